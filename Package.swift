@@ -1,0 +1,104 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Every target is compiled alike: Swift 6 mode, warnings are errors, `public import` shows what
+// is part of a module's interface.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+/// A test target `name` at `Tests/name` over the modules it tests.
+func suite(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: strict)
+}
+
+let suites: [Target] = [
+    suite("TandemIOTests", ["TandemIO"]),
+    suite("TandemModelTests", ["TandemModel"]),
+    suite("TandemQueryTests", ["TandemModel", "TandemQuery"]),
+    suite("TandemResultsTests", ["TandemResults"]),
+    suite("TandemJournalTests", ["TandemIO", "TandemJournal"]),
+    suite("TandemStoreTests", ["TandemModel", "TandemQuery", "TandemStore"]),
+    suite("TandemWireTests", ["TandemModel", "TandemQuery", "TandemWire"]),
+    suite("TandemDaemonTests", ["TandemDaemon", "TandemWire", "TandemModel"]),
+    suite("TandemTests", ["Tandem", "TandemEmbedded", "TandemDaemon"]),
+    suite("ProcessTests", ["Tandem", "TandemIO", "TandemJournal", "tandemd", "tandem"]),
+    suite("TidyTests", []),
+]
+
+let package = Package(
+    name: "tandem",
+    products: [
+        .library(name: "Tandem", targets: ["Tandem"]),
+        .library(name: "TandemEmbedded", targets: ["TandemEmbedded"]),
+        .executable(name: "tandemd", targets: ["tandemd"]),
+        .executable(name: "tandem", targets: ["tandem"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+    ],
+    targets: [
+        // Debian's liblmdb.
+        .systemLibrary(
+            name: "CLMDB", path: "Sources/CLMDB", pkgConfig: "lmdb",
+            providers: [.apt(["liblmdb-dev"])]),
+        // The kernel seam: files, sync, locks, sockets, peer credentials, clock; real and simulated.
+        .target(name: "TandemIO", path: "Sources/TandemIO", swiftSettings: strict),
+        // Values only: model, object ids, rows, change sets and their one binary coding.
+        .target(name: "TandemModel", path: "Sources/TandemModel", swiftSettings: strict),
+        // Predicates, sort orders, fetch requests: parse, print, evaluate; no I/O.
+        .target(
+            name: "TandemQuery", dependencies: ["TandemModel"], path: "Sources/TandemQuery",
+            swiftSettings: strict),
+        // The sectioned ordered list and its change arithmetic; no I/O, never awaits.
+        .target(
+            name: "TandemResults", dependencies: ["TandemModel", "TandemQuery"],
+            path: "Sources/TandemResults", swiftSettings: strict),
+        // Segmented append-only log of opaque payloads: write, read, tail, recover, retain.
+        .target(
+            name: "TandemJournal", dependencies: ["TandemIO"], path: "Sources/TandemJournal",
+            swiftSettings: strict),
+        // LMDB: rows, indexes, planner, read snapshots, apply(transaction), checkpoints.
+        .target(
+            name: "TandemStore", dependencies: ["TandemModel", "TandemQuery", "TandemIO", "CLMDB"],
+            path: "Sources/TandemStore", swiftSettings: strict),
+        // Frames, messages, incremental decoder, the connection state machines; no sockets.
+        .target(
+            name: "TandemWire", dependencies: ["TandemModel", "TandemQuery"],
+            path: "Sources/TandemWire", swiftSettings: strict),
+        // The daemon as a library: listener, sessions, committer, fan-out, checkpointer.
+        .target(
+            name: "TandemDaemon",
+            dependencies: [
+                "TandemIO", "TandemModel", "TandemQuery", "TandemJournal", "TandemStore",
+                "TandemWire",
+            ], path: "Daemon/TandemDaemon", swiftSettings: strict),
+        // The daemon's executable.
+        .executableTarget(
+            name: "tandemd", dependencies: ["TandemDaemon", arguments], path: "Daemon/tandemd",
+            swiftSettings: strict),
+        // The client library: container, contexts, objects, merging, results controllers.
+        .target(
+            name: "Tandem",
+            dependencies: ["TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TandemWire"],
+            path: "Client/Tandem", swiftSettings: strict),
+        // The same container with the daemon inside the process: single-process apps and tests.
+        .target(
+            name: "TandemEmbedded", dependencies: ["Tandem", "TandemDaemon"],
+            path: "Client/TandemEmbedded", swiftSettings: strict),
+        // The admin command, a file per verb.
+        .executableTarget(
+            name: "tandem", dependencies: ["Tandem", "TandemJournal", "TandemStore", arguments],
+            path: "Sources/tandem", swiftSettings: strict),
+        // The example app of README and demo.
+        .executableTarget(
+            name: "worldcup", dependencies: ["Tandem", arguments], path: "Sources/worldcup",
+            resources: [.copy("Resources/worldcup-2022.json")], swiftSettings: strict),
+    ] + suites
+)
