@@ -86,7 +86,9 @@ let package = Package(
         // The client library: container, contexts, objects, merging, results controllers.
         .target(
             name: "Tandem",
-            dependencies: ["TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TandemWire"],
+            dependencies: [
+                "TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TandemWire",
+            ],
             path: "Client/Tandem", swiftSettings: strict),
         // The same container with the daemon inside the process: single-process apps and tests.
         .target(

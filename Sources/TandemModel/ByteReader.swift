@@ -1,0 +1,144 @@
+/// Why bytes could not be decoded: what was expected, and at which offset.
+public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What was being read.
+    public var expected: String
+    /// The offset in the byte string that was being decoded.
+    public var offset: Int
+
+    /// An error at `offset`.
+    public init(expected: String, offset: Int) {
+        self.expected = expected
+        self.offset = offset
+    }
+
+    /// One line for a log.
+    public var description: String { "damaged bytes at offset \(offset): expected \(expected)" }
+}
+
+/// Reads what ``ByteWriter`` wrote; never reads beyond the end and never traps on damaged bytes.
+///
+/// Every length is compared with what is left before anything is allocated.
+public struct ByteReader: Sendable {
+    /// The bytes being read.
+    public let bytes: [UInt8]
+    /// Where the next field begins.
+    public private(set) var offset: Int
+    /// Where reading has to stop.
+    public let end: Int
+
+    /// A reader of a whole byte string.
+    public init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        offset = 0
+        end = bytes.count
+    }
+
+    /// A reader of a part of a byte string; the range is clamped to it.
+    public init(_ bytes: [UInt8], in range: Range<Int>) {
+        self.bytes = bytes
+        let part = range.clamped(to: 0..<bytes.count)
+        offset = part.lowerBound
+        end = part.upperBound
+    }
+
+    /// The number of bytes that are left.
+    @inlinable public var remaining: Int { end - offset }
+
+    /// True when everything has been read.
+    @inlinable public var isAtEnd: Bool { offset == end }
+
+    /// Takes `count` bytes and returns their range, or throws without reading.
+    public mutating func take(_ count: Int, _ expected: String) throws(CodingError) -> Range<Int> {
+        guard count >= 0, count <= end - offset else {
+            throw CodingError(expected: expected, offset: offset)
+        }
+        defer { offset += count }
+        return offset..<(offset + count)
+    }
+
+    /// Reads a fixed-width integer.
+    public mutating func fixed<T: FixedWidthInteger>(_ type: T.Type) throws(CodingError) -> T {
+        let range = try take(MemoryLayout<T>.size, "\(T.self)")
+        return bytes.withUnsafeBytes {
+            T(littleEndian: $0.loadUnaligned(fromByteOffset: range.lowerBound, as: T.self))
+        }
+    }
+
+    /// Reads one byte.
+    public mutating func uint8() throws(CodingError) -> UInt8 { try fixed(UInt8.self) }
+
+    /// Reads two bytes.
+    public mutating func uint16() throws(CodingError) -> UInt16 { try fixed(UInt16.self) }
+
+    /// Reads four bytes.
+    public mutating func uint32() throws(CodingError) -> UInt32 { try fixed(UInt32.self) }
+
+    /// Reads eight bytes.
+    public mutating func uint64() throws(CodingError) -> UInt64 { try fixed(UInt64.self) }
+
+    /// Reads eight bytes, two's complement.
+    public mutating func int64() throws(CodingError) -> Int64 { try fixed(Int64.self) }
+
+    /// Reads the bit pattern of a double.
+    public mutating func double() throws(CodingError) -> Double {
+        Double(bitPattern: try fixed(UInt64.self))
+    }
+
+    /// Reads a LEB128 varint of at most ten bytes.
+    public mutating func varint() throws(CodingError) -> UInt64 {
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        while shift < 64 {
+            let byte = try uint8()
+            value |= UInt64(byte & 0x7f) << shift
+            if byte < 0x80 { return value }
+            shift += 7
+        }
+        throw CodingError(expected: "a varint of at most ten bytes", offset: offset)
+    }
+
+    /// Reads a count of things that take at least `itemBytes` bytes each, so never one that
+    /// can't be true.
+    public mutating func count(itemBytes: Int = 1) throws(CodingError) -> Int {
+        let start = offset
+        let value = try varint()
+        guard value <= UInt64(remaining / max(1, itemBytes)) else {
+            throw CodingError(expected: "a count that fits the rest", offset: start)
+        }
+        return Int(value)
+    }
+
+    /// Reads `count` bytes as they are.
+    public mutating func raw(_ count: Int) throws(CodingError) -> [UInt8] {
+        let range = try take(count, "\(count) bytes")
+        return Array(bytes[range])
+    }
+
+    /// Reads a length and that many bytes.
+    public mutating func blob() throws(CodingError) -> [UInt8] { try raw(try count()) }
+
+    /// Reads a length and that many bytes of UTF-8; anything else than UTF-8 is refused.
+    public mutating func string() throws(CodingError) -> String {
+        let start = offset
+        let range = try take(try count(), "a string")
+        guard let text = String(validating: bytes[range], as: UTF8.self) else {
+            throw CodingError(expected: "UTF-8", offset: start)
+        }
+        return text
+    }
+
+    /// Reads a Boolean; only 0 and 1 are accepted.
+    public mutating func bool() throws(CodingError) -> Bool {
+        let start = offset
+        switch try uint8() {
+        case 0: return false
+        case 1: return true
+        default: throw CodingError(expected: "0 or 1", offset: start)
+        }
+    }
+
+    /// Throws unless everything has been read.
+    public func expectEnd(_ what: String) throws(CodingError) {
+        guard isAtEnd else { throw CodingError(expected: "the end of \(what)", offset: offset) }
+    }
+}

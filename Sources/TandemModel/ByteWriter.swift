@@ -1,0 +1,78 @@
+/// Appends little-endian fields to a byte string; the writing half of every Tandem format.
+///
+/// Lengths and counts are LEB128 varints, everything else has a fixed width.
+public struct ByteWriter: Sendable {
+    /// What has been written so far.
+    public var bytes: [UInt8] = []
+
+    /// An empty writer, with room for `capacity` bytes.
+    public init(capacity: Int = 0) {
+        if capacity > 0 { bytes.reserveCapacity(capacity) }
+    }
+
+    /// The number of bytes written so far.
+    @inlinable public var count: Int { bytes.count }
+
+    /// Appends one byte.
+    @inlinable public mutating func uint8(_ value: UInt8) { bytes.append(value) }
+
+    /// Appends a fixed-width integer, least significant byte first.
+    @inlinable
+    public mutating func fixed<T: FixedWidthInteger>(_ value: T) {
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    /// Appends two bytes.
+    @inlinable public mutating func uint16(_ value: UInt16) { fixed(value) }
+
+    /// Appends four bytes.
+    @inlinable public mutating func uint32(_ value: UInt32) { fixed(value) }
+
+    /// Appends eight bytes.
+    @inlinable public mutating func uint64(_ value: UInt64) { fixed(value) }
+
+    /// Appends eight bytes, two's complement.
+    @inlinable public mutating func int64(_ value: Int64) { fixed(value) }
+
+    /// Appends the bit pattern of a double, eight bytes.
+    @inlinable public mutating func double(_ value: Double) { fixed(value.bitPattern) }
+
+    /// Appends an unsigned LEB128 varint: one byte below 128, at most ten.
+    @inlinable
+    public mutating func varint(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    /// Appends a count or a length as a varint.
+    @inlinable public mutating func count(_ value: Int) { varint(UInt64(value)) }
+
+    /// Appends bytes as they are, without a length.
+    @inlinable public mutating func raw(_ value: some Sequence<UInt8>) {
+        bytes.append(contentsOf: value)
+    }
+
+    /// Appends a length and the bytes.
+    @inlinable
+    public mutating func blob(_ value: [UInt8]) {
+        count(value.count)
+        bytes.append(contentsOf: value)
+    }
+
+    /// Appends a length and the UTF-8 of a string.
+    @inlinable
+    public mutating func string(_ value: String) {
+        var copy = value
+        copy.withUTF8 {
+            count($0.count)
+            bytes.append(contentsOf: $0)
+        }
+    }
+
+    /// Appends a Boolean as one byte, 0 or 1.
+    @inlinable public mutating func bool(_ value: Bool) { uint8(value ? 1 : 0) }
+}

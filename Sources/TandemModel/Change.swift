@@ -1,0 +1,162 @@
+/// What a transaction did to one object.
+///
+/// It holds all that is needed to merge it, to show it, to judge a predicate on the object's own values before and
+/// after, and to undo it.
+public struct Change: Hashable, Sendable {
+    /// What happened.
+    public enum Kind: UInt8, Hashable, Sendable {
+        /// The object is new.
+        case insert
+        /// Attributes or to-one relationships changed, perhaps links too.
+        case update
+        /// The object is gone.
+        case delete
+        /// Only to-many relationships changed, because their other ends did: the row is as it was.
+        case touch
+    }
+
+    /// What happened.
+    public var kind: Kind
+    /// The object.
+    public var object: ObjectReference
+    /// The properties that changed: all with a value or links for an insert or delete.
+    public var changed: PropertyMask
+    /// The whole row after an insert or update.
+    public var row: Row?
+    /// The whole row before a delete.
+    public var deleted: Row?
+    /// The values before an update of what changed in the row, by slot.
+    public var before: [SlotValue]
+    /// The members that to-many relationships gained and lost, by slot, then number.
+    public var links: [LinkChange]
+
+    /// A change of the given content.
+    public init(
+        _ kind: Kind, _ object: ObjectReference, changed: PropertyMask, row: Row? = nil,
+        deleted: Row? = nil, before: [SlotValue] = [], links: [LinkChange] = []
+    ) {
+        self.kind = kind
+        self.object = object
+        self.changed = changed
+        self.row = row
+        self.deleted = deleted
+        self.before = before
+        self.links = links
+    }
+
+    /// The row before an update or delete; nil before an insert and for a touch.
+    public func rowBefore(in entity: CompiledEntity) -> Row? {
+        switch kind {
+        case .insert, .touch: nil
+        case .delete: deleted
+        case .update: row?.replacing(before.map { ($0.slot, $0.value) }, in: entity)
+        }
+    }
+}
+
+/// A value of one slot.
+public struct SlotValue: Hashable, Sendable {
+    /// The slot of the property.
+    public var slot: Int
+    /// Its value.
+    public var value: Value
+
+    /// The value of a slot.
+    public init(slot: Int, value: Value) {
+        self.slot = slot
+        self.value = value
+    }
+}
+
+/// A member that a to-many relationship gained or lost.
+public struct LinkChange: Hashable, Sendable {
+    /// The slot of the relationship in the owner's entity.
+    public var slot: Int
+    /// The member.
+    public var target: ObjectReference
+    /// Whether it came or went.
+    public var isAdded: Bool
+
+    /// A gain or loss of `target`.
+    public init(slot: Int, target: ObjectReference, isAdded: Bool) {
+        self.slot = slot
+        self.target = target
+        self.isAdded = isAdded
+    }
+}
+
+extension Change {
+    /// Appends the change without its entity, which its chunk names.
+    func encode(into writer: inout ByteWriter) {
+        writer.uint8(kind.rawValue)
+        writer.uint64(object.number)
+        writer.varint(changed.low)
+        writer.varint(changed.high)
+        if let row = row ?? deleted { writer.blob(row.bytes) }
+        if kind == .update {
+            writer.count(before.count)
+            for item in before {
+                writer.count(item.slot)
+                item.value.encode(into: &writer)
+            }
+        }
+        writer.count(links.count)
+        for link in links {
+            writer.count(link.slot)
+            writer.bool(link.isAdded)
+            writer.uint16(link.target.tag)
+            writer.uint64(link.target.number)
+        }
+    }
+
+    init(tag: EntityTag, from reader: inout ByteReader) throws(CodingError) {
+        let start = reader.offset
+        guard let kind = Kind(rawValue: try reader.uint8()) else {
+            throw CodingError(expected: "a kind of change", offset: start)
+        }
+        let object = ObjectReference(tag: tag, number: try reader.uint64())
+        let changed = PropertyMask(low: try reader.varint(), high: try reader.varint())
+        self.init(kind, object, changed: changed)
+        switch kind {
+        case .insert, .update: row = Row(bytes: try reader.blob())
+        case .delete: deleted = Row(bytes: try reader.blob())
+        case .touch: break
+        }
+        if kind == .update { before = try Change.before(from: &reader) }
+        for _ in 0..<(try reader.count(itemBytes: 12)) {
+            let slot = try Change.slot(from: &reader)
+            let isAdded = try reader.bool()
+            let tag = try reader.uint16()
+            let target = ObjectReference(tag: tag, number: try reader.uint64())
+            links.append(LinkChange(slot: slot, target: target, isAdded: isAdded))
+        }
+    }
+
+    private static func before(from reader: inout ByteReader) throws(CodingError) -> [SlotValue] {
+        var values: [SlotValue] = []
+        for _ in 0..<(try reader.count(itemBytes: 2)) {
+            let slot = try slot(from: &reader)
+            values.append(SlotValue(slot: slot, value: try Value(from: &reader)))
+        }
+        return values
+    }
+
+    static func slot(from reader: inout ByteReader) throws(CodingError) -> Int {
+        let start = reader.offset
+        let slot = try reader.varint()
+        guard slot < PropertyMask.capacity else {
+            throw CodingError(expected: "the slot of a property", offset: start)
+        }
+        return Int(slot)
+    }
+
+    /// True when everything in a change that came from outside fits the entity.
+    public func isValid(for entity: CompiledEntity) -> Bool {
+        let count = entity.properties.count
+        guard entity.tag == object.tag, changed.slots.allSatisfy({ $0 < count }),
+            [row, deleted].allSatisfy({ $0?.isValid(for: entity) ?? true })
+        else { return false }
+        return before.allSatisfy { $0.slot < count && entity.properties[$0.slot].accepts($0.value) }
+            && links.allSatisfy { $0.slot < count && entity.properties[$0.slot].isToMany }
+    }
+}

@@ -1,0 +1,219 @@
+/// A model made ready for use in one store: checked, numbered, with row layouts.
+///
+/// The daemon compiles the model that is installed and hands the result to every client, so that rows,
+/// links and change sets mean the same everywhere. Immutable; share it freely.
+///
+/// The numbers given to entities, links, indexes and unique keys are kept when a later model is compiled with
+/// ``init(_:replacing:)``, so that nothing in the store has to be renumbered.
+public final class CompiledModel: Sendable {
+    /// The model as declared.
+    public let model: Model
+    /// The hash of the declared model.
+    public let hash: StableHash
+    /// Rises by one with every model installed in a store; rows carry it.
+    public let version: UInt16
+    /// The entities in the order of their names.
+    public let entities: [CompiledEntity]
+    /// The numbers given so far, by what they are given to; ones no longer used included.
+    public let identifiers: [String: UInt16]
+
+    private let byName: [String: CompiledEntity]
+    private let byTag: [CompiledEntity?]
+
+    /// Compiles a model, keeping the numbers of the one it replaces.
+    ///
+    /// Throws ``ModelError`` with everything that is wrong in it.
+    public convenience init(
+        _ model: Model, replacing previous: CompiledModel? = nil
+    ) throws(ModelError) {
+        try self.init(
+            model, version: (previous?.version ?? 0) + 1,
+            identifiers: previous?.identifiers ?? [:])
+    }
+
+    init(
+        _ model: Model, version: UInt16, identifiers: [String: UInt16]
+    ) throws(ModelError) {
+        let problems = ModelCheck.problems(in: model)
+        guard problems.isEmpty else { throw ModelError(problems) }
+        var compiler = ModelCompiler(model: model, identifiers: identifiers)
+        entities = compiler.compile()
+        self.model = model
+        self.version = version
+        self.identifiers = compiler.identifiers
+        hash = model.hash
+        byName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0) })
+        var byTag = [CompiledEntity?](
+            repeating: nil, count: Int(entities.map(\.tag).max() ?? 0) + 1)
+        for entity in entities { byTag[Int(entity.tag)] = entity }
+        self.byTag = byTag
+    }
+
+    /// The entity of a name.
+    public func entity(named name: String) -> CompiledEntity? { byName[name] }
+
+    /// The entity of a tag.
+    @inline(__always)
+    public func entity(tagged tag: EntityTag) -> CompiledEntity? {
+        Int(tag) < byTag.count ? byTag[Int(tag)] : nil
+    }
+
+    /// The printable id of a reference; an unknown tag prints as `?`.
+    public func id(of reference: ObjectReference) -> ObjectID {
+        ObjectID(entity: entity(tagged: reference.tag)?.name ?? "?", number: reference.number)
+    }
+
+    /// The reference that an id stands for, or nil when its entity is unknown.
+    public func reference(to id: ObjectID) -> ObjectReference? {
+        entity(named: id.entity).map { ObjectReference(tag: $0.tag, number: id.number) }
+    }
+
+    /// The whole in binary form: version, numbers, model as JSON.
+    public func encode(into writer: inout ByteWriter) {
+        writer.uint16(version)
+        writer.count(identifiers.count)
+        for (key, value) in identifiers.sorted(by: { $0.key < $1.key }) {
+            writer.string(key)
+            writer.uint16(value)
+        }
+        writer.string(model.json.text)
+    }
+
+    /// Reads the binary form. Throws ``CodingError``.
+    public convenience init(from reader: inout ByteReader) throws(CodingError) {
+        let start = reader.offset
+        let version = try reader.uint16()
+        var identifiers: [String: UInt16] = [:]
+        for _ in 0..<(try reader.count(itemBytes: 3)) {
+            let key = try reader.string()
+            identifiers[key] = try reader.uint16()
+        }
+        let text = try reader.string()
+        do {
+            try self.init(
+                try Model(parsing: text), version: version, identifiers: identifiers)
+        } catch {
+            throw CodingError(expected: "a model (\(error))", offset: start)
+        }
+    }
+}
+
+/// One entity of a ``CompiledModel``: its properties by slot, and where they lie in a row.
+///
+/// Slots count the inherited properties first, from the root down, each level in the order of names; so an
+/// inherited property has the same slot in every subentity.
+public final class CompiledEntity: Sendable {
+    /// The name.
+    public let name: String
+    /// The number of this entity in the store.
+    public let tag: EntityTag
+    /// This entity and those it inherits from, nearest first.
+    public let ancestors: [EntityTag]
+    /// This entity and all that inherit from it, in the order of tags.
+    public let descendants: [EntityTag]
+    /// The properties, inherited ones included; the index is the slot.
+    public let properties: [CompiledProperty]
+    /// Where the columns of a row lie.
+    public let layout: RowLayout
+    /// The uniqueness constraints that hold for objects of this entity.
+    public let uniqueness: [CompiledIndex]
+    /// The indexes that objects of this entity are in.
+    public let indexes: [CompiledIndex]
+
+    private let slots: [String: Int]
+    private let family: Set<EntityTag>
+
+    init(
+        name: String, tag: EntityTag, ancestors: [EntityTag], descendants: [EntityTag],
+        properties: [CompiledProperty], uniqueness: [CompiledIndex], indexes: [CompiledIndex]
+    ) {
+        self.name = name
+        self.tag = tag
+        self.ancestors = ancestors
+        self.descendants = descendants
+        self.properties = properties
+        self.uniqueness = uniqueness
+        self.indexes = indexes
+        layout = RowLayout(properties)
+        slots = Dictionary(uniqueKeysWithValues: properties.map { ($0.name, $0.slot) })
+        family = Set(descendants)
+    }
+
+    /// The slot of a property.
+    public func slot(of property: String) -> Int? { slots[property] }
+
+    /// The property of a name.
+    public func property(named name: String) -> CompiledProperty? {
+        slots[name].map { properties[$0] }
+    }
+
+    /// True when `tag` is this entity or one that inherits from it.
+    public func includes(_ tag: EntityTag) -> Bool { tag == self.tag || family.contains(tag) }
+
+    /// The values of a new object: defaults, nothing elsewhere.
+    public var defaults: [Value] {
+        properties.map {
+            if case .attribute(let attribute) = $0.kind { attribute.defaultValue } else { .null }
+        }
+    }
+}
+
+/// One property of a ``CompiledEntity``.
+public struct CompiledProperty: Sendable {
+    /// Attribute or relationship.
+    public enum Kind: Sendable {
+        /// A value in the row.
+        case attribute(Attribute)
+        /// A reference in the row, or links.
+        case relationship(CompiledRelationship)
+    }
+
+    /// The place among the entity's properties.
+    public let slot: Int
+    /// The name.
+    public let name: String
+    /// What it is.
+    public let kind: Kind
+
+    /// The attribute, if it is one.
+    public var attribute: Attribute? { if case .attribute(let value) = kind { value } else { nil } }
+
+    /// The relationship, if it is one.
+    public var relationship: CompiledRelationship? {
+        if case .relationship(let value) = kind { value } else { nil }
+    }
+
+    /// True for a to-many relationship, which is not in the row.
+    public var isToMany: Bool { relationship?.toMany ?? false }
+}
+
+/// A relationship with its other end resolved.
+public struct CompiledRelationship: Sendable {
+    /// As declared.
+    public let declaration: Relationship
+    /// The entity at the other end; objects of its subentities may be there as well.
+    public let destination: EntityTag
+    /// The slot of the inverse in the destination and its subentities.
+    public let inverseSlot: Int
+    /// Whether the inverse is to-many.
+    public let inverseToMany: Bool
+    /// The number of this relationship's links in the store; 0 for a to-one, which is in the row.
+    public let linkID: UInt16
+
+    /// Whether it leads to any number of objects.
+    public var toMany: Bool { declaration.toMany }
+    /// What a deletion of the owner does to the other end.
+    public var deleteRule: DeleteRule { declaration.deleteRule }
+}
+
+/// A uniqueness constraint or an index over one or more properties.
+public struct CompiledIndex: Hashable, Sendable {
+    /// The number of its keys in the store.
+    public let id: UInt16
+    /// The entity that declares it; its subentities' objects are in it too.
+    public let entity: EntityTag
+    /// The properties by slot.
+    public let slots: [Int]
+    /// The properties by name.
+    public let properties: [String]
+}

@@ -1,0 +1,246 @@
+/// A transaction in its one binary form, as the journal stores it and sessions send it.
+///
+/// The form is a header, a directory of chunks, and one self-contained chunk for each entity; so what a session gets that
+/// follows only some entities is a gather of chunks (``filtered(_:)``), never a new encoding:
+///
+///     header    := length of header and directory (4) format (1) kind (1) position (8) time (8)
+///                  uid (4) gid (4) pid (4) author context host unit save-id content-hash (16)
+///     directory := count { tag (2) length (4) }
+///     chunk     := count change*
+public struct EncodedTransaction: Hashable, Sendable {
+    /// The bytes.
+    public let bytes: [UInt8]
+    /// The chunks by entity, as ranges of ``bytes``.
+    public let chunks: [Chunk]
+    /// Where the directory begins.
+    private let directoryOffset: Int
+
+    /// Where the changes of one entity lie.
+    public struct Chunk: Hashable, Sendable {
+        /// The entity; 0 for a model.
+        public var tag: EntityTag
+        /// The part of the bytes.
+        public var range: Range<Int>
+    }
+
+    /// The version of this form.
+    static let format: UInt8 = 1
+    private static let positionOffset = 6
+    private static let timeOffset = 14
+
+    /// The number in the journal.
+    public var position: UInt64 {
+        bytes.withUnsafeBytes {
+            UInt64(
+                littleEndian: $0.loadUnaligned(
+                    fromByteOffset: Self.positionOffset, as: UInt64.self))
+        }
+    }
+
+    /// Encodes a transaction; its changes are sorted by entity and number first.
+    public init(_ transaction: Transaction) {
+        var writer = ByteWriter(capacity: 512)
+        writer.uint32(0)
+        writer.uint8(Self.format)
+        if case .model = transaction.content { writer.uint8(1) } else { writer.uint8(0) }
+        writer.uint64(transaction.position)
+        writer.int64(transaction.time)
+        Self.encode(transaction.principal, into: &writer)
+        writer.blob(transaction.saveID)
+        writer.uint64(transaction.contentHash.first)
+        writer.uint64(transaction.contentHash.second)
+        let bodies = Self.bodies(transaction.content)
+        self.init(header: writer.bytes, bodies: bodies)
+    }
+
+    /// Puts a header, a new directory and the chunks together.
+    private init(header: [UInt8], bodies: [(tag: EntityTag, bytes: ArraySlice<UInt8>)]) {
+        let size = bodies.reduce(header.count + 10 + 6 * bodies.count) { $0 + $1.bytes.count }
+        var writer = ByteWriter(capacity: size)
+        writer.raw(header)
+        directoryOffset = header.count
+        writer.count(bodies.count)
+        for body in bodies {
+            writer.uint16(body.tag)
+            writer.uint32(UInt32(body.bytes.count))
+        }
+        let length = UInt32(writer.count)
+        var chunks: [Chunk] = []
+        for body in bodies {
+            let start = writer.count
+            writer.raw(body.bytes)
+            chunks.append(Chunk(tag: body.tag, range: start..<writer.count))
+        }
+        withUnsafeBytes(of: length.littleEndian) { writer.bytes.replaceSubrange(0..<4, with: $0) }
+        bytes = writer.bytes
+        self.chunks = chunks
+    }
+
+    /// Takes bytes that came from the journal or the wire; checks header and directory, not the chunks.
+    ///
+    /// Throws ``CodingError``. Cost: independent of the size of the changes.
+    public init(bytes: [UInt8]) throws(CodingError) {
+        var reader = ByteReader(bytes)
+        var header = TransactionHeader()
+        try header.decode(from: &reader)
+        directoryOffset = reader.offset
+        var sizes: [(EntityTag, Int)] = []
+        for _ in 0..<(try reader.count(itemBytes: 6)) {
+            sizes.append((try reader.uint16(), Int(try reader.uint32())))
+        }
+        guard reader.offset == header.length else {
+            throw CodingError(expected: "\(header.length) bytes of header", offset: reader.offset)
+        }
+        var chunks: [Chunk] = []
+        for (tag, size) in sizes {
+            chunks.append(Chunk(tag: tag, range: try reader.take(size, "a chunk of \(size) bytes")))
+        }
+        try reader.expectEnd("the transaction")
+        self.bytes = bytes
+        self.chunks = chunks
+    }
+
+    /// The same transaction at a position and time, which are known last.
+    public func placed(at position: UInt64, time: Int64) -> EncodedTransaction {
+        var copy = bytes
+        withUnsafeBytes(of: position.littleEndian) {
+            copy.replaceSubrange(Self.positionOffset..<(Self.positionOffset + 8), with: $0)
+        }
+        withUnsafeBytes(of: time.littleEndian) {
+            copy.replaceSubrange(Self.timeOffset..<(Self.timeOffset + 8), with: $0)
+        }
+        return EncodedTransaction(bytes: copy, chunks: chunks, directoryOffset: directoryOffset)
+    }
+
+    private init(bytes: [UInt8], chunks: [Chunk], directoryOffset: Int) {
+        self.bytes = bytes
+        self.chunks = chunks
+        self.directoryOffset = directoryOffset
+    }
+
+    /// The chunks of the entities that `isWanted` picks; self when that is all, nil when it is none.
+    ///
+    /// A model (tag 0) is always wanted.
+    public func filtered(_ isWanted: (EntityTag) -> Bool) -> EncodedTransaction? {
+        let wanted = chunks.filter { $0.tag == 0 || isWanted($0.tag) }
+        if wanted.count == chunks.count { return self }
+        if wanted.isEmpty { return nil }
+        return EncodedTransaction(
+            header: Array(bytes[..<directoryOffset]),
+            bodies: wanted.map { ($0.tag, bytes[$0.range]) })
+    }
+
+    /// Decodes the whole. Throws ``CodingError``.
+    public func decoded() throws(CodingError) -> Transaction {
+        var reader = ByteReader(bytes)
+        var header = TransactionHeader()
+        try header.decode(from: &reader)
+        var transaction = header.transaction
+        if header.isModel {
+            guard let chunk = chunks.first else {
+                throw CodingError(expected: "a model", offset: reader.offset)
+            }
+            transaction.content = .model(Array(bytes[chunk.range]))
+        } else {
+            transaction.content = .objects(try changes())
+        }
+        return transaction
+    }
+
+    /// True when this installs a model.
+    public var isModel: Bool { bytes[5] == 1 }
+
+    /// Decodes the header alone; the content is empty. Throws ``CodingError``.
+    public func decodedHeader() throws(CodingError) -> Transaction {
+        var reader = ByteReader(bytes)
+        var header = TransactionHeader()
+        try header.decode(from: &reader)
+        return header.transaction
+    }
+
+    /// Decodes the changes of all chunks. Throws ``CodingError``.
+    public func changes() throws(CodingError) -> [Change] {
+        var changes: [Change] = []
+        for chunk in chunks where chunk.tag != 0 {
+            var reader = ByteReader(bytes, in: chunk.range)
+            for _ in 0..<(try reader.count(itemBytes: 12)) {
+                changes.append(try Change(tag: chunk.tag, from: &reader))
+            }
+            try reader.expectEnd("the chunk")
+        }
+        return changes
+    }
+
+    // MARK: Encoding
+
+    private static func encode(_ principal: Principal, into writer: inout ByteWriter) {
+        writer.uint32(principal.uid)
+        writer.uint32(principal.gid)
+        writer.uint32(principal.pid)
+        writer.string(principal.author)
+        writer.string(principal.context)
+        writer.string(principal.host)
+        writer.string(principal.unit)
+    }
+
+    private static func bodies(
+        _ content: Transaction.Content
+    ) -> [(tag: EntityTag, bytes: ArraySlice<UInt8>)] {
+        switch content {
+        case .model(let bytes): return [(0, bytes[...])]
+        case .objects(let changes):
+            let sorted = changes.sorted { a, b in
+                (a.object.tag, a.object.number) < (b.object.tag, b.object.number)
+            }
+            return sorted.chunked { $0.object.tag == $1.object.tag }.map { run in
+                var writer = ByteWriter(capacity: 256)
+                writer.count(run.count)
+                for change in run { change.encode(into: &writer) }
+                return (run[run.startIndex].object.tag, writer.bytes[...])
+            }
+        }
+    }
+}
+
+/// The decoded header of a transaction.
+private struct TransactionHeader {
+    var length = 0
+    var isModel = false
+    var transaction = Transaction(content: .objects([]))
+
+    mutating func decode(from reader: inout ByteReader) throws(CodingError) {
+        length = Int(try reader.uint32())
+        guard try reader.uint8() == EncodedTransaction.format else {
+            throw CodingError(
+                expected: "transaction format \(EncodedTransaction.format)", offset: 4)
+        }
+        isModel = try reader.bool()
+        transaction.position = try reader.uint64()
+        transaction.time = try reader.int64()
+        transaction.principal.uid = try reader.uint32()
+        transaction.principal.gid = try reader.uint32()
+        transaction.principal.pid = try reader.uint32()
+        transaction.principal.author = try reader.string()
+        transaction.principal.context = try reader.string()
+        transaction.principal.host = try reader.string()
+        transaction.principal.unit = try reader.string()
+        transaction.saveID = try reader.blob()
+        transaction.contentHash = StableHash(
+            first: try reader.uint64(), second: try reader.uint64())
+        if isModel { transaction.content = .model([]) }
+    }
+}
+
+extension Array {
+    /// The runs of neighbours that belong together.
+    fileprivate func chunked(by belong: (Element, Element) -> Bool) -> [ArraySlice<Element>] {
+        var runs: [ArraySlice<Element>] = []
+        var start = startIndex
+        for index in indices.dropFirst() where !belong(self[index - 1], self[index]) {
+            runs.append(self[start..<index])
+            start = index
+        }
+        if start < endIndex { runs.append(self[start...]) }
+        return runs
+    }
+}

@@ -1,0 +1,164 @@
+public import FoundationEssentials
+
+/// A JSON value, with 64-bit integers kept exact.
+///
+/// Parsing is Foundation's; printing sorts the keys, so that equal values print alike.
+public enum JSON: Hashable, Sendable {
+    /// `null`.
+    case null
+    /// `true` or `false`.
+    case bool(Bool)
+    /// A number that is a 64-bit integer.
+    case int(Int64)
+    /// Any other number.
+    case double(Double)
+    /// A string.
+    case string(String)
+    /// An array.
+    case array([JSON])
+    /// An object.
+    case object([String: JSON])
+
+    /// Parses a JSON text; throws what Foundation's decoder throws.
+    public init(parsing text: Data) throws {
+        self = try JSONDecoder().decode(JSON.self, from: text)
+    }
+
+    /// Parses a JSON text; throws what Foundation's decoder throws.
+    public init(parsing text: String) throws { try self.init(parsing: Data(text.utf8)) }
+
+    /// The value of a key, or nil when there is none or this is no object.
+    public subscript(key: String) -> JSON? {
+        if case .object(let members) = self { members[key] } else { nil }
+    }
+
+    /// The string, or nil for any other value.
+    public var string: String? { if case .string(let value) = self { value } else { nil } }
+
+    /// The integer, or nil for any other value.
+    public var int: Int64? { if case .int(let value) = self { value } else { nil } }
+
+    /// The Boolean, or nil for any other value.
+    public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+
+    /// The elements, or nil for any other value.
+    public var array: [JSON]? { if case .array(let value) = self { value } else { nil } }
+
+    /// The members, or nil for any other value.
+    public var object: [String: JSON]? { if case .object(let value) = self { value } else { nil } }
+
+    /// The number as a double, integers included, or nil for any other value.
+    public var number: Double? {
+        switch self {
+        case .int(let value): Double(value)
+        case .double(let value): value
+        default: nil
+        }
+    }
+}
+
+extension JSON: Codable {
+    /// Decodes any JSON value.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Int64.self) {
+            self = .int(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .double(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let value = try? container.decode([JSON].self) {
+            self = .array(value)
+        } else {
+            self = .object(try container.decode([String: JSON].self))
+        }
+    }
+
+    /// Encodes the value; prefer ``text``, which is quicker and has a fixed order of keys.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .bool(let value): try container.encode(value)
+        case .int(let value): try container.encode(value)
+        case .double(let value): try container.encode(value)
+        case .string(let value): try container.encode(value)
+        case .array(let value): try container.encode(value)
+        case .object(let value): try container.encode(value)
+        }
+    }
+}
+
+extension JSON: CustomStringConvertible {
+    /// The JSON text on one line, keys sorted.
+    public var text: String {
+        var bytes: [UInt8] = []
+        write(into: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The same as ``text``.
+    public var description: String { text }
+
+    private func write(into bytes: inout [UInt8]) {
+        switch self {
+        case .null: bytes.append(contentsOf: "null".utf8)
+        case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
+        case .int(let value): bytes.append(contentsOf: String(value).utf8)
+        case .double(let value): bytes.append(contentsOf: JSON.number(value).utf8)
+        case .string(let value): JSON.write(value, into: &bytes)
+        case .array(let value): JSON.write(value, into: &bytes)
+        case .object(let value): JSON.write(value, into: &bytes)
+        }
+    }
+
+    /// JSON has no infinities; they are written as null, as browsers do.
+    private static func number(_ value: Double) -> String {
+        guard value.isFinite else { return "null" }
+        return value.description
+    }
+
+    private static func write(_ elements: [JSON], into bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "["))
+        for (index, element) in elements.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            element.write(into: &bytes)
+        }
+        bytes.append(UInt8(ascii: "]"))
+    }
+
+    private static func write(_ members: [String: JSON], into bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "{"))
+        for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            write(member.key, into: &bytes)
+            bytes.append(UInt8(ascii: ":"))
+            member.value.write(into: &bytes)
+        }
+        bytes.append(UInt8(ascii: "}"))
+    }
+
+    private static func write(_ string: String, into bytes: inout [UInt8]) {
+        let digits = Array("0123456789abcdef".utf8)
+        bytes.append(UInt8(ascii: "\""))
+        for byte in string.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""): bytes.append(contentsOf: "\\\"".utf8)
+            case UInt8(ascii: "\\"): bytes.append(contentsOf: "\\\\".utf8)
+            case 0x0a: bytes.append(contentsOf: "\\n".utf8)
+            case 0x09: bytes.append(contentsOf: "\\t".utf8)
+            case 0x0d: bytes.append(contentsOf: "\\r".utf8)
+            case ..<0x20, 0x7f:
+                bytes.append(contentsOf: "\\u00".utf8)
+                bytes.append(digits[Int(byte >> 4)])
+                bytes.append(digits[Int(byte & 15)])
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}

@@ -1,0 +1,122 @@
+import FoundationEssentials
+
+/// Encodes tuples of values so that the order of the bytes is the order of the tuples.
+///
+/// Index keys in the store and sort keys in lists are made by it. Nil sorts before all values, so last when
+/// descending; integers, doubles and dates by number, text by code point, Booleans false first, references by
+/// object number. A descending component has all its bytes inverted.
+public struct KeyEncoder: Sendable {
+    /// The key so far.
+    public private(set) var bytes: [UInt8] = []
+
+    /// An empty key with room for `capacity` bytes.
+    public init(capacity: Int = 48) { bytes.reserveCapacity(capacity) }
+
+    /// A key that begins with `prefix`.
+    public init(prefix: [UInt8]) { bytes = prefix }
+
+    /// Appends a value.
+    public mutating func append(_ value: Value, ascending: Bool = true) {
+        let start = bytes.count
+        appendAscending(value)
+        if !ascending { invert(from: start) }
+    }
+
+    /// Appends a text that is already folded, or any other bytes that order by themselves.
+    public mutating func append(bytes content: some Sequence<UInt8>, ascending: Bool = true) {
+        let start = bytes.count
+        bytes.append(1)
+        appendEscaped(content)
+        if !ascending { invert(from: start) }
+    }
+
+    /// Appends a slot of a row without decoding its text.
+    public mutating func append(
+        _ slot: Int, of row: Row, in entity: CompiledEntity, ascending: Bool = true
+    ) {
+        let start = bytes.count
+        let isBytes: Void? = row.withBytes(slot, in: entity) { content in
+            guard entity.layout.columns[slot]?.storage != .decimal else { return }
+            bytes.append(1)
+            appendEscaped(content)
+        }
+        if isBytes == nil || bytes.count == start { appendAscending(row.value(slot, in: entity)) }
+        if !ascending { invert(from: start) }
+    }
+
+    /// Appends eight bytes, most significant first.
+    public mutating func append(number: UInt64) {
+        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    /// Appends two bytes, most significant first.
+    public mutating func append(tag: UInt16) {
+        withUnsafeBytes(of: tag.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    private mutating func appendAscending(_ value: Value) {
+        bytes.append(value.isNull ? 0 : 1)
+        switch value {
+        case .null: break
+        case .bool(let value): bytes.append(value ? 1 : 0)
+        case .int(let value): append(number: UInt64(bitPattern: value) ^ (1 << 63))
+        case .double(let value), .date(let value): append(number: KeyEncoder.order(value))
+        case .decimal(let value): appendDecimal(value)
+        case .string(let value), .url(let value): appendEscaped(value.utf8)
+        case .data(let value): appendEscaped(value)
+        case .uuid(let value): withUnsafeBytes(of: value.uuid) { bytes.append(contentsOf: $0) }
+        case .reference(let value): append(number: value.number)
+        }
+    }
+
+    /// A zero byte becomes 00 FF, the end is 00 00: so a text sorts before its continuations.
+    private mutating func appendEscaped(_ content: some Sequence<UInt8>) {
+        for byte in content {
+            bytes.append(byte)
+            if byte == 0 { bytes.append(0xff) }
+        }
+        bytes.append(0)
+        bytes.append(0)
+    }
+
+    private mutating func invert(from start: Int) {
+        for index in start..<bytes.count { bytes[index] = ~bytes[index] }
+    }
+
+    /// The bits of a double in an order that is that of the numbers; both zeros are one.
+    private static func order(_ value: Double) -> UInt64 {
+        let bits = (value == 0 ? 0.0 : value).bitPattern
+        return bits >> 63 == 0 ? bits | (1 << 63) : ~bits
+    }
+
+    /// Sign, biased exponent, digits two a byte plus one, end; all but the sign inverted for negative numbers.
+    private mutating func appendDecimal(_ value: Decimal) {
+        guard value != 0 else { return bytes.append(1) }
+        let isNegative = value < 0
+        bytes.append(isNegative ? 0 : 2)
+        let start = bytes.count
+        let (digits, exponent) = KeyEncoder.scientific(value)
+        append(tag: UInt16(exponent + 0x4000))
+        for pair in stride(from: 0, to: digits.count, by: 2) {
+            let low = pair + 1 < digits.count ? digits[pair + 1] : 0
+            bytes.append(digits[pair] * 10 + low + 1)
+        }
+        bytes.append(0)
+        if isNegative { invert(from: start) }
+    }
+
+    /// The significant digits without zeros at either end, and the place of the point before them.
+    private static func scientific(_ value: Decimal) -> ([UInt8], Int) {
+        var text = Substring(value.description)
+        if text.hasPrefix("-") { text = text.dropFirst() }
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        var digits = parts.flatMap { $0.utf8.map { $0 &- 0x30 } }
+        var exponent = parts.first?.utf8.count ?? 0
+        while digits.first == 0 {
+            digits.removeFirst()
+            exponent -= 1
+        }
+        while digits.last == 0 { digits.removeLast() }
+        return (digits, exponent)
+    }
+}

@@ -1,0 +1,134 @@
+/// Finds everything that is wrong in a model; the messages say how to mend it.
+enum ModelCheck {
+    static func problems(in model: Model) -> [ModelProblem] {
+        var problems: [ModelProblem] = []
+        for (_, entity) in model.entities.sorted(by: { $0.key < $1.key }) {
+            problems += check(entity, model)
+        }
+        return problems
+    }
+
+    private static func check(_ entity: Entity, _ model: Model) -> [ModelProblem] {
+        var problems: [ModelProblem] = []
+        func problem(_ property: String?, _ message: String) {
+            problems.append(ModelProblem(entity: entity.name, property: property, message))
+        }
+        if !isIdentifier(entity.name) {
+            problem(nil, "the name is no identifier (letters, digits, _)")
+        }
+        guard let lineage = model.lineage(of: entity.name) else {
+            problem(
+                nil,
+                "the parent `\(entity.parent ?? "")` does not exist or inherits from this entity")
+            return problems
+        }
+        let inherited = Set(lineage.dropFirst().flatMap { $0.ownNames })
+        for name in entity.ownNames.sorted() {
+            if !isIdentifier(name) {
+                problem(name, "the name is no identifier (letters, digits, _)")
+            }
+            if inherited.contains(name) {
+                problem(name, "a parent has a property of this name already")
+            }
+            if entity.attributes[name] != nil, entity.relationships[name] != nil {
+                problem(name, "it is an attribute and a relationship; rename one of them")
+            }
+        }
+        let all = lineage.flatMap(\.ownNames)
+        if all.count > PropertyMask.capacity {
+            problem(nil, "\(all.count) properties; an entity has at most \(PropertyMask.capacity)")
+        }
+        for (_, attribute) in entity.attributes.sorted(by: { $0.key < $1.key }) {
+            for message in check(attribute) { problem(attribute.name, message) }
+        }
+        for (_, relationship) in entity.relationships.sorted(by: { $0.key < $1.key }) {
+            for message in check(relationship, of: entity, model) {
+                problem(relationship.name, message)
+            }
+        }
+        for list in entity.uniqueness + entity.indexes {
+            for message in check(list, lineage) { problem(nil, message) }
+        }
+        return problems
+    }
+
+    private static func check(_ attribute: Attribute) -> [String] {
+        var messages: [String] = []
+        if attribute.pattern != nil {
+            messages.append("`pattern` isn't supported yet; leave it out and check in the app")
+        }
+        let values = [attribute.defaultValue] + (attribute.allowedValues ?? [])
+        for value in values where !value.isNull && value.type != attribute.type {
+            messages.append("default and allowed values must be of type \(attribute.type.rawValue)")
+        }
+        if let low = attribute.minimum, let high = attribute.maximum, low > high {
+            messages.append("`min` is above `max`")
+        }
+        return messages
+    }
+
+    private static func check(
+        _ relationship: Relationship, of entity: Entity, _ model: Model
+    ) -> [String] {
+        var messages: [String] = []
+        if relationship.ordered {
+            messages.append(
+                "ordered relationships aren't supported yet; keep the order in an attribute")
+        }
+        guard let destination = model.entities[relationship.destination] else {
+            return messages + ["leads to `\(relationship.destination)`, which is no entity"]
+        }
+        guard let inverse = destination.relationships[relationship.inverse] else {
+            return messages + [
+                "its inverse `\(destination.name).\(relationship.inverse)` does not exist; declare it in "
+                    + destination.name
+            ]
+        }
+        if inverse.destination != entity.name || inverse.inverse != relationship.name {
+            messages.append(
+                "its inverse `\(destination.name).\(inverse.name)` must lead to \(entity.name) "
+                    + "and name `\(relationship.name)` as its inverse")
+        }
+        return messages
+    }
+
+    private static func check(_ list: [String], _ lineage: [Entity]) -> [String] {
+        list.compactMap { name in
+            let isAttribute = lineage.contains { $0.attributes[name] != nil }
+            let isToOne = lineage.contains { $0.relationships[name]?.toMany == false }
+            return isAttribute || isToOne
+                ? nil
+                : "uniqueness and indexes need attributes or to-one relationships, not `\(name)`"
+        }
+    }
+
+    static func isIdentifier(_ name: String) -> Bool {
+        guard let first = name.utf8.first, !(0x30...0x39).contains(first) else { return false }
+        return name.utf8.count <= 128
+            && name.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || $0 == 0x5f
+                    || (0x61...0x7a).contains($0) || $0 >= 0x80
+            }
+    }
+}
+
+extension Entity {
+    /// The names of the entity's own properties.
+    var ownNames: [String] { Array(attributes.keys) + relationships.keys }
+}
+
+extension Model {
+    /// The entity and those it inherits from, nearest first; nil when a parent is missing or inherits from it.
+    func lineage(of name: String) -> [Entity]? {
+        var lineage: [Entity] = []
+        var next: String? = name
+        while let name = next {
+            guard let entity = entities[name], !lineage.contains(where: { $0.name == name }) else {
+                return nil
+            }
+            lineage.append(entity)
+            next = entity.parent
+        }
+        return lineage
+    }
+}

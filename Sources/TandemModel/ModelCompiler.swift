@@ -1,0 +1,86 @@
+/// Gives numbers and slots to a checked model.
+///
+/// Numbers are given in the order of names to whatever has none yet, so the result depends on nothing but the model
+/// and the numbers given before.
+struct ModelCompiler {
+    let model: Model
+    private(set) var identifiers: [String: UInt16]
+    private var lastIdentifier: UInt16
+
+    init(model: Model, identifiers: [String: UInt16]) {
+        self.model = model
+        self.identifiers = identifiers
+        lastIdentifier = identifiers.values.max() ?? 0
+    }
+
+    mutating func compile() -> [CompiledEntity] {
+        let names = model.entities.keys.sorted()
+        for name in names { _ = identifier("entity:\(name)") }
+        return names.compactMap { compile($0) }
+    }
+
+    private mutating func compile(_ name: String) -> CompiledEntity? {
+        guard let lineage = model.lineage(of: name) else { return nil }
+        let descendants = model.entities.keys.filter { other in
+            model.lineage(of: other)?.contains { $0.name == name } ?? false
+        }
+        var uniqueness: [CompiledIndex] = []
+        var indexes: [CompiledIndex] = []
+        for entity in lineage.reversed() {
+            uniqueness += entity.uniqueness.map { index("unique", entity, $0) }
+            indexes += entity.indexes.map { index("index", entity, $0) }
+        }
+        return CompiledEntity(
+            name: name, tag: tag(name), ancestors: lineage.map { tag($0.name) },
+            descendants: descendants.map { tag($0) }.sorted(), properties: properties(lineage),
+            uniqueness: uniqueness, indexes: indexes)
+    }
+
+    private mutating func properties(_ lineage: [Entity]) -> [CompiledProperty] {
+        var result: [CompiledProperty] = []
+        for entity in lineage.reversed() {
+            for name in entity.ownNames.sorted() {
+                guard let kind = kind(entity, name) else { continue }
+                result.append(CompiledProperty(slot: result.count, name: name, kind: kind))
+            }
+        }
+        return result
+    }
+
+    private mutating func kind(_ entity: Entity, _ name: String) -> CompiledProperty.Kind? {
+        if let attribute = entity.attributes[name] { return .attribute(attribute) }
+        guard let relationship = entity.relationships[name],
+            let destination = model.entities[relationship.destination],
+            let inverse = destination.relationships[relationship.inverse]
+        else { return nil }
+        return .relationship(
+            CompiledRelationship(
+                declaration: relationship, destination: tag(destination.name),
+                inverseSlot: slot(of: inverse.name, in: destination), inverseToMany: inverse.toMany,
+                linkID: relationship.toMany ? identifier("link:\(entity.name).\(name)") : 0))
+    }
+
+    private func slot(of property: String, in entity: Entity) -> Int {
+        let lineage = model.lineage(of: entity.name) ?? []
+        let names = lineage.reversed().flatMap { $0.ownNames.sorted() }
+        return names.firstIndex(of: property) ?? 0
+    }
+
+    private mutating func index(
+        _ kind: String, _ entity: Entity, _ names: [String]
+    ) -> CompiledIndex {
+        CompiledIndex(
+            id: identifier("\(kind):\(entity.name)(\(names.joined(separator: ",")))"),
+            entity: tag(entity.name), slots: names.map { slot(of: $0, in: entity) },
+            properties: names)
+    }
+
+    private mutating func tag(_ name: String) -> EntityTag { identifier("entity:\(name)") }
+
+    private mutating func identifier(_ key: String) -> UInt16 {
+        if let known = identifiers[key] { return known }
+        lastIdentifier += 1
+        identifiers[key] = lastIdentifier
+        return lastIdentifier
+    }
+}

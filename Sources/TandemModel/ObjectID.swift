@@ -1,0 +1,68 @@
+/// The number of an object: unique in the store over all entities, never used twice.
+public typealias ObjectNumber = UInt64
+
+/// The number that stands for an entity in rows, links and change sets of one store.
+public typealias EntityTag = UInt16
+
+/// An object as rows and links name it: entity tag and number, 10 bytes.
+public struct ObjectReference: Hashable, Sendable, Comparable {
+    /// The most derived entity of the object.
+    public var tag: EntityTag
+    /// The object's number.
+    public var number: ObjectNumber
+
+    /// A reference to object `number` of the entity `tag`.
+    @inlinable
+    public init(tag: EntityTag, number: ObjectNumber) {
+        self.tag = tag
+        self.number = number
+    }
+
+    /// Orders by number: that is the order of ties everywhere.
+    @inlinable
+    public static func < (a: ObjectReference, b: ObjectReference) -> Bool { a.number < b.number }
+}
+
+/// The permanent identity of an object; it is final from the moment of insertion.
+///
+/// Ids are values: pass them between contexts, processes and files. They print as `Team/33`.
+///
+///     let id = ObjectID("Team/33")
+public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertible {
+    /// The object's own, most derived entity.
+    public let entity: String
+    /// The object's number, unique in the store over all entities.
+    public let number: ObjectNumber
+
+    /// The id of object `number` of `entity`.
+    public init(entity: String, number: ObjectNumber) {
+        self.entity = entity
+        self.number = number
+    }
+
+    /// Parses `Team/33`; nil for anything else.
+    public init?(_ description: String) {
+        guard let slash = description.utf8.lastIndex(of: UInt8(ascii: "/")) else { return nil }
+        let digits = description[description.index(after: slash)...]
+        let entity = String(description[..<slash])
+        guard !entity.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let number = ObjectNumber(digits)
+        else { return nil }
+        self.init(entity: entity, number: number)
+    }
+
+    /// The printed form, `Team/33`.
+    public var description: String { "\(entity)/\(number)" }
+
+    /// The id as a URI, `tandem://STORE-UUID/Team/33`.
+    public func uriRepresentation(store: String) -> String { "tandem://\(store)/\(description)" }
+
+    /// Orders by number, as ties in every list are broken.
+    public static func < (a: ObjectID, b: ObjectID) -> Bool { a.number < b.number }
+
+    /// Equal when the numbers are: a number exists once in a store.
+    public static func == (a: ObjectID, b: ObjectID) -> Bool { a.number == b.number }
+
+    /// Hashes the number alone, since it is unique.
+    public func hash(into hasher: inout Hasher) { hasher.combine(number) }
+}

@@ -1,0 +1,53 @@
+/// A place in the journal, valid outside the daemon: log, epoch and transaction number.
+///
+/// A save returns one, `reach(_:)` awaits one. Positions print, parse and travel between processes;
+/// a position of another log or epoch is never taken for one of this.
+///
+///     let position = try context.save()
+///     let argument = position.description          // 18@1-5f0c…
+///     try await other.reach(Position(argument)!)
+public struct Position: Hashable, Sendable, Comparable, LosslessStringConvertible {
+    /// The log's random id.
+    public var log: LogID
+    /// Rises when transactions that were seen may be missing: on restore, and on some recoveries.
+    public var epoch: UInt32
+    /// The number of the last transaction included; 0 is before the first.
+    public var number: UInt64
+
+    /// The place after transaction `number` of the given log and epoch.
+    public init(log: LogID, epoch: UInt32, number: UInt64) {
+        self.log = log
+        self.epoch = epoch
+        self.number = number
+    }
+
+    /// Parses `NUMBER@EPOCH-LOG`.
+    public init?(_ description: String) {
+        let parts = description.split(
+            separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let number = UInt64(parts[0]) else { return nil }
+        let rest = parts[1].split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard rest.count == 2, let epoch = UInt32(rest[0]), let log = LogID(String(rest[1])) else {
+            return nil
+        }
+        self.init(log: log, epoch: epoch, number: number)
+    }
+
+    /// The printed form, `NUMBER@EPOCH-LOG`.
+    public var description: String { "\(number)@\(epoch)-\(log)" }
+
+    /// True when both are of the same log and epoch, so that their numbers can be compared.
+    public func isComparable(with other: Position) -> Bool {
+        log == other.log && epoch == other.epoch
+    }
+
+    /// The same log and epoch at another number.
+    public func at(_ number: UInt64) -> Position {
+        Position(log: log, epoch: epoch, number: number)
+    }
+
+    /// Orders by epoch, then number; only meaningful within one log.
+    public static func < (a: Position, b: Position) -> Bool {
+        (a.epoch, a.number) < (b.epoch, b.number)
+    }
+}

@@ -1,0 +1,79 @@
+/// A set of properties of one entity, by slot; at most ``capacity`` properties.
+public struct PropertyMask: Hashable, Sendable {
+    /// The slots 0 to 63.
+    public var low: UInt64
+    /// The slots 64 to 127.
+    public var high: UInt64
+
+    /// An entity has at most this many properties, inherited ones included.
+    public static let capacity = 128
+
+    /// The empty set.
+    @inlinable
+    public init() {
+        low = 0
+        high = 0
+    }
+
+    /// The set with the given words.
+    @inlinable
+    public init(low: UInt64, high: UInt64) {
+        self.low = low
+        self.high = high
+    }
+
+    /// The set of the given slots.
+    public init(_ slots: some Sequence<Int>) {
+        self.init()
+        for slot in slots { insert(slot) }
+    }
+
+    /// True when the set is empty.
+    @inlinable public var isEmpty: Bool { low | high == 0 }
+
+    /// Adds a slot.
+    @inlinable
+    public mutating func insert(_ slot: Int) {
+        if slot < 64 { low |= 1 << UInt64(slot) } else { high |= 1 << UInt64(slot - 64) }
+    }
+
+    /// Removes a slot.
+    @inlinable
+    public mutating func remove(_ slot: Int) {
+        if slot < 64 { low &= ~(1 << UInt64(slot)) } else { high &= ~(1 << UInt64(slot - 64)) }
+    }
+
+    /// True when the slot is in the set.
+    @inlinable
+    public func contains(_ slot: Int) -> Bool {
+        slot < 64 ? low & (1 << UInt64(slot)) != 0 : high & (1 << UInt64(slot - 64)) != 0
+    }
+
+    /// The slots of both.
+    @inlinable
+    public func union(_ other: PropertyMask) -> PropertyMask {
+        PropertyMask(low: low | other.low, high: high | other.high)
+    }
+
+    /// The slots that both have.
+    @inlinable
+    public func intersection(_ other: PropertyMask) -> PropertyMask {
+        PropertyMask(low: low & other.low, high: high & other.high)
+    }
+
+    /// The slots in ascending order.
+    public var slots: [Int] {
+        var result: [Int] = []
+        var word = low
+        while word != 0 {
+            result.append(word.trailingZeroBitCount)
+            word &= word - 1
+        }
+        word = high
+        while word != 0 {
+            result.append(64 + word.trailingZeroBitCount)
+            word &= word - 1
+        }
+        return result
+    }
+}

@@ -1,0 +1,159 @@
+import FoundationEssentials
+
+/// One object's attributes and to-one relationships as one immutable byte string.
+///
+/// The same bytes lie in LMDB, travel on the wire and back the client's objects. A column is read in place; nothing is
+/// decoded up front. Reading needs the object's ``CompiledEntity``; ``isValid(for:)`` is the
+/// check for bytes that come from outside, the readers trust it.
+public struct Row: Hashable, Sendable {
+    /// The bytes; their layout is ``RowLayout``'s.
+    public let bytes: [UInt8]
+
+    /// Takes bytes as a row; check them with ``isValid(for:)`` if they come from outside.
+    @inlinable
+    public init(bytes: [UInt8]) { self.bytes = bytes }
+
+    /// A row with the given values, one for each slot of the entity; those of to-many slots are ignored.
+    ///
+    /// A value that is not of its column's type traps: check what comes from outside with
+    /// ``CompiledProperty/accepts(_:)``.
+    public init(_ values: [Value], of entity: CompiledEntity, version: UInt16) {
+        bytes = RowBuilder.build(values, entity, version)
+    }
+
+    /// The version of the model that the row was written under.
+    public var modelVersion: UInt16 { fixed(at: 0, UInt16.self) }
+
+    /// The entity of the object.
+    public var tag: EntityTag { fixed(at: 2, UInt16.self) }
+
+    /// True when the bytes are a row of the entity: long enough, ends in order, text in UTF-8.
+    public func isValid(for entity: CompiledEntity) -> Bool {
+        let layout = entity.layout
+        guard bytes.count >= layout.minimumBytes, tag == entity.tag else { return false }
+        var last = layout.minimumBytes
+        for index in 0..<layout.variableCount {
+            let end = Int(fixed(at: layout.endsOffset + 4 * index, UInt32.self))
+            guard end >= last, end <= bytes.count else { return false }
+            last = end
+        }
+        return last == bytes.count && layout.columns.allSatisfy { isValid($0, layout) }
+    }
+
+    private func isValid(_ column: RowLayout.Column?, _ layout: RowLayout) -> Bool {
+        guard let column, !isNull(column) else { return true }
+        switch column.storage {
+        case .string, .url:
+            return String(validating: bytes[range(column, layout)], as: UTF8.self) != nil
+        case .decimal:
+            return Decimal(string: String(decoding: bytes[range(column, layout)], as: UTF8.self))
+                != nil
+        default: return true
+        }
+    }
+
+    // MARK: Columns
+
+    /// True when the slot holds no value; always true for a to-many relationship.
+    public func isNull(_ slot: Int, in entity: CompiledEntity) -> Bool {
+        entity.layout.columns[slot].map(isNull) ?? true
+    }
+
+    /// The value of a slot; null for a to-many relationship.
+    public func value(_ slot: Int, in entity: CompiledEntity) -> Value {
+        guard let column = entity.layout.columns[slot], !isNull(column) else { return .null }
+        switch column.storage {
+        case .bool: return .bool(bytes[column.place] != 0)
+        case .int: return .int(fixed(at: column.place, Int64.self))
+        case .double: return .double(Double(bitPattern: fixed(at: column.place, UInt64.self)))
+        case .date: return .date(Double(bitPattern: fixed(at: column.place, UInt64.self)))
+        case .uuid: return .uuid(UUID(bytes: Array(bytes[column.place..<(column.place + 16)])))
+        case .reference: return .reference(reference(at: column.place))
+        case .decimal: return Decimal(string: text(column, entity)).map { .decimal($0) } ?? .null
+        case .string: return .string(text(column, entity))
+        case .url: return .url(text(column, entity))
+        case .data: return .data(Array(bytes[range(column, entity.layout)]))
+        }
+    }
+
+    /// All values by slot; null for to-many relationships.
+    public func values(in entity: CompiledEntity) -> [Value] {
+        entity.properties.indices.map { value($0, in: entity) }
+    }
+
+    /// The object at the end of a to-one relationship, or nil.
+    public func reference(_ slot: Int, in entity: CompiledEntity) -> ObjectReference? {
+        guard let column = entity.layout.columns[slot], column.storage == .reference,
+            !isNull(column)
+        else { return nil }
+        return reference(at: column.place)
+    }
+
+    /// Calls `body` with the bytes of a text or data column; nil when it has no value or another type.
+    public func withBytes<Result>(
+        _ slot: Int, in entity: CompiledEntity, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result? {
+        guard let column = entity.layout.columns[slot], column.storage.width == 0, !isNull(column)
+        else { return nil }
+        let range = range(column, entity.layout)
+        return bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[range])) }
+    }
+
+    /// True when both rows hold the same bytes in a slot.
+    public func hasSameValue(as other: Row, _ slot: Int, in entity: CompiledEntity) -> Bool {
+        guard let column = entity.layout.columns[slot] else { return true }
+        let isNull = isNull(column)
+        guard isNull == other.isNull(column) else { return false }
+        if isNull { return true }
+        let mine = extent(column, entity.layout)
+        let theirs = other.extent(column, entity.layout)
+        return bytes[mine].elementsEqual(other.bytes[theirs])
+    }
+
+    /// The slots in which two rows of one entity differ.
+    public func difference(from other: Row, in entity: CompiledEntity) -> PropertyMask {
+        PropertyMask(entity.properties.indices.filter { !hasSameValue(as: other, $0, in: entity) })
+    }
+
+    /// The same row with other values in some slots.
+    public func replacing(_ changes: [(slot: Int, value: Value)], in entity: CompiledEntity) -> Row
+    {
+        var values = values(in: entity)
+        for change in changes { values[change.slot] = change.value }
+        return Row(values, of: entity, version: modelVersion)
+    }
+
+    // MARK: Bytes
+
+    private func isNull(_ column: RowLayout.Column) -> Bool {
+        bytes[RowLayout.headerBytes + column.nullBit >> 3] & (1 << UInt8(column.nullBit & 7)) != 0
+    }
+
+    private func fixed<T: FixedWidthInteger>(at offset: Int, _ type: T.Type) -> T {
+        bytes.withUnsafeBytes {
+            precondition(offset + MemoryLayout<T>.size <= $0.count, "The row is too short.")
+            return T(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: T.self))
+        }
+    }
+
+    private func reference(at offset: Int) -> ObjectReference {
+        ObjectReference(
+            tag: fixed(at: offset, UInt16.self), number: fixed(at: offset + 2, UInt64.self))
+    }
+
+    private func range(_ column: RowLayout.Column, _ layout: RowLayout) -> Range<Int> {
+        let at = layout.endsOffset + 4 * column.place
+        let start =
+            column.place == 0 ? layout.minimumBytes : Int(fixed(at: at - 4, UInt32.self))
+        return start..<Int(fixed(at: at, UInt32.self))
+    }
+
+    private func extent(_ column: RowLayout.Column, _ layout: RowLayout) -> Range<Int> {
+        let width = column.storage.width
+        return width > 0 ? column.place..<(column.place + width) : range(column, layout)
+    }
+
+    private func text(_ column: RowLayout.Column, _ entity: CompiledEntity) -> String {
+        String(decoding: bytes[range(column, entity.layout)], as: UTF8.self)
+    }
+}

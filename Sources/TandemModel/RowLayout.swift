@@ -1,0 +1,85 @@
+/// Where the columns of an entity's rows lie.
+///
+/// A row is: model version (2 bytes), entity tag (2), null bitmap, fixed-width columns, for each variable column where it
+/// ends (4 bytes each), variable columns. The null bitmap has a bit for each column, 1 for no value.
+public struct RowLayout: Sendable {
+    /// How a column is stored.
+    enum Storage: UInt8, Sendable {
+        case bool, int, double, date, uuid, reference
+        case decimal, string, data, url
+
+        /// The width in the fixed part, 0 for a variable column.
+        var width: Int {
+            switch self {
+            case .bool: 1
+            case .int, .double, .date: 8
+            case .uuid: 16
+            case .reference: 10
+            case .decimal, .string, .data, .url: 0
+            }
+        }
+    }
+
+    /// One column.
+    struct Column: Sendable {
+        let storage: Storage
+        /// The bit in the null bitmap.
+        let nullBit: Int
+        /// The offset in the row of a fixed column; the place among the variable columns of another.
+        let place: Int
+    }
+
+    static let headerBytes = 4
+
+    /// The column of each slot; nil for to-many relationships.
+    let columns: [Column?]
+    /// Where the ends of the variable columns begin.
+    let endsOffset: Int
+    /// How many variable columns there are.
+    let variableCount: Int
+
+    /// The length of a row without the content of its variable columns.
+    var minimumBytes: Int { endsOffset + 4 * variableCount }
+
+    init(_ properties: [CompiledProperty]) {
+        let storages = properties.map(RowLayout.storage)
+        let columnCount = storages.count { $0 != nil }
+        var columns: [Column?] = []
+        var bit = 0
+        var offset = RowLayout.headerBytes + (columnCount + 7) / 8
+        var variable = 0
+        for storage in storages {
+            guard let storage else {
+                columns.append(nil)
+                continue
+            }
+            let isFixed = storage.width > 0
+            columns.append(
+                Column(storage: storage, nullBit: bit, place: isFixed ? offset : variable))
+            bit += 1
+            offset += storage.width
+            variable += isFixed ? 0 : 1
+        }
+        self.columns = columns
+        endsOffset = offset
+        variableCount = variable
+    }
+
+    private static func storage(_ property: CompiledProperty) -> Storage? {
+        switch property.kind {
+        case .relationship(let relationship): relationship.toMany ? nil : .reference
+        case .attribute(let attribute):
+            switch attribute.type {
+            case .bool: .bool
+            case .int: .int
+            case .double: .double
+            case .decimal: .decimal
+            case .string: .string
+            case .date: .date
+            case .data: .data
+            case .uuid: .uuid
+            case .url: .url
+            }
+        }
+    }
+}

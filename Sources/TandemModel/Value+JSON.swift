@@ -1,0 +1,72 @@
+import FoundationEssentials
+
+/// Attribute values as JSON: the rules of the bridge, used wherever Tandem speaks JSON.
+extension Value {
+    /// Reads a value of `type`; nil when the JSON does not fit.
+    ///
+    /// Dates come as ISO 8601 with a zone or as seconds since 1970, data as base64; uuid, url and decimal as
+    /// strings; a whole number is taken for a double, an integer in range for a decimal.
+    public init?(json: JSON, type: AttributeType) {
+        switch (type, json) {
+        case (_, .null): self = .null
+        case (.bool, .bool(let value)): self = .bool(value)
+        case (.int, .int(let value)): self = .int(value)
+        case (.double, .int), (.double, .double):
+            guard let value = json.number, !value.isNaN else { return nil }
+            self = .double(value)
+        case (.string, .string(let value)): self = .string(value)
+        case (.url, .string(let value)): self = .url(value)
+        case (.date, .int), (.date, .double):
+            guard let value = json.number, value.isFinite else { return nil }
+            self = .date(value)
+        case (.date, .string(let text)):
+            guard let seconds = ISODate.seconds(text) else { return nil }
+            self = .date(seconds)
+        case (.data, .string(let text)):
+            guard let data = Data(base64Encoded: text) else { return nil }
+            self = .data(Array(data))
+        case (.uuid, .string(let text)):
+            guard let uuid = UUID(uuidString: text) else { return nil }
+            self = .uuid(uuid)
+        case (.decimal, .string(let text)):
+            guard let value = Decimal(string: text), value.isFinite else { return nil }
+            self = .decimal(value)
+        case (.decimal, .int(let value)): self = .decimal(Decimal(value))
+        default: return nil
+        }
+    }
+
+    /// The value as JSON; dates as seconds. A reference needs the model and is written by the caller.
+    public var json: JSON {
+        switch self {
+        case .null: .null
+        case .bool(let value): .bool(value)
+        case .int(let value): .int(value)
+        case .double(let value): .double(value)
+        case .decimal(let value): .string(value.description)
+        case .string(let value): .string(value)
+        case .date(let value): .double(value)
+        case .data(let value): .string(Data(value).base64EncodedString())
+        case .uuid(let value): .string(value.uuidString)
+        case .url(let value): .string(value)
+        case .reference(let value): .int(Int64(truncatingIfNeeded: value.number))
+        }
+    }
+
+    /// The form in a model, where whole doubles and dates stay whole numbers.
+    var modelJSON: JSON {
+        if case .double(let value) = json, let int = Int64(exactly: value) { return .int(int) }
+        return json
+    }
+}
+
+/// ISO 8601 dates with a zone.
+enum ISODate {
+    /// Seconds since 1970, or nil when the text is no date with a zone.
+    static func seconds(_ text: String) -> Double? {
+        let plain = Date.ISO8601FormatStyle()
+        if let date = try? plain.parse(text) { return date.timeIntervalSince1970 }
+        let fraction = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        return (try? fraction.parse(text))?.timeIntervalSince1970
+    }
+}

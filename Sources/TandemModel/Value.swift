@@ -1,0 +1,153 @@
+public import FoundationEssentials
+
+/// The value of an attribute or of a to-one relationship.
+///
+/// Dates are seconds since 1970, urls and decimals are held as their text: what is stored is what
+/// is compared, so that daemon and clients agree to the bit.
+public enum Value: Hashable, Sendable {
+    /// No value.
+    case null
+    /// A Boolean.
+    case bool(Bool)
+    /// A 64-bit integer.
+    case int(Int64)
+    /// A double; NaN is refused on the way in.
+    case double(Double)
+    /// A decimal number of up to 38 digits.
+    case decimal(Decimal)
+    /// A text.
+    case string(String)
+    /// Seconds since 1970-01-01 00:00 UTC.
+    case date(Double)
+    /// Bytes.
+    case data([UInt8])
+    /// A UUID.
+    case uuid(UUID)
+    /// A URL, as its text.
+    case url(String)
+    /// The object at the end of a to-one relationship.
+    case reference(ObjectReference)
+
+    /// True for ``null``.
+    @inlinable
+    public var isNull: Bool {
+        if case .null = self { true } else { false }
+    }
+
+    /// The reference, or nil when the value is none.
+    @inlinable
+    public var reference: ObjectReference? {
+        if case .reference(let reference) = self { reference } else { nil }
+    }
+
+    /// The attribute type that holds this value; nil for null and references.
+    public var type: AttributeType? {
+        switch self {
+        case .null, .reference: nil
+        case .bool: .bool
+        case .int: .int
+        case .double: .double
+        case .decimal: .decimal
+        case .string: .string
+        case .date: .date
+        case .data: .data
+        case .uuid: .uuid
+        case .url: .url
+        }
+    }
+}
+
+/// The type of an attribute.
+public enum AttributeType: String, Hashable, Sendable, CaseIterable {
+    /// True or false.
+    case bool
+    /// 64-bit integer.
+    case int
+    /// 64-bit binary floating point.
+    case double
+    /// Decimal floating point of up to 38 digits.
+    case decimal
+    /// Text, compared by code point.
+    case string
+    /// Seconds since 1970.
+    case date
+    /// Bytes.
+    case data
+    /// 128-bit identifier.
+    case uuid
+    /// URL text.
+    case url
+}
+
+extension Value {
+    /// Appends the value's binary form: a tag byte and the content.
+    public func encode(into writer: inout ByteWriter) {
+        switch self {
+        case .null: writer.uint8(0)
+        case .bool(let value):
+            writer.uint8(1)
+            writer.bool(value)
+        case .int(let value):
+            writer.uint8(2)
+            writer.int64(value)
+        case .double(let value):
+            writer.uint8(3)
+            writer.double(value)
+        case .decimal(let value):
+            writer.uint8(4)
+            writer.string(value.description)
+        case .string(let value):
+            writer.uint8(5)
+            writer.string(value)
+        case .date(let value):
+            writer.uint8(6)
+            writer.double(value)
+        case .data(let value):
+            writer.uint8(7)
+            writer.blob(value)
+        case .uuid(let value):
+            writer.uint8(8)
+            withUnsafeBytes(of: value.uuid) { writer.raw($0) }
+        case .url(let value):
+            writer.uint8(9)
+            writer.string(value)
+        case .reference(let value):
+            writer.uint8(10)
+            writer.uint16(value.tag)
+            writer.uint64(value.number)
+        }
+    }
+
+    /// Reads a value's binary form.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        let start = reader.offset
+        switch try reader.uint8() {
+        case 0: self = .null
+        case 1: self = .bool(try reader.bool())
+        case 2: self = .int(try reader.int64())
+        case 3: self = .double(try reader.double())
+        case 4:
+            guard let value = Decimal(string: try reader.string()) else {
+                throw CodingError(expected: "a decimal number", offset: start)
+            }
+            self = .decimal(value)
+        case 5: self = .string(try reader.string())
+        case 6: self = .date(try reader.double())
+        case 7: self = .data(try reader.blob())
+        case 8: self = .uuid(UUID(bytes: try reader.raw(16)))
+        case 9: self = .url(try reader.string())
+        case 10:
+            let tag = try reader.uint16()
+            self = .reference(ObjectReference(tag: tag, number: try reader.uint64()))
+        default: throw CodingError(expected: "a value", offset: start)
+        }
+    }
+}
+
+extension UUID {
+    /// The UUID of exactly 16 bytes.
+    init(bytes: [UInt8]) {
+        precondition(bytes.count == 16, "A UUID has 16 bytes.")
+        self = bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+    }
+}
