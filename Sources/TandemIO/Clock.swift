@@ -1,7 +1,9 @@
 import Glibc
 import Synchronization
 
-/// Where the time comes from. Order never depends on it; timers use the monotonic one.
+/// Where the time comes from.
+///
+/// Order never depends on it; timers use the monotonic one.
 public protocol Clock: AnyObject, Sendable {
     /// Nanoseconds since some moment; never goes back.
     var monotonicNanoseconds: UInt64 { get }

@@ -10,7 +10,9 @@ public enum OpenMode: Hashable, Sendable {
     case createIfMissing
 }
 
-/// One open file. Bound to the thread that uses it; closed when released.
+/// One open file.
+///
+/// Bound to the thread that uses it; closed when released.
 public protocol File: AnyObject {
     /// The path it was opened by, for messages.
     var path: String { get }
@@ -43,7 +45,9 @@ public protocol FileLock: AnyObject {
     var path: String { get }
 }
 
-/// Files and directories, as much of them as a log and a store need. Bound to one thread.
+/// Files and directories, as much of them as a log and a store need.
+///
+/// Bound to one thread.
 ///
 /// ``RealFileSystem`` asks the kernel; ``SimulatedFileSystem`` keeps all in memory and can crash.
 public protocol FileSystem: AnyObject {

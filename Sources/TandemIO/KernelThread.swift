@@ -36,7 +36,9 @@ public final class KernelThread: Sendable {
         return KernelThread(handle: handle)
     }
 
-    /// Waits until the thread has ended. Only the first call waits.
+    /// Waits until the thread has ended.
+    ///
+    /// Only the first call waits.
     public func join() {
         if settled.exchange(true, ordering: .acquiringAndReleasing) { return }
         pthread_join(handle, nil)

@@ -14,7 +14,9 @@ public struct Interest: OptionSet, Hashable, Sendable {
     public static let write = Interest(rawValue: 0x004)
 }
 
-/// Waits for many descriptors at once (epoll, level-triggered). Bound to one thread.
+/// Waits for many descriptors at once (epoll, level-triggered).
+///
+/// Bound to one thread.
 ///
 /// A descriptor leaves by itself when it is closed.
 ///

@@ -1,6 +1,8 @@
 import Glibc
 
-/// The kernel's file system. Holds no state, so every thread may have or share one.
+/// The kernel's file system.
+///
+/// Holds no state, so every thread may have or share one.
 public final class RealFileSystem: FileSystem, Sendable {
     /// A file system that starts every relative path at the working directory.
     public init() {}

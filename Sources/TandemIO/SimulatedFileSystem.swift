@@ -35,7 +35,9 @@ public final class SimulatedFileSystem: FileSystem {
     public private(set) var operations: [Operation] = []
     /// Whether ``operations`` grows; on by default.
     public var recordsOperations = true
-    /// How many bytes all files may have together; `ENOSPC` beyond. Nil means no limit.
+    /// How many bytes all files may have together; `ENOSPC` beyond.
+    ///
+    /// Nil means no limit.
     public var capacityBytes: Int?
     /// The writes and syncs that will fail.
     public var faults = SimulatedFaults()
@@ -165,13 +167,17 @@ public final class SimulatedFileSystem: FileSystem {
 
 /// Which writes and syncs of a ``SimulatedFileSystem`` fail; counted from the next one, 1.
 public struct SimulatedFaults: Sendable {
-    /// The number of the write that fails; nil for none. Counts down.
+    /// The number of the write that fails; nil for none.
+    ///
+    /// Counts down.
     public var failingWrite: Int?
     /// The error of a failing write.
     public var writeErrno: Int32 = 5
     /// How many bytes of the failing write arrive all the same.
     public var bytesKept = 0
-    /// The number of the sync, of a file or directory, that fails; nil for none. Counts down.
+    /// The number of the sync, of a file or directory, that fails; nil for none.
+    ///
+    /// Counts down.
     public var failingSync: Int?
     /// The error of a failing sync.
     public var syncErrno: Int32 = 5

@@ -65,7 +65,9 @@ public final class Socket: Sendable {
         try check(.configureSocket, name) { fcntl(descriptor, F_SETFL, wanted) }
     }
 
-    /// Ends the conversation in both directions. May be called from any thread, and twice.
+    /// Ends the conversation in both directions.
+    ///
+    /// May be called from any thread, and twice.
     public func shutdown() {
         _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR))
     }

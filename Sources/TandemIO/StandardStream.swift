@@ -51,7 +51,9 @@ public final class StandardStream: Sendable {
     }
 }
 
-/// Standard input by lines, as raw bytes. Bound to one thread.
+/// Standard input by lines, as raw bytes.
+///
+/// Bound to one thread.
 public final class StandardInput {
     private let descriptor: Int32
     private let maximumLineBytes: Int

@@ -21,7 +21,9 @@ public final class WakeUp: Sendable {
         _ = Glibc.write(descriptor, &one, 8)
     }
 
-    /// Takes all signals so far. Call it before looking at what was signalled.
+    /// Takes all signals so far.
+    ///
+    /// Call it before looking at what was signalled.
     public func clear() {
         var count: UInt64 = 0
         _ = Glibc.read(descriptor, &count, 8)
