@@ -237,3 +237,13 @@ struct CommitCounters {
         longestCheckpoint = max(longestCheckpoint, nanoseconds)
     }
 }
+
+extension Committer {
+    /// Makes a last checkpoint and closes journal and store.
+    func close() throws {
+        try flush()
+        try checkpoint()
+        store.close()
+        try journal.close()
+    }
+}
