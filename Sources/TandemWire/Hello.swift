@@ -103,7 +103,7 @@ public struct Welcome: WireCodable {
         writer.string(server)
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``, also for another version.
+    /// Reads the binary form or throws ``TandemModel/CodingError``, also for another version.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         protocolVersion = try reader.uint16()
@@ -145,7 +145,7 @@ public struct Lease: WireCodable {
         writer.uint32(epoch)
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws ``TandemModel/CodingError``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         first = try reader.uint64()

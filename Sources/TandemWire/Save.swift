@@ -39,7 +39,7 @@ public struct SaveRequest: WireCodable {
         writer.list(operations)
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws ``TandemModel/CodingError``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         var start = reader.offset
         saveID = try reader.blob()
@@ -83,7 +83,7 @@ public struct SaveValue: WireCodable {
         writer.optional(base) { $1.encode(into: &$0) }
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws ``TandemModel/CodingError``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         slot = try reader.slot()
         value = try Value(from: &reader)
@@ -125,7 +125,7 @@ public struct Saved: WireCodable {
         writer.list(replaced)
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws ``TandemModel/CodingError``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         wrote = try reader.bool()
@@ -154,7 +154,7 @@ public struct Replacement: WireCodable {
         writer.reference(by)
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws ``TandemModel/CodingError``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         number = try reader.uint64()
         by = try reader.reference()

@@ -11,7 +11,7 @@ public struct SchemaRequest: WireCodable {
     /// Appends the binary form.
     public func encode(into writer: inout ByteWriter) { writer.optional(model) { $0.string($1) } }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws ``TandemModel/CodingError``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         model = try reader.optionalString()
     }
@@ -36,7 +36,7 @@ public struct SchemaAnswer: WireCodable {
         writer.optional(model) { $0.blob($1) }
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws ``TandemModel/CodingError``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         model = try reader.optionalBlob()
