@@ -88,18 +88,31 @@ final class Engine {
     func receive(_ bytes: UnsafeRawBufferPointer, from session: Session) {
         session.decoder.append(bytes)
         do {
-            while let message = try session.decoder.next() {
-                guard case .client(let request) = message.body else { continue }
+            while let envelope = try session.decoder.next() {
                 session.noteRequest()
-                session.inbox.append((message.id, request))
-                guard session.inbox.count <= WireLimits.requestsInFlight else {
-                    return fail(session, "more than \(WireLimits.requestsInFlight) requests in flight")
-                }
+                guard admit(envelope, session) else { return }
             }
         } catch {
             return fail(session, "\(error)")
         }
         ready.append(session.id)
+    }
+
+    /// Queues a request; false when it ends the connection.
+    private func admit(_ envelope: Envelope<ClientMessage>, _ session: Session) -> Bool {
+        if case .hello = envelope.message {
+            session.inbox.append((envelope.id, envelope.message))
+            return true
+        }
+        switch session.machine.received(request: envelope.id) {
+        case .run: session.inbox.append((envelope.id, envelope.message))
+        case .refuse(let error): session.answer(.failure(error), to: envelope.id)
+        case .close(let error):
+            fail(session, error.message)
+            return false
+        case .ignore: break
+        }
+        return true
     }
 
     private func fail(_ session: Session, _ reason: String) {
@@ -180,10 +193,10 @@ final class Engine {
                 let transaction = try session.source.transaction(
                     at: session.sent + 1, committer.ring)
                 if let wanted = transaction.filtered({ session.interests.contains($0) }) {
-                    session.push(wanted)
+                    try session.push(wanted)
                 }
                 session.sent += 1
-            } catch where error.code == .historyExpired {
+            } catch let error as TandemError where error.code == .historyExpired {
                 return disconnect(session, because: "it fell behind the journal's first position")
             }
         }
@@ -298,12 +311,20 @@ final class Engine {
         guard case .hello(let hello) = message else {
             return fail(session, "the first message must be a hello")
         }
-        guard hello.protocolVersion == 1 else {
-            return fail(session, "protocol \(hello.protocolVersion) is not spoken here, 1 is")
+        switch session.machine.received(hello) {
+        case .ignore: return
+        case .refuse(let error): return fail(session, error.message)
+        case .greet: break
         }
         session.author = hello.author
-        if let text = hello.model, !(try serves(text)) { try install(text, session) }
-        try welcome(hello, id, session)
+        do {
+            if let text = hello.model, !(try serves(text)) { try install(text, session) }
+            try welcome(hello, id, session)
+        } catch let error as TandemError {
+            session.answer(.failure(error), to: 0)
+            _ = session.write()
+            disconnect(session, because: error.description)
+        }
     }
 
     /// True when a client that brings this model finds everything it knows in the store.
@@ -319,7 +340,6 @@ final class Engine {
         if let model = committer.store.model {
             session.interests = Set(hello.interests.compactMap { model.entity(named: $0)?.tag })
         }
-        session.isReady = true
         session.sent = resumed ? hello.resume?.number ?? last : last
         let welcome = Welcome(
             protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
@@ -327,7 +347,7 @@ final class Engine {
             lease: try committer.lease(DaemonLimits.leaseNumbers),
             saveIDFloor: committer.store.saveFloor, isReadOnly: false, server: "tandemd")
         session.answer(.welcome(welcome), to: id)
-        session.announced = session.sent
+        _ = session.machine.welcomed(cursor: session.sent)
         try pump(session)
     }
 
