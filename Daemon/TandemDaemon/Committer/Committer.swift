@@ -23,6 +23,9 @@ final class Committer {
     private let clock: any Clock
     private let log: @Sendable (LogLevel, String) -> Void
     private(set) var counters = CommitCounters()
+    /// True while the journal has no room for another save.
+    private(set) var isReadOnly = false
+    private var readOnlySince: UInt64 = 0
     private var lastSave: UInt64 = 0
     private var lastCheckpoint: UInt64 = 0
 
@@ -127,10 +130,32 @@ final class Committer {
                 .limitExceeded, "the save takes \(encoded.bytes.count) bytes; a transaction has at "
                     + "most \(DaemonLimits.transactionBytes): save in parts")
         }
+        try reserve(encoded.bytes.count)
         try store.apply(transaction)
         batch.append(encoded.bytes)
         pending.append(encoded)
     }
+
+    /// Makes sure that the journal has room before anything is applied; without it saves are refused, reads go on.
+    private func reserve(_ bytes: Int) throws {
+        let now = clock.monotonicNanoseconds
+        guard !isReadOnly || now > readOnlySince + DaemonLimits.spaceRetryNanoseconds else {
+            throw Committer.noSpace
+        }
+        do {
+            try journal.reserve(bytes: batch.frameBytes + bytes + 64)
+            if isReadOnly { log(.notice, "there is room for the journal again; saves are taken") }
+            isReadOnly = false
+        } catch where error.code == .noSpace {
+            if !isReadOnly { log(.error, "read-only: \(error)") }
+            isReadOnly = true
+            readOnlySince = now
+            throw Committer.noSpace
+        }
+    }
+
+    private static let noSpace = TandemError(
+        .readOnly, "the disk of the journal is full; saves are refused until there is room again")
 
     // MARK: Durability
 

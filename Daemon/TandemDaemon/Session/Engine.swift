@@ -377,7 +377,7 @@ final class Engine {
             protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
             resumed: resumed, model: committer.modelBytes,
             lease: try committer.lease(DaemonLimits.leaseNumbers),
-            saveIDFloor: committer.store.saveFloor, isReadOnly: false, server: "tandemd")
+            saveIDFloor: committer.store.saveFloor, isReadOnly: committer.isReadOnly, server: "tandemd")
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
         try pump(session)
