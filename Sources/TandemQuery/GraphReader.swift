@@ -1,0 +1,29 @@
+public import TandemModel
+
+/// What is known of an object.
+public enum RowLookup: Sendable {
+    /// Its row.
+    case row(Row)
+    /// It does not exist.
+    case missing
+    /// It isn't held here.
+    case unknown
+}
+
+/// What an evaluator reads: the store's snapshot in the daemon, the row cache in a client.
+public protocol GraphReader: ~Copyable {
+    /// The row of an object.
+    func row(of object: ObjectReference) -> RowLookup
+    /// The members of a to-many relationship in any order; nil when they aren't held here.
+    func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]?
+}
+
+/// The name of the section that an object belongs to.
+public enum SectionName: Hashable, Sendable {
+    /// The name; `""` for nil and without section key path.
+    case known(String)
+    /// A related object isn't held here.
+    case unknown
+}
