@@ -146,7 +146,8 @@ final class Committer {
             try journal.reserve(bytes: batch.frameBytes + bytes + 64)
             if isReadOnly { log(.notice, "there is room for the journal again; saves are taken") }
             isReadOnly = false
-        } catch where error.code == .noSpace {
+        } catch {
+            guard error.code == .noSpace else { throw error }
             if !isReadOnly { log(.error, "read-only: \(error)") }
             isReadOnly = true
             readOnlySince = now
