@@ -66,7 +66,9 @@ final class Committer {
 
     /// Checks, plans and applies a save. Throws ``TandemError`` for what the client did.
     func begin(_ request: SaveRequest, by principal: Principal) throws -> Outcome {
-        if let repeated = try answer(toRepeat: request, principal.uid) { return .answered(repeated) }
+        if let repeated = try answer(toRepeat: request, principal.uid) {
+            return .answered(repeated)
+        }
         guard let model = store.model else {
             throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
         }
@@ -94,7 +96,8 @@ final class Committer {
         guard let first = try store.save(by: uid, id: request.saveID) else { return nil }
         guard first.contentHash == request.contentHash else {
             throw TandemError(
-                .usage, "this save id was used for other content at position \(first.position); "
+                .usage,
+                "this save id was used for other content at position \(first.position); "
                     + "choose a new id")
         }
         counters.repeats += 1
@@ -127,7 +130,8 @@ final class Committer {
         let encoded = EncodedTransaction(transaction)
         guard encoded.bytes.count <= DaemonLimits.transactionBytes else {
             throw TandemError(
-                .limitExceeded, "the save takes \(encoded.bytes.count) bytes; a transaction has at "
+                .limitExceeded,
+                "the save takes \(encoded.bytes.count) bytes; a transaction has at "
                     + "most \(DaemonLimits.transactionBytes): save in parts")
         }
         try reserve(encoded.bytes.count)

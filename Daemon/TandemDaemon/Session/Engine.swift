@@ -75,7 +75,8 @@ final class Engine {
         if let reason {
             refused += 1
             log(
-                .warning, "closed the connection of pid \(session.peer.pid) uid \(session.peer.uid) "
+                .warning,
+                "closed the connection of pid \(session.peer.pid) uid \(session.peer.uid) "
                     + "(\(session.author)): \(reason)")
         }
     }
@@ -262,7 +263,8 @@ final class Engine {
                 continue
             }
             for sync in session.syncs where sync.deadline <= now {
-                let text = "position \(sync.number) was not reached in time; the journal ends at "
+                let text =
+                    "position \(sync.number) was not reached in time; the journal ends at "
                     + "\(committer.position)"
                 session.answer(.failure(TandemError(.timeout, text)), to: sync.id)
             }
@@ -377,7 +379,8 @@ final class Engine {
             protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
             resumed: resumed, model: committer.modelBytes,
             lease: try committer.lease(DaemonLimits.leaseNumbers),
-            saveIDFloor: committer.store.saveFloor, isReadOnly: committer.isReadOnly, server: "tandemd")
+            saveIDFloor: committer.store.saveFloor, isReadOnly: committer.isReadOnly,
+            server: "tandemd")
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
         try pump(session)
