@@ -92,17 +92,24 @@ final class CommitBench {
     private(set) var committer: Committer
     private var saves: UInt32 = 0
     private let mapBytes: Int
+    private let segmentBytes: Int
 
-    init(model: Model = graphModel, mapBytes: Int = 64 << 20, leased: Int = 1) throws {
+    init(
+        model: Model = graphModel, mapBytes: Int = 64 << 20, segmentBytes: Int = 128 << 10,
+        leased: Int = 1
+    ) throws {
         scratch = try Scratch()
         self.mapBytes = mapBytes
-        committer = try CommitBench.open(scratch.path, disk, mapBytes)
+        self.segmentBytes = segmentBytes
+        disk.recordsOperations = false
+        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes)
         try committer.install(model, by: Principal())
         for _ in 0..<leased { _ = try committer.lease(4_096) }
     }
 
     private static func open(
-        _ path: String, _ disk: SimulatedFileSystem, _ mapBytes: Int
+        _ path: String, _ disk: SimulatedFileSystem, _ mapBytes: Int,
+        _ segmentBytes: Int
     ) throws -> Committer {
         var options = StoreOptions()
         options.mapBytes = mapBytes
@@ -110,7 +117,7 @@ final class CommitBench {
             path: path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1),
             options: options)
         var journalOptions = JournalOptions()
-        journalOptions.segmentBytes = 4 << 20
+        journalOptions.segmentBytes = segmentBytes
         let (journal, _) = try Journal.open(
             directory: "/journal", fileSystem: disk, options: journalOptions,
             identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: store.appliedPosition)
@@ -122,7 +129,7 @@ final class CommitBench {
     func crash() throws {
         committer.store.close()
         try committer.journal.close()
-        committer = try CommitBench.open(scratch.path, disk, mapBytes)
+        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes)
     }
 
     var store: Store { committer.store }

@@ -38,7 +38,7 @@ final class Committer {
         self.clock = clock
         self.log = log
         leases = LeaseBook(store)
-        try replay()
+        try growing { try replay() }
         leases = LeaseBook(store)
         lastCheckpoint = clock.monotonicNanoseconds
     }
@@ -209,22 +209,28 @@ final class Committer {
     /// Leases numbers to a client.
     func lease(_ count: UInt32) throws -> Lease {
         let epoch = store.identity.epoch
-        let first = try leases.lease(count, store)
+        let first = try growing { try leases.lease(count, store) }
         return Lease(first: first, count: min(count, DaemonLimits.leaseNumbers), epoch: epoch)
     }
 
     // MARK: Recovery
 
-    /// Does something; where the map is full it is grown, everything is applied again, and it is done once more.
+    /// Does something; as often as the map is full it is grown, everything is applied again, and it is done once more.
     private func growing<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as StoreError where error.code == .mapFull {
-            log(.notice, "the store's map is full; growing it")
-            try store.grow()
-            try replay()
-            for transaction in pending { try store.apply(transaction) }
-            return try body()
+        var isReverted = false
+        while true {
+            do {
+                if isReverted {
+                    try replay()
+                    for transaction in pending { try store.apply(transaction) }
+                    isReverted = false
+                }
+                return try body()
+            } catch let error as StoreError where error.code == .mapFull {
+                log(.notice, "the store's map is full; growing it")
+                try store.grow()
+                isReverted = true
+            }
         }
     }
 
