@@ -67,6 +67,8 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
     /// The next whole message, or nil until more bytes are appended.
     ///
     /// Throws ``WireError`` for what breaks the protocol, and the same again ever after: close the connection.
+    @specialized(where Message == ClientMessage)
+    @specialized(where Message == DaemonMessage)
     public mutating func next() throws(WireError) -> Envelope<Message>? {
         do throws(WireError) {
             return try advance()

@@ -10,6 +10,8 @@ public enum FrameEncoder {
     /// Throws ``WireError`` when it is larger than its type may be; `output` is then as before. An id that does not
     /// fit the type (0 for hello, welcome and pushes; not 0 for requests and answers) traps.
     /// Cost: the payload is written once; a message of several frames is copied once more.
+    @specialized(where Message == ClientMessage)
+    @specialized(where Message == DaemonMessage)
     public static func encode<Message: WireMessage>(
         _ message: Message, id: UInt32 = 0, into output: inout [UInt8]
     ) throws(WireError) {

@@ -3,7 +3,7 @@ import TandemWire
 import Testing
 
 struct MessageCodingTests {
-    @Test(arguments: codedClientKinds)
+    @Test(arguments: ClientMessage.Kind.allCases)
     func everyClientMessageComesBackAsItWent(kind: ClientMessage.Kind) throws {
         var maker = MessageMaker(UInt64(kind.rawValue))
         for _ in 0..<100 { try comesBack(maker.message(kind), &maker) }
@@ -25,7 +25,7 @@ struct MessageCodingTests {
 
     @Test func everyTruncationOfAPayloadIsMalformed() throws {
         var maker = MessageMaker(100)
-        for kind in codedClientKinds {
+        for kind in ClientMessage.Kind.allCases {
             let message = maker.message(kind)
             try refusesTruncations(message)
         }
@@ -50,7 +50,7 @@ struct MessageCodingTests {
 
     @Test func aByteTooManyIsMalformed() throws {
         var maker = MessageMaker(101)
-        for kind in codedClientKinds where kind != .hello {
+        for kind in ClientMessage.Kind.allCases where kind != .hello {
             let message = maker.message(kind)
             var bytes = try frames([Envelope(id: 1, message: message)])
             bytes.append(0)

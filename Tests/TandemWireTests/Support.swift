@@ -109,9 +109,24 @@ struct MessageMaker {
 
     mutating func request() -> FetchRequest {
         FetchRequest(
-            entity: text(), sort: list { SortKey($0.text() + "k", ascending: $0.bool()) },
+            entity: text(), predicate: maybe { $0.predicate(3) },
+            sort: list { SortKey($0.text() + "k", ascending: $0.bool()) },
             limit: maybe { $0.int(0...1_000) }, offset: int(0...1_000),
             includesSubentities: bool())
+    }
+
+    private mutating func predicate(_ depth: Int) -> ObjectPredicate {
+        switch int(0...(depth > 0 ? 4 : 1)) {
+        case 0: .constant(bool())
+        case 1:
+            .comparison(
+                Comparison(
+                    .keyPath(list { $0.text() }), .equal, .constant(value()),
+                    options: bool() ? .caseInsensitive : [], quantifier: bool() ? .any : .direct))
+        case 2: .and(list(3) { $0.predicate(depth - 1) })
+        case 3: .or(list(3) { $0.predicate(depth - 1) })
+        default: .not(predicate(depth - 1))
+        }
     }
 
     mutating func transaction() -> EncodedTransaction {
