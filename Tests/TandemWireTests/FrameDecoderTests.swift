@@ -40,6 +40,20 @@ struct FrameDecoderTests {
         #expect(decoder.isAtBoundary && decoder.bufferedBytes == 0)
     }
 
+    @Test func law8MessagesThatAreTakenLeaveNothingBuffered() throws {
+        var decoder = ClientMessageDecoder()
+        let message = try frames([Envelope(id: 1, message: ClientMessage.lease(count: 5))])
+        for round in 0..<10_000 {
+            decoder.append(message)
+            decoder.append(Array(message.prefix(round % message.count)))
+            #expect(try decoder.next() != nil)
+            #expect(decoder.bufferedBytes == round % message.count)
+            decoder.append(Array(message.dropFirst(round % message.count)))
+            while try decoder.next() != nil {}
+            #expect(decoder.isAtBoundary)
+        }
+    }
+
     @Test(arguments: [-1, 0, 1, 1 << 20, (1 << 20) + 1])
     func longMessagesTravelInFrames(extra: Int) throws {
         let text = String(repeating: "x", count: maximum - 3 + extra)
