@@ -69,6 +69,7 @@ public final class PersistentContainer: Sendable {
     ///   - name: The name under which the journal lists its saves.
     ///   - mergesAutomatically: Whether it follows the saves of others unprompted.
     ///   - isolation: The actor; leave it out.
+    /// - Returns: A context that stands nowhere until it is used.
     public func makeContext(
         name: String, mergesAutomatically: Bool = false,
         isolation: isolated (any Actor) = #isolation
@@ -122,7 +123,9 @@ public final class PersistentContainer: Sendable {
     /// The store's model as the daemon has it; blocks for a connection.
     public func storeModel() throws -> CompiledModel { try connection.session().model }
 
-    /// Installs a model in an empty store, or migrates; blocks. Returns the position of that transaction.
+    /// Installs a model in an empty store, or migrates; blocks.
+    ///
+    /// Returns the position of that transaction.
     @discardableResult
     public func install(_ model: Model) throws -> Position {
         let request = SchemaRequest(model: model.json.text)

@@ -99,7 +99,9 @@ extension ManagedObjectContext {
         edited.removeAll()
     }
 
-    /// Forgets all objects and edits. Objects that are still held become faults without edits.
+    /// Forgets all objects and edits.
+    ///
+    /// Objects that are still held become faults without edits.
     public func reset() {
         rollback()
         for record in records.values {

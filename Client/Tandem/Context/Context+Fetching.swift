@@ -39,7 +39,9 @@ extension ManagedObjectContext {
         return try await fetch(request).compactMap { $0 as? Object }
     }
 
-    /// How many objects a request picks in the store; pending edits don't count. Blocks.
+    /// How many objects a request picks in the store; pending edits don't count.
+    ///
+    /// Blocks.
     public func count(for request: FetchRequest) throws -> Int {
         try countStep(request).run(on: connection)
     }

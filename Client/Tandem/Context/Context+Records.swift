@@ -10,12 +10,16 @@ extension ManagedObjectContext {
         return object(try reference(id, session))
     }
 
-    /// The object of an id, loaded; blocks if it isn't held. Throws `unknownObject` when there is none.
+    /// The object of an id, loaded; blocks if it isn't held.
+    ///
+    /// Throws `unknownObject` when there is none.
     public func existingObject(with id: ObjectID) throws -> ManagedObject {
         try existingStep(id).run(on: connection)
     }
 
-    /// The object of an id, loaded. Throws `unknownObject` when there is none.
+    /// The object of an id, loaded.
+    ///
+    /// Throws `unknownObject` when there is none.
     public nonisolated(nonsending) func existingObject(
         with id: ObjectID
     ) async throws -> ManagedObject {
