@@ -56,7 +56,8 @@ public final class Store {
         if let format {
             guard UInt32(littleEndian: format) == Store.format else {
                 throw StoreError(
-                    .notOurs, "the store at \(path) has format \(format); this program knows "
+                    .notOurs,
+                    "the store at \(path) has format \(format); this program knows "
                         + "\(Store.format): use the newer program")
             }
             identity = try StoreIdentity(

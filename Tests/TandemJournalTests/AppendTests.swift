@@ -1,3 +1,5 @@
+import Glibc
+import Synchronization
 import TandemIO
 import TandemJournal
 import Testing
@@ -143,6 +145,36 @@ import Testing
         #expect(report.bounds.last == 120)
         try again.close()
         for name in try files.list(place) { try files.remove(place + "/" + name) }
+        rmdir(place)
+    }
+
+    @Test func law2ReaderOnAnotherThreadSeesEveryPositionOnceInOrder() throws {
+        let place = "/tmp/tandem-journal-tail-\(ThisProcess.processID)"
+        let files = RealFileSystem()
+        var options = JournalOptions()
+        options.segmentBytes = 16_384
+        let (journal, _) = try Journal.open(
+            directory: place, fileSystem: files, options: options, identityIfNew: identity,
+            appliedPosition: nil)
+        let source = journal.source
+        let seen = Mutex<[UInt64]>([])
+        let thread = try KernelThread.start(name: "reader") {
+            let cursor = source.read(from: 1, fileSystem: RealFileSystem())
+            do throws(JournalError) {
+                while seen.withLock({ $0.last ?? 0 }) < 400 {
+                    guard let entry = try cursor.next() else { continue }
+                    seen.withLock { $0.append(entry.position) }
+                }
+            } catch {
+                Issue.record("the reader failed: \(error)")
+            }
+        }
+        for _ in 0..<200 { try appendBatch(journal, 2, bytes: 300) }
+        thread.join()
+        #expect(seen.withLock { $0 } == Array(1...400))
+        try journal.close()
+        for name in try files.list(place) { try files.remove(place + "/" + name) }
+        rmdir(place)
     }
 
     private func reopened() throws -> (journal: Journal, report: RecoveryReport) {

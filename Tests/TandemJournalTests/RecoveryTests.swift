@@ -174,6 +174,21 @@ import Testing
         #expect(try openJournal(disk).report.bounds.last == 1)
     }
 
+    @Test func tailVerificationLeavesOldDamageToWhoReadsIt() throws {
+        let disk = SimulatedFileSystem()
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<30 { try appendBatch(journal, 1, bytes: 700) }
+        try journal.close()
+        try damage(disk) { $0[SegmentFormat.headerBytes + 100] ^= 1 }
+        #expect(journalError { _ = try openJournal(disk) }?.code == .damaged)
+        var options = smallOptions()
+        options.verification = .tail
+        let (again, report) = try openJournal(disk, options)
+        #expect(report.bounds == LogBounds(first: 1, last: 30))
+        #expect(journalError { _ = try entries(again) }?.code == .damaged)
+        #expect(try entries(again, from: 20).count == 11)
+    }
+
     @Test func relaxedLogThatWasNotClosedRaisesItsEpoch() throws {
         var options = smallOptions()
         options.durability = .relaxed

@@ -19,6 +19,12 @@ final class Engine {
     private var ready: [UInt64] = []
     private var planned: [(session: Session, id: UInt32, saved: Saved)] = []
     private(set) var refused: UInt64 = 0
+    /// Sessions with a sync that waits; kept apart so that a turn does not walk all sessions.
+    private var waiting: Set<UInt64> = []
+    /// Sessions that have yet to say hello.
+    private var greeting: Set<UInt64> = []
+    /// Sessions whose socket took less than was there since ``takeBlocked()`` was last called.
+    private var blocked: [UInt64] = []
     let startedAt: UInt64
     let storePath: String
 
@@ -57,6 +63,7 @@ final class Engine {
             now: clock.monotonicNanoseconds, source: TransactionSource(committer.journal))
         nextSession += 1
         sessions[session.id] = session
+        greeting.insert(session.id)
         return session
     }
 
@@ -68,16 +75,25 @@ final class Engine {
         if let reason {
             refused += 1
             log(
-                .warning, "closed the connection of pid \(session.peer.pid) uid \(session.peer.uid) "
+                .warning,
+                "closed the connection of pid \(session.peer.pid) uid \(session.peer.uid) "
                     + "(\(session.author)): \(reason)")
         }
     }
 
-    /// Sessions that did not say hello in time.
+    /// Whether any connection has yet to say hello.
+    var hasHandshakes: Bool { !greeting.isEmpty }
+
+    /// Closes connections that did not say hello in time.
     func expireHandshakes() {
         let limit = UInt64(DaemonLimits.handshakeSeconds) * 1_000_000_000
         let now = clock.monotonicNanoseconds
-        for session in sessions.values where !session.isReady && now > session.connectedAt + limit {
+        for id in greeting {
+            guard let session = sessions[id], !session.isReady else {
+                greeting.remove(id)
+                continue
+            }
+            guard now > session.connectedAt + limit else { continue }
             disconnect(session, because: "no hello within \(DaemonLimits.handshakeSeconds) s")
         }
     }
@@ -216,11 +232,13 @@ final class Engine {
             session.answer(.synced(position: session.sent), to: sync.id)
         }
         session.syncs.removeAll { $0.number <= session.sent }
+        if session.syncs.isEmpty { waiting.remove(session.id) }
     }
 
     /// Writes what is queued; a connection that is gone is forgotten.
     private func finish(_ session: Session) {
-        if !session.write() { disconnect(session, because: nil) }
+        if !session.write() { return disconnect(session, because: nil) }
+        if session.isWaitingToWrite { blocked.append(session.id) }
     }
 
     /// Goes on with a session whose socket takes bytes again, or that has requests.
@@ -237,20 +255,35 @@ final class Engine {
     }
 
     private func expireSyncs() throws {
+        guard !waiting.isEmpty else { return }
         let now = clock.monotonicNanoseconds
-        for session in sessions.values where session.syncs.contains(where: { $0.deadline <= now }) {
+        for id in waiting {
+            guard let session = sessions[id] else {
+                waiting.remove(id)
+                continue
+            }
             for sync in session.syncs where sync.deadline <= now {
-                let text = "position \(sync.number) was not reached in time; the journal ends at "
+                let text =
+                    "position \(sync.number) was not reached in time; the journal ends at "
                     + "\(committer.position)"
                 session.answer(.failure(TandemError(.timeout, text)), to: sync.id)
             }
             session.syncs.removeAll { $0.deadline <= now }
+            if session.syncs.isEmpty { waiting.remove(id) }
             finish(session)
         }
     }
 
     /// The earliest deadline of a waiting sync, if any.
-    var nextDeadline: UInt64? { sessions.values.lazy.flatMap(\.syncs).map(\.deadline).min() }
+    var nextDeadline: UInt64? {
+        waiting.lazy.compactMap { self.sessions[$0] }.flatMap(\.syncs).map(\.deadline).min()
+    }
+
+    /// The sessions that have to wait for their sockets since this was last asked.
+    func takeBlocked() -> [UInt64] {
+        defer { blocked.removeAll(keepingCapacity: true) }
+        return blocked
+    }
 
     /// Tags mean something else under another model only for new entities; interests stay valid.
     private func modelChanged() { log(.info, "clients are told of the new model") }
@@ -270,6 +303,7 @@ final class Engine {
                 let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
                 let deadline = clock.monotonicNanoseconds + wait
                 session.syncs.append((sync.number, id, deadline))
+                waiting.insert(session.id)
                 release(session)
             case .schema(let request): try schema(request, id, session)
             default: session.answer(try answerer.answer(message), to: id)
@@ -345,7 +379,8 @@ final class Engine {
             protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
             resumed: resumed, model: committer.modelBytes,
             lease: try committer.lease(DaemonLimits.leaseNumbers),
-            saveIDFloor: committer.store.saveFloor, isReadOnly: false, server: "tandemd")
+            saveIDFloor: committer.store.saveFloor, isReadOnly: committer.isReadOnly,
+            server: "tandemd")
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
         try pump(session)

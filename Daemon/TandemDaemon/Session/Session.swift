@@ -89,7 +89,9 @@ final class Session {
     func write() -> Bool {
         while outboundBytes > 0 {
             let result = outbound.withUnsafeBytes { bytes in
-                Result { try socket.write(UnsafeRawBufferPointer(rebasing: bytes[outboundStart...])) }
+                Result {
+                    try socket.write(UnsafeRawBufferPointer(rebasing: bytes[outboundStart...]))
+                }
             }
             switch result {
             case .success(.bytes(let count)): outboundStart += count
