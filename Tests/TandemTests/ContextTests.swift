@@ -4,24 +4,7 @@ import TandemQuery
 import Testing
 
 /// The model of these tests.
-let buckets = Model {
-    Entity("Bucket") {
-        Attribute("name", .string)
-        Relationship("contents", to: "Content", inverse: "bucket", toMany: true)
-    }
-    Entity("Content") {
-        Attribute("name", .string)
-        Attribute("size", .int, default: .int(0))
-        Relationship("bucket", to: "Bucket", inverse: "contents")
-    }
-}
-
-final class Content: ManagedObject, ManagedEntity {
-    static var entity: Entity { buckets.entities["Content"] ?? Entity("Content") }
-    @Managed("name") var name: String
-    @Managed("size") var size: Int
-    @Managed("bucket") var bucket: ManagedObject?
-}
+let buckets = Model(Bucket.self, Content.self)
 
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ContextTests {
     let daemon: FakeDaemon
@@ -37,7 +20,7 @@ final class Content: ManagedObject, ManagedEntity {
     func all(_ entity: String) -> FetchRequest { FetchRequest(entity: entity) }
 
     @Test func `an inserted object has its final id before it is saved`() throws {
-        let bucket = try context.insert("Bucket")
+        let bucket = try context.insert(Bucket.self)
         let id = bucket.id
         bucket["name"] = .string("a")
         #expect(bucket.isInserted && context.hasChanges)
@@ -128,11 +111,11 @@ final class Content: ManagedObject, ManagedEntity {
     }
 
     @Test func `setting one end of a relationship shows at the other`() throws {
-        let bucket = try context.insert("Bucket")
+        let bucket = try context.insert(Bucket.self)
         let content = try context.insert(Content.self)
         content.bucket = bucket
         #expect(bucket.objects("contents") == [content])
-        let second = try context.insert("Bucket")
+        let second = try context.insert(Bucket.self)
         second.add(content, to: "contents")
         #expect(content.bucket === second && bucket.objects("contents").isEmpty)
         try context.save()
