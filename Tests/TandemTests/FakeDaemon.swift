@@ -34,6 +34,7 @@ final class FakeDaemon: Sendable {
         var cutsBeforeSaved = false
         var refusesSaves: TandemError?
         var expiresHistory = false
+        var beforeVerdicts: [SaveOperation] = []
         // What tests look at.
         var hellos: [Hello] = []
         var requests: [ClientMessage] = []

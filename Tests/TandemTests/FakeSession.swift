@@ -115,6 +115,16 @@ final class FakeSession: Sendable {
                     History(
                         position: request.to, transactions: part.map { EncodedTransaction($0) },
                         isComplete: true)), id)
+        case .verdicts(let request):
+            if !daemonState.beforeVerdicts.isEmpty {
+                let save = SaveRequest(
+                    saveID: [1], contentHash: StableHash([]), author: "other", context: "",
+                    policy: .error, operations: daemonState.beforeVerdicts)
+                _ = daemon.commit(save, "other", &daemonState)
+            }
+            note([], daemonState.end)
+            let items = request.items.map { _ in [Verdict]() }
+            send(.verdicts(Verdicts(position: daemonState.end, items: items)), id)
         default: send(.failure(TandemError(.usage, "the fake knows no such request")), id)
         }
     }

@@ -51,7 +51,7 @@ extension ManagedObjectContext {
 
     func object(of record: ObjectRecord) -> ManagedObject {
         if let object = record.object { return object }
-        let type = container.type(for: record.entity, in: session?.model)
+        let type = core.type(for: record.entity, in: session?.model)
         let object = type.init(binding: ObjectBinding(context: self, record: record))
         record.object = object
         return object
@@ -72,7 +72,7 @@ extension ManagedObjectContext {
     /// Forgets rows that nobody uses; they can be asked for again.
     private func sweep() {
         records = records.filter { !$0.value.isIdle }
-        sweepAt = max(container.limits.cachedRows, records.count * 2)
+        sweepAt = max(core.limits.cachedRows, records.count * 2)
     }
 
     // MARK: Loading
@@ -153,7 +153,7 @@ extension ManagedObjectContext {
     ) throws -> Step<Output> {
         .ask(message, read) { answer, position in
             try self.mergeStep(through: position).then { _ in
-                if self.merged == position || attempt >= self.container.limits.readAttempts {
+                if self.merged == position || attempt >= self.core.limits.readAttempts {
                     return .done(try use(answer))
                 }
                 return try self.positionedStep(message, read, attempt: attempt + 1, use: use)
