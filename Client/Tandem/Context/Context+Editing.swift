@@ -12,7 +12,7 @@ extension ManagedObjectContext {
 
     /// Makes a new object of a class.
     public func insert<Object: ManagedEntity>(_ type: Object.Type) throws -> Object {
-        container.register(type)
+        core.register(type)
         let object = try insert(type.entity.name)
         guard let typed = object as? Object else {
             throw TandemError(.usage, "entity \(type.entity.name) belongs to another class")
@@ -99,7 +99,9 @@ extension ManagedObjectContext {
         edited.removeAll()
     }
 
-    /// Forgets all objects and edits. Objects that are still held become faults without edits.
+    /// Forgets all objects and edits.
+    ///
+    /// Objects that are still held become faults without edits.
     public func reset() {
         rollback()
         for record in records.values {

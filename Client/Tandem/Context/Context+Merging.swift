@@ -114,7 +114,7 @@ extension ManagedObjectContext {
         let from = earlier.last?.position ?? start
         let request = HistoryRequest(
             from: from, to: min(floor, target), interests: connection.interests.sorted(),
-            limit: container.limits.historyBatch)
+            limit: core.limits.historyBatch)
         return .ask(.history(request)) { result in
             guard self.merged == start else { return try self.mergeStep(through: target) }
             if case .failure(let error) = result, error.code == .historyExpired {
@@ -261,7 +261,8 @@ extension ManagedObjectContext {
                 record.members[property.slot] = []
             }
         case .update:
-            if record.row != nil { record.row = change.row }
+            // What is pushed is followed from then on: the row is as good as one that was read.
+            record.row = change.row
         case .touch: break
         case .delete:
             record.fault()

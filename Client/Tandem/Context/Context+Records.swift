@@ -10,12 +10,16 @@ extension ManagedObjectContext {
         return object(try reference(id, session))
     }
 
-    /// The object of an id, loaded; blocks if it isn't held. Throws `unknownObject` when there is none.
+    /// The object of an id, loaded; blocks if it isn't held.
+    ///
+    /// Throws `unknownObject` when there is none.
     public func existingObject(with id: ObjectID) throws -> ManagedObject {
         try existingStep(id).run(on: connection)
     }
 
-    /// The object of an id, loaded. Throws `unknownObject` when there is none.
+    /// The object of an id, loaded.
+    ///
+    /// Throws `unknownObject` when there is none.
     public nonisolated(nonsending) func existingObject(
         with id: ObjectID
     ) async throws -> ManagedObject {
@@ -47,7 +51,7 @@ extension ManagedObjectContext {
 
     func object(of record: ObjectRecord) -> ManagedObject {
         if let object = record.object { return object }
-        let type = container.type(for: record.entity, in: session?.model)
+        let type = core.type(for: record.entity, in: session?.model)
         let object = type.init(binding: ObjectBinding(context: self, record: record))
         record.object = object
         return object
@@ -68,7 +72,7 @@ extension ManagedObjectContext {
     /// Forgets rows that nobody uses; they can be asked for again.
     private func sweep() {
         records = records.filter { !$0.value.isIdle }
-        sweepAt = max(container.limits.cachedRows, records.count * 2)
+        sweepAt = max(core.limits.cachedRows, records.count * 2)
     }
 
     // MARK: Loading
@@ -149,7 +153,7 @@ extension ManagedObjectContext {
     ) throws -> Step<Output> {
         .ask(message, read) { answer, position in
             try self.mergeStep(through: position).then { _ in
-                if self.merged == position || attempt >= self.container.limits.readAttempts {
+                if self.merged == position || attempt >= self.core.limits.readAttempts {
                     return .done(try use(answer))
                 }
                 return try self.positionedStep(message, read, attempt: attempt + 1, use: use)

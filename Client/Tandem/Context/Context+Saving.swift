@@ -5,12 +5,14 @@ import TandemWire
 extension ManagedObjectContext {
     /// Saves all edits as one transaction, whole or not at all; blocks until it is durable.
     ///
-    /// Returns the position up to which the context has merged, which includes the save. Throws `conflict`, `validation`, `uniqueness`, `deleteDenied`
-    /// (the edits stay pending), `disconnected`, or `unknownOutcome`: then the next save repeats this one first.
+    /// What others did up to the save is merged first. After a failure the edits are pending as before.
     /// - Parameters:
     ///   - policy: What to do where others changed the same objects; ``mergePolicy`` if nil.
     ///   - saveID: A name under which the save may be repeated, also by another process; at most 64 bytes.
     ///   - author: A name to be shown instead of the container's.
+    /// - Returns: The position up to which the context has merged, which includes the save.
+    /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, or `unknownOutcome`: then
+    ///   the next save repeats this one first.
     @discardableResult
     public func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil

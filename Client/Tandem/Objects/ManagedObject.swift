@@ -106,7 +106,9 @@ open class ManagedObject: Observable {
         return Set((context.members(of: record, slot) ?? []).map { context.object($0) })
     }
 
-    /// Adds an object to a to-many relationship; the other end follows. Adding a member does nothing.
+    /// Adds an object to a to-many relationship; the other end follows.
+    ///
+    /// Adding a member does nothing.
     public func add(_ member: ManagedObject, to relationship: String) {
         guard let slot = toManySlot(relationship) else { return }
         managedObjectContext?.add(member.record, to: slot, of: record)
