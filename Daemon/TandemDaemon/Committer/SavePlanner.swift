@@ -1,0 +1,222 @@
+import TandemModel
+import TandemStore
+import TandemWire
+
+/// Turns what a client wants to save into the changes of one transaction, or into the reason why not.
+///
+/// Everything that a client could do wrong is found here, before the journal or the store is written: apply can't fail
+/// for a reason that a client could cause. The store is only read.
+struct SavePlanner {
+    private let request: SaveRequest
+    private let model: CompiledModel
+    private let store: Store
+    private let numbersBelow: ObjectNumber
+    private var graph: WorkingGraph
+    private var conflicts: [MergeConflict] = []
+
+    /// What a save comes to.
+    struct Plan {
+        /// The changes; empty when there is no net effect.
+        var changes: [Change]
+        /// The inserted objects in order of insertion.
+        var inserted: [ObjectReference]
+        /// New objects whose place an existing one took.
+        var replaced: [Replacement]
+    }
+
+    /// Plans a save.
+    ///
+    /// Throws ``TandemError`` for what the client did, `StoreError` for what the store can't.
+    ///
+    /// Where a new object meets an existing one with its unique values and the policy allows it, the two become one: the save
+    /// is planned again with the existing object in the place of the new one.
+    static func plan(
+        _ request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber
+    ) throws -> Plan {
+        var replaced: [Replacement] = []
+        while true {
+            var planner = SavePlanner(request, model, store, numbersBelow)
+            try planner.run(replacing: replaced)
+            let found = try planner.uniqueness()
+            if found.isEmpty {
+                try planner.validate()
+                return planner.plan(replaced)
+            }
+            replaced += found
+        }
+    }
+
+    private init(
+        _ request: SaveRequest, _ model: CompiledModel, _ store: Store, _ numbersBelow: ObjectNumber
+    ) {
+        self.request = request
+        self.model = model
+        self.store = store
+        self.numbersBelow = numbersBelow
+        graph = WorkingGraph(store, model)
+    }
+
+    // MARK: Operations
+
+    private mutating func run(replacing replaced: [Replacement]) throws {
+        let mapping = ReferenceMapping(replaced)
+        // Inserted objects may be named before their own operation comes.
+        for case .insert(let object, _, _) in request.operations where !mapping.replaces(object) {
+            try insert(object)
+        }
+        for operation in request.operations { try perform(operation, mapping) }
+        guard conflicts.isEmpty else {
+            var error = TandemError(
+                .conflict,
+                "\(conflicts.count) objects were changed by others in the meantime: "
+                    + conflicts.prefix(3).map { model.id(of: $0.object).description }
+                    .joined(separator: ", ") + "; refresh and save again, or choose a merge policy")
+            error.conflicts = conflicts
+            throw error
+        }
+    }
+
+    private mutating func insert(_ object: ObjectReference) throws {
+        guard let entity = model.entity(tagged: object.tag) else {
+            throw TandemError(.unknownEntity, "there is no entity with tag \(object.tag)")
+        }
+        guard object.number > 0, object.number < numbersBelow,
+            graph.objects[object.number] == nil,
+            try store.entity(ofNumber: object.number) == nil
+        else {
+            throw TandemError(
+                .usage, "object number \(object.number) was never leased or is in use already")
+        }
+        graph.insert(object, entity)
+    }
+
+    private mutating func perform(_ operation: SaveOperation, _ mapping: ReferenceMapping) throws {
+        switch operation {
+        case .insert(let object, let values, let links):
+            let target = mapping[object]
+            let keepsExisting = mapping.replaces(object) && !replacementTakesValues
+            if mapping.replaces(object), !(try graph.load(target)) { return }
+            for value in values where !keepsExisting {
+                try graph.set(target, value.slot, mapping[value.value])
+            }
+            if !keepsExisting { try link(target, links, mapping) }
+        case .update(let object, let version, let values, let links):
+            try update(mapping[object], version, values, links, mapping)
+        case .delete(let object, let version):
+            try delete(mapping[object], version)
+        }
+    }
+
+    /// Whether a new object's values go into the existing one that takes its place.
+    private var replacementTakesValues: Bool {
+        request.policy == .objectTrump || request.policy == .overwrite
+    }
+
+    private mutating func update(
+        _ object: ObjectReference, _ version: UInt64, _ values: [SaveValue], _ links: [LinkChange],
+        _ mapping: ReferenceMapping
+    ) throws {
+        guard try graph.load(object) else { return try missing(object, version) }
+        let stored = graph.objects[object.number]?.stored
+        let isConflict = version != 0 && (stored?.version ?? 0) > version
+        if isConflict, request.policy == .error { return conflict(object, version, stored) }
+        if isConflict, request.policy == .rollback { return }
+        for value in values {
+            if isConflict, request.policy == .storeTrump, storeChanged(value, stored) { continue }
+            try graph.set(object, value.slot, mapping[value.value])
+        }
+        try link(object, links, mapping)
+    }
+
+    /// True when the store's value is no longer the one that the save was based on.
+    private func storeChanged(_ value: SaveValue, _ stored: Store.Stored?) -> Bool {
+        guard let stored, let base = value.base,
+            let entity = model.entity(tagged: stored.object.tag),
+            value.slot < entity.properties.count
+        else { return false }
+        return stored.row.value(value.slot, in: entity) != base
+    }
+
+    private mutating func missing(_ object: ObjectReference, _ version: UInt64) throws {
+        // An object that this save deletes too is not in anybody's way.
+        if graph.objects[object.number]?.isDeleted ?? false { return }
+        guard version != 0 else {
+            throw TandemError(.unknownObject, "\(model.id(of: object)) does not exist")
+        }
+        if request.policy == .error { conflict(object, version, nil) }
+    }
+
+    private mutating func delete(_ object: ObjectReference, _ version: UInt64) throws {
+        guard try graph.load(object) else {
+            if version == 0, graph.objects[object.number] == nil,
+                try store.entity(ofNumber: object.number) == nil
+            {
+                throw TandemError(.unknownObject, "\(model.id(of: object)) does not exist")
+            }
+            return
+        }
+        let stored = graph.objects[object.number]?.stored
+        if version != 0, (stored?.version ?? 0) > version {
+            switch request.policy {
+            case .error: return conflict(object, version, stored)
+            case .storeTrump, .rollback: return
+            case .objectTrump, .overwrite: break
+            }
+        }
+        try graph.delete(object)
+    }
+
+    private mutating func link(
+        _ object: ObjectReference, _ links: [LinkChange], _ mapping: ReferenceMapping
+    ) throws {
+        for link in links {
+            if link.isAdded {
+                try graph.add(mapping[link.target], to: object, link.slot)
+            } else {
+                try graph.remove(mapping[link.target], from: object, link.slot)
+            }
+        }
+    }
+
+    private mutating func conflict(
+        _ object: ObjectReference, _ version: UInt64, _ stored: Store.Stored?
+    ) {
+        conflicts.append(
+            MergeConflict(
+                object: object, baseVersion: version, theirs: stored?.row,
+                theirsVersion: stored?.version ?? 0))
+    }
+
+    // MARK: Rules of the model
+
+    private func validate() throws {
+        try SaveValidator(graph: graph, model: model).validate()
+    }
+
+    private func uniqueness() throws -> [Replacement] {
+        try UniquenessCheck(graph: graph, model: model, store: store, policy: request.policy).run()
+    }
+
+    private func plan(_ replaced: [Replacement]) -> Plan {
+        let working = graph.objects.values.sorted { $0.object < $1.object }
+        return Plan(
+            changes: working.compactMap { $0.change(version: model.version) },
+            inserted: working.filter { $0.isInserted && !$0.isDeleted }.map(\.object),
+            replaced: replaced)
+    }
+}
+
+/// Puts existing objects in the place of new ones.
+struct ReferenceMapping {
+    private let replacements: [ObjectNumber: ObjectReference]
+
+    init(_ replaced: [Replacement]) {
+        replacements = Dictionary(replaced.map { ($0.number, $0.by) }, uniquingKeysWith: { $1 })
+    }
+
+    func replaces(_ object: ObjectReference) -> Bool { replacements[object.number] != nil }
+
+    subscript(object: ObjectReference) -> ObjectReference { replacements[object.number] ?? object }
+
+    subscript(value: Value) -> Value { value.reference.map { .reference(self[$0]) } ?? value }
+}

@@ -1,0 +1,102 @@
+import TandemModel
+import TandemStore
+
+/// Checks what a save would leave behind against the rules of the model; reports all problems at once.
+struct SaveValidator {
+    let graph: WorkingGraph
+    let model: CompiledModel
+
+    func validate() throws {
+        try checkDenials()
+        var problems: [ValidationProblem] = []
+        for working in graph.objects.values.sorted(by: { $0.object < $1.object })
+        where !working.isDeleted { problems += try check(working) }
+        guard problems.isEmpty else { throw TandemError(.validation, problems: problems) }
+    }
+
+    private func checkDenials() throws {
+        for denial in graph.denials {
+            let left = denial.members.filter { graph.objects[$0.number]?.isDeleted != true }
+            guard let first = left.first else { continue }
+            let name =
+                model.entity(tagged: denial.owner.tag)?.properties[denial.slot].name ?? ""
+            throw TandemError(
+                .deleteDenied,
+                "\(model.id(of: denial.owner)) can't be deleted: its \(name) still "
+                    + "has \(model.id(of: first))"
+                    + (left.count > 1 ? " and \(left.count - 1) more" : ""))
+        }
+    }
+
+    private func check(_ working: WorkingObject) throws -> [ValidationProblem] {
+        var problems: [ValidationProblem] = []
+        for property in working.entity.properties {
+            let isTouched =
+                working.isInserted || working.written.contains(property.slot)
+                || working.links[property.slot] != nil
+            guard isTouched, let message = try problem(property, working) else { continue }
+            problems.append(
+                ValidationProblem(
+                    object: model.id(of: working.object), property: property.name, message: message)
+            )
+        }
+        return problems
+    }
+
+    private func problem(
+        _ property: CompiledProperty, _ working: WorkingObject
+    ) throws -> String? {
+        let value = working.values[property.slot]
+        switch property.kind {
+        case .attribute(let attribute): return problem(attribute, value)
+        case .relationship(let relationship):
+            if relationship.declaration.optional { return nil }
+            let isEmpty =
+                relationship.toMany
+                ? try graph.members(of: working.object, property.slot, relationship).isEmpty
+                : value.isNull
+            return isEmpty ? "it must lead somewhere; set it before saving" : nil
+        }
+    }
+
+    private func problem(_ attribute: Attribute, _ value: Value) -> String? {
+        if value.isNull { return attribute.optional ? nil : "a value is required" }
+        if let allowed = attribute.allowedValues, !allowed.contains(value) {
+            return "\(value.json.text) is not allowed; allowed are "
+                + allowed.map(\.json.text).joined(separator: ", ")
+        }
+        guard let (measure, unit) = measure(value) else { return nil }
+        if measure > Double(DaemonLimits.attributeBytes), unit == " bytes" {
+            return "\(Int(measure)) bytes; a value has at most \(DaemonLimits.attributeBytes)"
+        }
+        let size = unit == " bytes" ? length(value) : measure
+        if let minimum = attribute.minimum, size < minimum {
+            return "it is below the minimum of \(JSON.double(minimum).text)"
+        }
+        if let maximum = attribute.maximum, size > maximum {
+            return "it is above the maximum of \(JSON.double(maximum).text)"
+        }
+        return nil
+    }
+
+    /// What is measured: the number, or the bytes of a text or data.
+    private func measure(_ value: Value) -> (Double, String)? {
+        switch value {
+        case .int(let number): (Double(number), "")
+        case .double(let number), .date(let number): (number, "")
+        case .decimal(let number): (Double(number.description) ?? 0, "")
+        case .string(let text), .url(let text): (Double(text.utf8.count), " bytes")
+        case .data(let bytes): (Double(bytes.count), " bytes")
+        default: nil
+        }
+    }
+
+    /// The length that `min` and `max` limit: characters of a text, bytes of data.
+    private func length(_ value: Value) -> Double {
+        switch value {
+        case .string(let text), .url(let text): Double(text.count)
+        case .data(let bytes): Double(bytes.count)
+        default: 0
+        }
+    }
+}

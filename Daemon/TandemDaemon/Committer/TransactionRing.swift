@@ -1,0 +1,34 @@
+import TandemModel
+
+/// The newest transactions in memory, shared by all sessions at the tail; bounded in number and bytes.
+struct TransactionRing {
+    private var transactions: [EncodedTransaction] = []
+    private var start = 0
+    private var bytes = 0
+
+    /// The position of the oldest transaction held, or nil when none is.
+    var first: UInt64? { start < transactions.count ? transactions[start].position : nil }
+
+    /// Adds the next transaction and drops the oldest ones beyond the limits.
+    mutating func append(_ transaction: EncodedTransaction) {
+        transactions.append(transaction)
+        bytes += transaction.bytes.count
+        while transactions.count - start > DaemonLimits.ringTransactions
+            || (bytes > DaemonLimits.ringBytes && transactions.count - start > 1)
+        {
+            bytes -= transactions[start].bytes.count
+            start += 1
+        }
+        if start > 1_024, start > transactions.count / 2 {
+            transactions.removeFirst(start)
+            start = 0
+        }
+    }
+
+    /// The transaction at a position, if it is held.
+    subscript(position: UInt64) -> EncodedTransaction? {
+        guard let first, position >= first else { return nil }
+        let index = start + Int(position - first)
+        return index < transactions.count ? transactions[index] : nil
+    }
+}

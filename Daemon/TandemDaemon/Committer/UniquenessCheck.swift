@@ -1,0 +1,76 @@
+import TandemModel
+import TandemStore
+import TandemWire
+
+/// Finds objects of a save whose unique values another object has already.
+struct UniquenessCheck {
+    let graph: WorkingGraph
+    let model: CompiledModel
+    let store: Store
+    let policy: MergePolicy
+
+    /// Returns the new objects whose place an existing one takes; throws where the policy does not allow that.
+    func run() throws -> [Replacement] {
+        var problems: [ValidationProblem] = []
+        var replaced: [Replacement] = []
+        var taken: [[UInt8]: ObjectReference] = [:]
+        for working in graph.objects.values.sorted(by: { $0.object < $1.object })
+        where !working.isDeleted {
+            for index in working.entity.uniqueness where isConcerned(working, index) {
+                guard let owner = try owner(index, working, &taken) else { continue }
+                if canBecomeOne(working, with: owner) {
+                    replaced.append(Replacement(number: working.object.number, by: owner))
+                    break
+                }
+                problems.append(problem(working, index, owner))
+            }
+        }
+        guard problems.isEmpty else { throw TandemError(.uniqueness, problems: problems) }
+        return replaced
+    }
+
+    private func isConcerned(_ working: WorkingObject, _ index: CompiledIndex) -> Bool {
+        working.isInserted || index.slots.contains { working.written.contains($0) }
+    }
+
+    /// Another object with the same tuple, in this save or in the store.
+    private func owner(
+        _ index: CompiledIndex, _ working: WorkingObject, _ taken: inout [[UInt8]: ObjectReference]
+    ) throws -> ObjectReference? {
+        guard index.slots.allSatisfy({ !working.values[$0].isNull }) else { return nil }
+        var key = KeyEncoder()
+        key.append(tag: index.id)
+        for slot in index.slots { key.append(working.values[slot]) }
+        if let other = taken.updateValue(working.object, forKey: key.bytes) { return other }
+        let row = Row(working.values, of: working.entity, version: model.version)
+        guard let owner = try store.owner(of: index, row, working.entity),
+            owner.number != working.object.number, holds(owner, index)
+        else { return nil }
+        return owner
+    }
+
+    /// False when this very save deletes the owner or gives it other values.
+    private func holds(_ owner: ObjectReference, _ index: CompiledIndex) -> Bool {
+        guard let working = graph.objects[owner.number] else { return true }
+        if working.isDeleted { return false }
+        guard let stored = working.stored else { return true }
+        return index.slots.allSatisfy {
+            stored.row.value($0, in: working.entity) == working.values[$0]
+        }
+    }
+
+    private func canBecomeOne(_ working: WorkingObject, with owner: ObjectReference) -> Bool {
+        policy != .error && working.isInserted && owner.tag == working.object.tag
+            && graph.objects[owner.number]?.isInserted != true
+    }
+
+    private func problem(
+        _ working: WorkingObject, _ index: CompiledIndex, _ owner: ObjectReference
+    ) -> ValidationProblem {
+        let values = index.slots.map { working.values[$0].json.text }.joined(separator: ", ")
+        return ValidationProblem(
+            object: model.id(of: working.object), property: index.properties.joined(separator: ","),
+            message:
+                "\(values.prefix(200)) is taken by \(model.id(of: owner)); choose another value")
+    }
+}

@@ -1,0 +1,223 @@
+import TandemModel
+import TandemStore
+
+/// The part of the graph that a save touches, over the store: every link is kept at both ends.
+struct WorkingGraph {
+    let store: Store
+    let model: CompiledModel
+    private(set) var objects: [ObjectNumber: WorkingObject] = [:]
+    /// Relationships whose rule is `deny`, to be looked at when everything else is planned.
+    private(set) var denials: [(owner: ObjectReference, slot: Int, members: [ObjectReference])] = []
+
+    init(_ store: Store, _ model: CompiledModel) {
+        self.store = store
+        self.model = model
+    }
+
+    // MARK: Objects
+
+    /// Loads an object; false when it does not exist or is deleted already.
+    mutating func load(_ object: ObjectReference) throws -> Bool {
+        if let known = objects[object.number] { return !known.isDeleted }
+        guard let stored = try store.stored(object),
+            let entity = model.entity(tagged: object.tag)
+        else { return false }
+        objects[object.number] = WorkingObject(stored: stored, entity: entity)
+        return true
+    }
+
+    mutating func insert(_ object: ObjectReference, _ entity: CompiledEntity) {
+        objects[object.number] = WorkingObject(inserting: object, entity: entity)
+    }
+
+    private func relationship(
+        _ object: ObjectReference, _ slot: Int
+    ) throws(TandemError) -> CompiledRelationship {
+        guard let entity = model.entity(tagged: object.tag), slot < entity.properties.count,
+            let relationship = entity.properties[slot].relationship
+        else {
+            throw TandemError(
+                .usage, "property \(slot) of \(model.id(of: object)) is no relationship")
+        }
+        return relationship
+    }
+
+    // MARK: Values
+
+    mutating func set(_ object: ObjectReference, _ slot: Int, _ value: Value) throws {
+        guard let entity = objects[object.number]?.entity else { return }
+        guard slot < entity.properties.count, entity.properties[slot].accepts(value) else {
+            let name = slot < entity.properties.count ? entity.properties[slot].name : "#\(slot)"
+            throw TandemError(
+                .validation,
+                problems: [
+                    ValidationProblem(
+                        object: model.id(of: object), property: name,
+                        message: "a value of another type was given")
+                ])
+        }
+        if entity.properties[slot].relationship == nil {
+            objects[object.number]?.set(slot, value)
+        } else {
+            try setToOne(object, slot, value.reference)
+        }
+    }
+
+    // MARK: Links
+
+    /// Lets a to-one relationship lead to another object, and mends both inverses.
+    mutating func setToOne(
+        _ owner: ObjectReference, _ slot: Int, _ target: ObjectReference?
+    ) throws {
+        let relationship = try relationship(owner, slot)
+        let old = objects[owner.number]?.values[slot].reference
+        guard old != target else { return }
+        if let old, try load(old) { try detach(owner, from: old, relationship) }
+        if let target {
+            try require(target, relationship)
+            try attach(owner, to: target, slot, relationship)
+        }
+        objects[owner.number]?.set(slot, target.map { .reference($0) } ?? .null)
+    }
+
+    private mutating func detach(
+        _ owner: ObjectReference, from old: ObjectReference, _ relationship: CompiledRelationship
+    ) throws {
+        if relationship.inverseToMany {
+            objects[old.number]?.remove(owner, from: relationship.inverseSlot)
+        } else if objects[old.number]?.values[relationship.inverseSlot].reference == owner {
+            objects[old.number]?.set(relationship.inverseSlot, .null)
+        }
+    }
+
+    private mutating func attach(
+        _ owner: ObjectReference, to target: ObjectReference, _ slot: Int,
+        _ relationship: CompiledRelationship
+    ) throws {
+        if relationship.inverseToMany {
+            objects[target.number]?.add(owner, to: relationship.inverseSlot)
+            return
+        }
+        let partner = objects[target.number]?.values[relationship.inverseSlot].reference
+        if let partner, partner != owner, try load(partner) {
+            objects[partner.number]?.set(slot, .null)
+        }
+        objects[target.number]?.set(relationship.inverseSlot, .reference(owner))
+    }
+
+    /// Adds a member to a to-many relationship; one that is there already changes nothing.
+    mutating func add(_ member: ObjectReference, to owner: ObjectReference, _ slot: Int) throws {
+        let relationship = try toMany(owner, slot)
+        try require(member, relationship)
+        guard relationship.inverseToMany else {
+            return try setToOne(member, relationship.inverseSlot, owner)
+        }
+        guard try !isMember(member, of: owner, slot, relationship) else { return }
+        objects[owner.number]?.add(member, to: slot)
+        // A relationship that is its own inverse between an object and itself is one link, not two.
+        guard member != owner || relationship.inverseSlot != slot else { return }
+        objects[member.number]?.add(owner, to: relationship.inverseSlot)
+    }
+
+    /// Removes a member from a to-many relationship; one that is not there changes nothing.
+    mutating func remove(_ member: ObjectReference, from owner: ObjectReference, _ slot: Int) throws
+    {
+        let relationship = try toMany(owner, slot)
+        guard try load(member), try isMember(member, of: owner, slot, relationship) else { return }
+        guard relationship.inverseToMany else {
+            return try setToOne(member, relationship.inverseSlot, nil)
+        }
+        objects[owner.number]?.remove(member, from: slot)
+        guard member != owner || relationship.inverseSlot != slot else { return }
+        objects[member.number]?.remove(owner, from: relationship.inverseSlot)
+    }
+
+    private func toMany(
+        _ owner: ObjectReference, _ slot: Int
+    ) throws(TandemError) -> CompiledRelationship {
+        let relationship = try relationship(owner, slot)
+        guard relationship.toMany else {
+            throw TandemError(
+                .usage,
+                "\(model.id(of: owner)).\(relationship.declaration.name) leads to one "
+                    + "object; set it instead of adding members")
+        }
+        return relationship
+    }
+
+    /// Loads the object at the other end, which has to exist and be of the right entity.
+    private mutating func require(
+        _ target: ObjectReference, _ relationship: CompiledRelationship
+    ) throws {
+        guard model.entity(tagged: relationship.destination)?.includes(target.tag) ?? false else {
+            throw TandemError(
+                .usage,
+                "\(relationship.declaration.name) leads to "
+                    + "\(relationship.declaration.destination), not to \(model.id(of: target))")
+        }
+        guard try load(target) else {
+            throw TandemError(.unknownObject, "\(model.id(of: target)) does not exist")
+        }
+    }
+
+    private func isMember(
+        _ member: ObjectReference, of owner: ObjectReference, _ slot: Int,
+        _ relationship: CompiledRelationship
+    ) throws -> Bool {
+        let delta = objects[owner.number]?.links[slot]
+        if delta?.added.contains(member) ?? false { return true }
+        if delta?.removed.contains(member) ?? false { return false }
+        guard objects[owner.number]?.isInserted == false else { return false }
+        return try store.isMember(member.number, of: owner.number, relationship)
+    }
+
+    /// The members as the save leaves them so far.
+    func members(
+        of owner: ObjectReference, _ slot: Int, _ relationship: CompiledRelationship
+    ) throws -> [ObjectReference] {
+        let working = objects[owner.number]
+        var members: [ObjectReference] = []
+        if working?.isInserted != true {
+            members = try store.members(of: owner.number, relationship)
+        }
+        guard let delta = working?.links[slot] else { return members }
+        members.removeAll { delta.removed.contains($0) }
+        return (members + delta.added).sorted()
+    }
+
+    // MARK: Deletion
+
+    /// Deletes an object and follows its delete rules; what the rule `deny` guards is kept for ``denials``.
+    mutating func delete(_ object: ObjectReference) throws {
+        var pending = [object]
+        while let next = pending.popLast() {
+            guard try load(next), let entity = objects[next.number]?.entity else { continue }
+            for property in entity.properties {
+                guard let relationship = property.relationship else { continue }
+                pending += try unlink(next, property.slot, relationship)
+            }
+            objects[next.number]?.isDeleted = true
+        }
+    }
+
+    /// Takes an object out of a relationship; returns what its deletion takes along.
+    private mutating func unlink(
+        _ object: ObjectReference, _ slot: Int, _ relationship: CompiledRelationship
+    ) throws -> [ObjectReference] {
+        let members: [ObjectReference]
+        if relationship.toMany {
+            members = try self.members(of: object, slot, relationship)
+            for member in members { try remove(member, from: object, slot) }
+        } else {
+            members = objects[object.number]?.values[slot].reference.map { [$0] } ?? []
+            try setToOne(object, slot, nil)
+        }
+        switch relationship.deleteRule {
+        case .nullify, .noAction: return []
+        case .cascade: return members.filter { $0 != object }
+        case .deny:
+            denials.append((object, slot, members.filter { $0 != object }))
+            return []
+        }
+    }
+}

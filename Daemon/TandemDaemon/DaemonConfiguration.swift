@@ -1,0 +1,68 @@
+public import TandemJournal
+
+/// What a daemon is told at its start.
+public struct DaemonConfiguration: Sendable {
+    /// The directory of store and journal; made with mode 0700 if missing.
+    public var store: String
+    /// The path of the socket, or nil for a daemon without one (embedded, or a socket adopted from systemd).
+    public var socket: String?
+    /// The mode of the socket.
+    public var socketMode: UInt32 = 0o660
+    /// Whether an acknowledged save survives power loss, or only the death of processes.
+    public var durability: Durability = .full
+    /// The bytes of a journal segment.
+    public var segmentBytes: Int?
+    /// Where the daemon says what it does, a line at a time.
+    public var log: @Sendable (LogLevel, String) -> Void
+
+    /// A daemon on a directory.
+    public init(
+        store: String, socket: String? = nil,
+        log: @escaping @Sendable (LogLevel, String) -> Void = { _, _ in }
+    ) {
+        self.store = store
+        self.socket = socket
+        self.log = log
+    }
+}
+
+/// How much a line of the log matters; the raw value is journald's priority.
+public enum LogLevel: Int, Sendable {
+    /// The daemon can't go on.
+    case critical = 2
+    /// Something failed that should not.
+    case error = 3
+    /// Somebody did something wrong; the daemon goes on.
+    case warning = 4
+    /// What an operator wants to see.
+    case notice = 5
+    /// What a developer wants to see.
+    case info = 6
+}
+
+/// Why a daemon can't start or go on.
+public struct DaemonError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What kind of failure it is.
+    public enum Code: Hashable, Sendable {
+        /// Another daemon holds the store or the socket.
+        case inUse
+        /// The journal or the store is damaged or failed; restarting would not help.
+        case storage
+        /// Anything else that the system refused.
+        case system
+    }
+
+    /// What kind of failure it is.
+    public var code: Code
+    /// What happened, where, and what to do.
+    public var message: String
+
+    /// An error of a kind with its message.
+    public init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// The message.
+    public var description: String { message }
+}

@@ -1,0 +1,39 @@
+/// Every limit of the daemon by name, with its default; `tandem status` shows them.
+public enum DaemonLimits {
+    /// Connections in all.
+    public static let connections = 4_096
+    /// Connections of one user.
+    public static let connectionsPerUser = 1_024
+    /// A connection that has not said hello after this long is closed.
+    public static let handshakeSeconds = 5
+    /// Bytes of an attribute value in a row.
+    public static let attributeBytes = 64 << 10
+    /// Bytes of a transaction.
+    public static let transactionBytes = 16 << 20
+    /// Numbers in a lease.
+    public static let leaseNumbers: UInt32 = 4_096
+    /// Numbers made durable ahead of leases, so that a hello does not wait for the disk.
+    public static let leaseReserve: UInt32 = 64 * 4_096
+    /// Saves in one batch: bounds the wait of the first for the last.
+    public static let batchSaves = 1_024
+    /// Bytes in one batch.
+    public static let batchBytes = 4 << 20
+    /// Bytes waiting to be sent to a client; above it the session stays a cursor until the client reads.
+    public static let outboundBytes = 1 << 20
+    /// Transactions kept in memory for sessions at the tail.
+    public static let ringTransactions = 8_192
+    /// Bytes of transactions kept in memory for sessions at the tail.
+    public static let ringBytes = 16 << 20
+    /// A checkpoint is due after this long without a save.
+    public static let checkpointIdleMilliseconds: UInt64 = 100
+    /// A checkpoint is due after this long in any case.
+    public static let checkpointMilliseconds: UInt64 = 1_000
+    /// A checkpoint is due after this many changes; keeps the dirty pages far below LMDB's spill limit.
+    public static let checkpointChanges = 20_000
+    /// How long a full disk is left alone before room is asked for again.
+    public static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
+    /// Transactions in one history answer.
+    public static let historyTransactions = 4_096
+    /// Bytes in one history answer.
+    public static let historyBytes = 8 << 20
+}

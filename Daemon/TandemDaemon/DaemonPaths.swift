@@ -1,0 +1,23 @@
+import TandemIO
+
+/// Where a daemon of a name keeps its store and listens, unless it is told otherwise.
+public struct DaemonPaths: Hashable, Sendable {
+    /// The directory of store and journal.
+    public var store: String
+    /// The path of the socket.
+    public var socket: String
+
+    /// The system's places for root, the user's for everybody else.
+    public init(name: String) {
+        let runtime = ThisProcess.environment("XDG_RUNTIME_DIR")
+        guard ThisProcess.effectiveUserID != 0, let runtime else {
+            store = "/var/lib/tandem/\(name)"
+            socket = "/run/tandem/\(name).sock"
+            return
+        }
+        let home = ThisProcess.environment("HOME") ?? "/"
+        let state = ThisProcess.environment("XDG_STATE_HOME") ?? home + "/.local/state"
+        store = "\(state)/tandem/\(name)"
+        socket = "\(runtime)/tandem/\(name).sock"
+    }
+}

@@ -1,0 +1,44 @@
+import TandemModel
+import TandemQuery
+import TandemStore
+import TandemWire
+
+/// Collects the rows that to-one key paths lead to, so that a client can evaluate them itself.
+struct RelatedRows {
+    private let store: Store
+    private let model: CompiledModel
+    private var found: [ObjectNumber: StoredObject] = [:]
+
+    init(_ store: Store, _ model: CompiledModel) {
+        self.store = store
+        self.model = model
+    }
+
+    /// The rows found, by number.
+    var objects: [StoredObject] { found.values.sorted { $0.object < $1.object } }
+
+    /// Follows a key path from a row as far as it leads over to-one relationships.
+    mutating func follow(_ path: [String], from row: Row) throws {
+        guard let first = path.first, let entity = model.entity(tagged: row.tag),
+            let slot = entity.slot(of: first), let target = row.reference(slot, in: entity)
+        else { return }
+        guard let next = try load(target) else { return }
+        try follow(Array(path.dropFirst()), from: next)
+    }
+
+    /// Follows the to-one hops of an observed path.
+    mutating func follow(_ hops: ArraySlice<ObservedHop>, from row: Row) throws {
+        guard let hop = hops.first, !hop.isToMany, let entity = model.entity(tagged: row.tag),
+            let target = row.reference(hop.slot, in: entity), let next = try load(target)
+        else { return }
+        try follow(hops.dropFirst(), from: next)
+    }
+
+    private mutating func load(_ target: ObjectReference) throws -> Row? {
+        if let known = found[target.number] { return known.row }
+        guard let stored = try store.stored(target) else { return nil }
+        found[target.number] = StoredObject(
+            object: stored.object, version: stored.version, row: stored.row)
+        return stored.row
+    }
+}

@@ -1,0 +1,118 @@
+import TandemModel
+import TandemQuery
+import TandemStore
+import TandemWire
+
+/// Decides for a results controller what it can't know itself: which rows a window of transactions may have brought in, taken
+/// out or refreshed through related objects, and what they are now.
+///
+/// Candidates are found by following the observed key paths backwards over their inverses, in the graph as it was and as it
+/// is; every candidate is then judged at the store's position.
+struct VerdictEvaluator {
+    private let request: CompiledRequest
+    private let window: TransactionWindow
+    private let now: StoreReader
+    private let past: PastReader
+    private let store: Store
+
+    init(_ request: CompiledRequest, _ window: TransactionWindow, _ store: Store) {
+        self.request = request
+        self.window = window
+        self.store = store
+        now = StoreReader(store)
+        past = PastReader(store: now, window: window)
+    }
+
+    /// The verdicts on all candidates, by number.
+    func verdicts() throws -> [Verdict] {
+        try candidates().sorted().map(verdict)
+    }
+
+    // MARK: Candidates
+
+    private func candidates() -> Set<ObjectReference> {
+        var found: Set<ObjectReference> = []
+        for net in window.changes.values {
+            if request.includes(tag: net.object.tag) { found.insert(net.object) }
+            for path in request.paths { found.formUnion(roots(of: net, along: path)) }
+        }
+        return found.filter { request.includes(tag: $0.tag) }
+    }
+
+    /// The rows whose value along a path a change may have altered.
+    private func roots(
+        of net: TransactionWindow.NetChange, along path: ObservedPath
+    ) -> Set<ObjectReference> {
+        var found: Set<ObjectReference> = []
+        for (index, hop) in path.hops.enumerated() where index > 0 {
+            if isOne(net.object, of: hop.owner), net.mask.contains(hop.slot) {
+                found.formUnion(back(from: net.object, over: path.hops[..<index]))
+            }
+        }
+        if let final = path.final, let last = path.hops.last,
+            isOne(net.object, of: last.destination),
+            isOne(net.object, of: final.entity), net.mask.contains(final.slot)
+        {
+            found.formUnion(back(from: net.object, over: path.hops[...]))
+        }
+        return found
+    }
+
+    private func isOne(_ object: ObjectReference, of tag: EntityTag) -> Bool {
+        request.model.entity(tagged: tag)?.includes(object.tag) ?? false
+    }
+
+    private func back(
+        from object: ObjectReference, over hops: ArraySlice<ObservedHop>
+    ) -> Set<ObjectReference> {
+        back([object], hops, now).union(back([object], hops, past))
+    }
+
+    private func back(
+        _ objects: Set<ObjectReference>, _ hops: ArraySlice<ObservedHop>, _ reader: some GraphReader
+    ) -> Set<ObjectReference> {
+        guard let hop = hops.last,
+            let relationship = request.model.entity(tagged: hop.owner)?.properties[hop.slot]
+                .relationship
+        else { return objects }
+        var owners: Set<ObjectReference> = []
+        for object in objects {
+            owners.formUnion(predecessors(of: object, relationship, reader))
+        }
+        return back(owners, hops.dropLast(), reader)
+    }
+
+    private func predecessors(
+        of object: ObjectReference, _ relationship: CompiledRelationship, _ reader: some GraphReader
+    ) -> [ObjectReference] {
+        guard let entity = request.model.entity(tagged: object.tag),
+            relationship.inverseSlot < entity.properties.count,
+            let inverse = entity.properties[relationship.inverseSlot].relationship
+        else { return [] }
+        if inverse.toMany {
+            return reader.members(of: object, inverse, slot: relationship.inverseSlot) ?? []
+        }
+        guard case .row(let row) = reader.row(of: object) else { return [] }
+        return row.reference(relationship.inverseSlot, in: entity).map { [$0] } ?? []
+    }
+
+    // MARK: Verdicts
+
+    private func verdict(_ object: ObjectReference) throws -> Verdict {
+        guard let stored = try store.stored(object) else {
+            return Verdict(object: object, matches: false, refreshed: false, version: 0, row: nil)
+        }
+        return Verdict(
+            object: object, matches: request.matches(object, stored.row, now) ?? false,
+            refreshed: isRefreshed(stored), version: stored.version, row: stored.row)
+    }
+
+    private func isRefreshed(_ stored: Store.Stored) -> Bool {
+        guard !request.refreshKeyPaths.isEmpty, case .row(let row) = past.row(of: stored.object)
+        else {
+            return false
+        }
+        return request.refreshValues(stored.object, row, past)
+            != request.refreshValues(stored.object, stored.row, now)
+    }
+}

@@ -1,0 +1,167 @@
+import Synchronization
+public import TandemIO
+import TandemJournal
+import TandemModel
+import TandemStore
+
+/// The daemon as a library: opens journal and store, recovers, listens, and runs until it is told to stop.
+///
+///     let daemon = try Daemon.open(DaemonConfiguration(store: "/var/lib/tandem/default",
+///                                                      socket: "/run/tandem/default.sock"))
+///     try daemon.run()
+///
+/// A daemon belongs to the thread that opened it: open and run it on one. ``Handle`` is what other threads may hold.
+public final class Daemon {
+    private let configuration: DaemonConfiguration
+    private let engine: Engine
+    private let loop: ServiceLoop
+    private let lock: LockFile
+
+    /// What other threads may do with a daemon.
+    public struct Handle: Sendable {
+        fileprivate let wakeUp: WakeUp
+        fileprivate let inbox: Inbox
+
+        /// Tells the daemon to stop: it finishes what it accepted, makes a checkpoint and returns from `run`.
+        public func stop() {
+            inbox.state.withLock { $0.isStopping = true }
+            wakeUp.signal()
+        }
+
+        /// Hands a connected socket to the daemon, as a client without a socket path.
+        public func connect(_ socket: Socket) {
+            inbox.state.withLock { $0.sockets.append(socket) }
+            wakeUp.signal()
+        }
+    }
+
+    /// Opens the store, recovers it from the journal, and begins to listen.
+    ///
+    /// Throws ``DaemonError``: `inUse` when another daemon holds the store or the socket, `storage` when journal or store
+    /// can't be trusted, with the file and what to do.
+    public static func open(
+        _ configuration: DaemonConfiguration, adopting descriptor: Int32? = nil
+    ) throws(DaemonError) -> Daemon {
+        do {
+            let lock = try prepare(configuration)
+            let committer = try recover(configuration)
+            let engine = Engine(
+                committer: committer, clock: SystemClock(), storePath: configuration.store,
+                log: configuration.log)
+            let loop = try ServiceLoop(engine, listener: try listener(configuration, descriptor))
+            return Daemon(configuration, engine, loop, lock)
+        } catch let error as DaemonError {
+            throw error
+        } catch let error as IOError {
+            let inUse = error.isLocked
+            throw DaemonError(
+                inUse ? .inUse : .system,
+                error.description
+                    + (inUse ? "; stop the other daemon or choose another store and socket" : ""))
+        } catch let error as JournalError {
+            throw DaemonError(error.code == .locked ? .inUse : .storage, error.description)
+        } catch {
+            throw DaemonError(.storage, "\(error)")
+        }
+    }
+
+    private init(
+        _ configuration: DaemonConfiguration, _ engine: Engine, _ loop: ServiceLoop,
+        _ lock: LockFile
+    ) {
+        self.configuration = configuration
+        self.engine = engine
+        self.loop = loop
+        self.lock = lock
+    }
+
+    /// What other threads may hold.
+    public var handle: Handle { Handle(wakeUp: loop.wakeUp, inbox: loop.inbox) }
+
+    /// Runs until ``Handle/stop()`` or, with `signals`, until SIGTERM or SIGINT; then makes a checkpoint.
+    ///
+    /// Throws ``DaemonError`` when journal or store failed: nothing was acknowledged that is not durable.
+    public func run(signals: SignalSource? = nil) throws(DaemonError) {
+        do {
+            try loop.run(signals: signals)
+            try engine.committer.close()
+        } catch let error as DaemonError {
+            throw error
+        } catch {
+            throw DaemonError(.storage, "\(error)")
+        }
+    }
+
+    // MARK: Start
+
+    private static func prepare(_ configuration: DaemonConfiguration) throws -> LockFile {
+        let files = RealFileSystem()
+        try files.createDirectory(configuration.store, mode: 0o700)
+        let lock = try LockFile(configuration.store + "/lock")
+        try files.createDirectory(configuration.store + "/store", mode: 0o700)
+        return lock
+    }
+
+    private static func recover(_ configuration: DaemonConfiguration) throws -> Committer {
+        let store = try Store.open(
+            path: configuration.store + "/store",
+            newIdentity: StoreIdentity(log: randomLogID(), epoch: 1))
+        var options = JournalOptions()
+        options.durability = configuration.durability
+        if let bytes = configuration.segmentBytes { options.segmentBytes = bytes }
+        let identity = store.identity
+        let (journal, report) = try Journal.open(
+            directory: configuration.store + "/journal", fileSystem: RealFileSystem(),
+            options: options,
+            identityIfNew: LogIdentity(
+                high: identity.log.high, low: identity.log.low, epoch: identity.epoch),
+            appliedPosition: store.appliedPosition)
+        try agree(journal.identity, store, configuration)
+        if let copy = report.tornCopy {
+            configuration.log(
+                .notice, "cut a torn last batch off the journal; it is kept in \(copy)")
+        }
+        return try Committer(
+            journal: journal, store: store, clock: SystemClock(), log: configuration.log)
+    }
+
+    /// Journal and store have to be of one log; the journal's epoch is the newer one.
+    private static func agree(
+        _ identity: LogIdentity, _ store: Store, _ configuration: DaemonConfiguration
+    ) throws {
+        guard identity.high == store.identity.log.high, identity.low == store.identity.log.low
+        else {
+            throw DaemonError(
+                .storage,
+                "journal and store in \(configuration.store) are of different logs; restore "
+                    + "both from one backup")
+        }
+        if identity.epoch != store.identity.epoch { try store.setEpoch(identity.epoch) }
+    }
+
+    private static func randomLogID() -> LogID {
+        let bytes = ThisProcess.randomBytes(16)
+        let halves = [bytes[..<8], bytes[8...]].map {
+            $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        }
+        return LogID(high: halves[0], low: halves[1])
+    }
+
+    private static func listener(
+        _ configuration: DaemonConfiguration, _ descriptor: Int32?
+    ) throws(IOError) -> UnixListener? {
+        if let descriptor { return try UnixListener.adopt(descriptor) }
+        guard let path = configuration.socket else { return nil }
+        return try UnixListener.listen(path: path, mode: configuration.socketMode)
+    }
+}
+
+/// What other threads leave for the daemon's; guarded by the mutex.
+final class Inbox: Sendable {
+    struct State {
+        var isStopping = false
+        var sockets: [Socket] = []
+    }
+
+    let state = Mutex(State())
+}

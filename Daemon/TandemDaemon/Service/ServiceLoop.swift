@@ -1,0 +1,144 @@
+import TandemIO
+
+/// The daemon's one thread: waits for sockets, feeds the engine, lets it take its turn.
+final class ServiceLoop {
+    let wakeUp: WakeUp
+    let inbox = Inbox()
+    private let engine: Engine
+    private let poller: Poller
+    private let listener: UnixListener?
+    private var writing: Set<UInt64> = []
+    private var buffer = [UInt8](repeating: 0, count: 256 << 10)
+    private var lastHandshakeCheck: UInt64 = 0
+
+    // Tokens of the poller; sessions have theirs above.
+    private static let listenerToken: UInt64 = 0
+    private static let wakeToken = UInt64.max
+    private static let signalToken = UInt64.max - 1
+
+    init(_ engine: Engine, listener: UnixListener?) throws(IOError) {
+        self.engine = engine
+        self.listener = listener
+        poller = try Poller()
+        wakeUp = try WakeUp()
+        try poller.add(wakeUp.descriptor, token: Self.wakeToken, interest: .read)
+        if let listener {
+            try poller.add(listener.descriptor, token: Self.listenerToken, interest: .read)
+        }
+    }
+
+    func run(signals: SignalSource?) throws {
+        if let signals {
+            try poller.add(signals.descriptor, token: Self.signalToken, interest: .read)
+        }
+        var events: [Poller.Event] = []
+        var isStopping = false
+        while !isStopping {
+            let due = try engine.committer.checkpointIfDue()
+            try poller.wait(timeoutMilliseconds: timeout(due), into: &events)
+            for event in events {
+                switch event.token {
+                case Self.listenerToken: try accept()
+                case Self.wakeToken: isStopping = try takeInbox() || isStopping
+                case Self.signalToken: isStopping = shouldStop(signals) || isStopping
+                default: try handle(event)
+                }
+            }
+            try engine.turn()
+            try watchWrites()
+            checkHandshakes()
+        }
+        Notify.stopping()
+    }
+
+    private func shouldStop(_ signals: SignalSource?) -> Bool {
+        while let signal = signals?.next() {
+            if signal != .hangUp { return true }
+        }
+        return false
+    }
+
+    /// Sleeps until something happens, a checkpoint or a waiting sync is due, or handshakes are to be looked at.
+    private func timeout(_ checkpoint: Int32?) -> Int32 {
+        var milliseconds: Int32 = engine.hasHandshakes ? 1_000 : -1
+        func earlier(_ other: Int32) {
+            milliseconds = milliseconds < 0 ? other : min(milliseconds, other)
+        }
+        if let checkpoint { earlier(checkpoint) }
+        if let deadline = engine.nextDeadline {
+            let now = engine.clock.monotonicNanoseconds
+            let wait = deadline > now ? (deadline - now) / 1_000_000 + 1 : 0
+            earlier(Int32(min(wait, 60_000)))
+        }
+        return milliseconds
+    }
+
+    private func checkHandshakes() {
+        let now = engine.clock.monotonicNanoseconds
+        guard now > lastHandshakeCheck + 1_000_000_000 else { return }
+        lastHandshakeCheck = now
+        engine.expireHandshakes()
+    }
+
+    // MARK: Sockets
+
+    private func accept() throws {
+        while let socket = try listener?.accept() { try add(socket) }
+    }
+
+    private func add(_ socket: Socket) throws {
+        try socket.setNonBlocking()
+        guard let session = engine.connect(socket) else { return }
+        try poller.add(socket.descriptor, token: session.id, interest: .read)
+    }
+
+    private func takeInbox() throws -> Bool {
+        wakeUp.clear()
+        let (isStopping, sockets) = inbox.state.withLock { state in
+            defer { state.sockets = [] }
+            return (state.isStopping, state.sockets)
+        }
+        for socket in sockets { try add(socket) }
+        return isStopping
+    }
+
+    private func handle(_ event: Poller.Event) throws {
+        guard let session = engine.sessions[event.token] else { return }
+        if event.isReadable || event.isClosed { read(session) }
+        if event.isWritable, !session.isClosing { try engine.serve(session) }
+    }
+
+    /// Reads once; what is left makes the next wait return at once, so that no client keeps others waiting.
+    private func read(_ session: Session) {
+        let result = buffer.withUnsafeMutableBytes { bytes in
+            Result { try session.socket.read(into: bytes) }
+        }
+        switch result {
+        case .success(.bytes(let count)):
+            buffer.withUnsafeBytes {
+                engine.receive(UnsafeRawBufferPointer(rebasing: $0[..<count]), from: session)
+            }
+        case .success(.wouldBlock): break
+        case .success(.closed), .failure: engine.disconnect(session, because: nil)
+        }
+    }
+
+    /// Asks to be told when sockets that were full take bytes again.
+    private func watchWrites() throws {
+        for id in writing {
+            guard let session = engine.sessions[id] else {
+                writing.remove(id)
+                continue
+            }
+            guard !session.isWaitingToWrite else { continue }
+            writing.remove(id)
+            try poller.modify(session.socket.descriptor, token: id, interest: .read)
+        }
+        for id in engine.takeBlocked() {
+            guard let session = engine.sessions[id], session.isWaitingToWrite,
+                writing.insert(id).inserted
+            else { continue }
+            try poller.modify(session.socket.descriptor, token: id, interest: [.read, .write])
+        }
+    }
+}

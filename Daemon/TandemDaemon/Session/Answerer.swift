@@ -1,0 +1,183 @@
+import TandemModel
+import TandemQuery
+import TandemStore
+import TandemWire
+
+/// Answers reads at the durable position, from the open write transaction, between batches.
+struct Answerer {
+    let committer: Committer
+    let session: Session
+    let engine: Engine
+
+    func answer(_ message: ClientMessage) throws -> DaemonMessage {
+        switch message {
+        case .fetch(let request): .fetched(try fetch(request))
+        case .read(let request): .objects(try read(request))
+        case .verdicts(let request): .verdicts(try verdicts(request))
+        case .history(let request): .history(try history(request))
+        case .lease(let count): .lease(try committer.lease(count))
+        case .status: .status(engine.status.text)
+        case .hello, .save, .sync, .schema: preconditionFailure("The engine answers these itself.")
+        }
+    }
+
+    private var model: CompiledModel {
+        get throws(TandemError) {
+            guard let model = committer.store.model else {
+                throw TandemError(.unknownEntity, "the store has no model yet; apply one first")
+            }
+            return model
+        }
+    }
+
+    // MARK: Reads
+
+    private func fetch(_ fetch: Fetch) throws -> Fetched {
+        let model = try model
+        guard fetch.at == 0 else {
+            throw TandemError(.usage, "fetching at an earlier position isn't supported yet")
+        }
+        let request = try CompiledRequest(fetch.request, in: model)
+        let result = try committer.store.fetch(request)
+        follow(fetch.interests)
+        var answer = Fetched(
+            position: committer.position, count: UInt64(result.count), objects: [],
+            references: [], related: [])
+        switch fetch.kind {
+        case .count: break
+        case .references: answer.references = result.objects.map(\.object)
+        case .rows:
+            answer.objects = result.objects.map(StoredObject.init)
+            var related = RelatedRows(committer.store, model)
+            for object in result.objects {
+                for path in fetch.related { try related.follow(path, from: object.row) }
+            }
+            answer.related = related.objects
+        }
+        return answer
+    }
+
+    private func read(_ read: Read) throws -> Objects {
+        let model = try model
+        var answer = Objects(
+            position: committer.position, objects: [], missing: [], members: [])
+        for object in read.objects {
+            if let stored = try committer.store.stored(object) {
+                answer.objects.append(StoredObject(stored))
+            } else {
+                answer.missing.append(object)
+            }
+        }
+        for request in read.members {
+            guard let entity = model.entity(tagged: request.owner.tag),
+                request.slot < entity.properties.count,
+                let relationship = entity.properties[request.slot].relationship, relationship.toMany
+            else {
+                throw TandemError(
+                    .unknownProperty,
+                    "\(model.id(of: request.owner)) has no to-many relationship "
+                        + "\(request.slot)")
+            }
+            let members = try committer.store.members(of: request.owner.number, relationship)
+            answer.members.append(
+                MemberList(owner: request.owner, slot: request.slot, members: members))
+        }
+        follow(read.interests)
+        return answer
+    }
+
+    /// Takes effect now: everything up to the answer's position was pushed under the old interests.
+    private func follow(_ interests: [EntityTag]) { session.interests.formUnion(interests) }
+
+    // MARK: The journal
+
+    private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
+        let model = try model
+        guard request.items.count <= WireLimits.controllers else {
+            throw TandemError(.limitExceeded, "at most \(WireLimits.controllers) controllers")
+        }
+        let window = try window(after: request.from, model)
+        var related = RelatedRows(committer.store, model)
+        var answer = Verdicts(position: committer.position, items: [], related: [])
+        for item in request.items {
+            let compiled = try CompiledRequest(
+                item.request, sectionKeyPath: item.sectionKeyPath,
+                refreshKeyPaths: item.refreshKeyPaths, in: model)
+            let verdicts = try VerdictEvaluator(compiled, window, committer.store).verdicts()
+            for verdict in verdicts where verdict.matches {
+                guard let row = verdict.row else { continue }
+                for path in compiled.paths { try related.follow(path.hops[...], from: row) }
+            }
+            answer.items.append(verdicts)
+        }
+        answer.related = related.objects
+        return answer
+    }
+
+    private func window(
+        after from: UInt64, _ model: CompiledModel
+    ) throws -> TransactionWindow {
+        guard from >= committer.store.modelPosition, from <= committer.position else {
+            throw TandemError(.historyExpired, "position \(from) is of another model; fetch again")
+        }
+        var window = TransactionWindow()
+        let source = TransactionSource(committer.journal)
+        guard from < committer.position else { return window }
+        for position in (from + 1)...committer.position {
+            let transaction = try source.transaction(at: position, committer.ring)
+            for change in try transaction.changes() {
+                guard let entity = model.entity(tagged: change.object.tag) else { continue }
+                window.add(change, entity)
+            }
+        }
+        return window
+    }
+
+    private func history(_ request: HistoryRequest) throws -> History {
+        let bounds = committer.journal.bounds
+        let end = request.to == 0 ? committer.position : min(request.to, committer.position)
+        guard request.from + 1 >= bounds.first else {
+            throw TandemError(
+                .historyExpired,
+                "the journal begins at \(bounds.first); start again from a snapshot")
+        }
+        var answer = History(position: request.from, transactions: [], isComplete: true)
+        let source = TransactionSource(committer.journal)
+        let wanted = Set(request.interests)
+        let limit =
+            request.limit == 0
+            ? DaemonLimits.historyTransactions
+            : min(Int(request.limit), DaemonLimits.historyTransactions)
+        var bytes = 0
+        while answer.position < end {
+            guard answer.transactions.count < limit, bytes < DaemonLimits.historyBytes else {
+                answer.isComplete = false
+                break
+            }
+            let transaction = try source.transaction(at: answer.position + 1, committer.ring)
+            if let part = wanted.isEmpty ? transaction : transaction.filtered(wanted.contains) {
+                answer.transactions.append(part)
+                bytes += part.bytes.count
+            }
+            answer.position += 1
+        }
+        return answer
+    }
+}
+
+extension StoredObject {
+    init(_ stored: Store.Stored) {
+        self.init(object: stored.object, version: stored.version, row: stored.row)
+    }
+}
+
+extension Committer {
+    /// The model in binary form, or nil in a store without one.
+    var modelBytes: [UInt8]? {
+        store.model.map { model in
+            var writer = ByteWriter()
+            model.encode(into: &writer)
+            return writer.bytes
+        }
+    }
+}

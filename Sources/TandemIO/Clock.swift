@@ -1,0 +1,65 @@
+import Glibc
+import Synchronization
+
+/// Where the time comes from.
+///
+/// Order never depends on it; timers use the monotonic one.
+public protocol Clock: AnyObject, Sendable {
+    /// Nanoseconds since some moment; never goes back.
+    var monotonicNanoseconds: UInt64 { get }
+    /// Microseconds since 1970 in UTC; may jump.
+    var wallMicroseconds: Int64 { get }
+}
+
+/// The kernel's clocks.
+public final class SystemClock: Clock {
+    /// Makes a view of the kernel's clocks.
+    public init() {}
+
+    /// Nanoseconds since the machine started, without the time it slept.
+    public var monotonicNanoseconds: UInt64 {
+        let now = read(CLOCK_MONOTONIC)
+        return UInt64(now.tv_sec) &* 1_000_000_000 &+ UInt64(now.tv_nsec)
+    }
+
+    /// Microseconds since 1970 in UTC.
+    public var wallMicroseconds: Int64 {
+        let now = read(CLOCK_REALTIME)
+        return Int64(now.tv_sec) &* 1_000_000 &+ Int64(now.tv_nsec) / 1_000
+    }
+
+    private func read(_ which: clockid_t) -> timespec {
+        var now = timespec()
+        clock_gettime(which, &now)
+        return now
+    }
+}
+
+/// A clock that stands still until it is moved, for tests.
+public final class ManualClock: Clock {
+    private let state: Mutex<(monotonic: UInt64, wall: Int64)>
+
+    /// Makes a clock that stands at the given times.
+    public init(monotonicNanoseconds: UInt64 = 0, wallMicroseconds: Int64 = 0) {
+        state = Mutex((monotonicNanoseconds, wallMicroseconds))
+    }
+
+    /// Nanoseconds; moves by ``advance(byNanoseconds:)`` only.
+    public var monotonicNanoseconds: UInt64 { state.withLock { $0.monotonic } }
+
+    /// Microseconds since 1970; moves by ``advance(byNanoseconds:)`` and ``setWall(microseconds:)``.
+    public var wallMicroseconds: Int64 { state.withLock { $0.wall } }
+
+    /// Moves both clocks forward.
+    public func advance(byNanoseconds nanoseconds: UInt64) {
+        state.withLock {
+            $0.monotonic += nanoseconds
+            $0.wall += Int64(nanoseconds / 1_000)
+        }
+    }
+
+    /// Lets the wall clock jump.
+    public func setWall(microseconds: Int64) {
+        state.withLock { $0.wall = microseconds }
+    }
+}

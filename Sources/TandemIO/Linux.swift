@@ -1,0 +1,50 @@
+import Glibc
+
+/// Kernel calls of Linux that the `Glibc` module does not export, looked up in the C library.
+///
+/// `Glibc` imports the headers without `_GNU_SOURCE`, so these are found by name at first use; all
+/// but the two optional ones are in every C library this runs on.
+enum Linux {
+    typealias EpollCreate = @convention(c) @Sendable (Int32) -> Int32
+    typealias EpollControl =
+        @convention(c) @Sendable (Int32, Int32, Int32, UnsafeMutableRawPointer?) -> Int32
+    typealias EpollWait =
+        @convention(c) @Sendable (Int32, UnsafeMutableRawPointer?, Int32, Int32) -> Int32
+    typealias EventDescriptor = @convention(c) @Sendable (UInt32, Int32) -> Int32
+    typealias SignalDescriptor =
+        @convention(c) @Sendable (Int32, UnsafeRawPointer?, Int32) -> Int32
+    typealias RandomBytes = @convention(c) @Sendable (UnsafeMutableRawPointer?, Int, UInt32) -> Int
+    typealias Accept =
+        @convention(c) @Sendable (
+            Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32
+        ) -> Int32
+    typealias SetThreadName = @convention(c) @Sendable (pthread_t, UnsafePointer<CChar>) -> Int32
+    typealias ErrorName = @convention(c) @Sendable (Int32) -> UnsafePointer<CChar>?
+
+    static let epollCreate: EpollCreate = required("epoll_create1")
+    static let epollControl: EpollControl = required("epoll_ctl")
+    static let epollWait: EpollWait = required("epoll_wait")
+    static let eventDescriptor: EventDescriptor = required("eventfd")
+    static let signalDescriptor: SignalDescriptor = required("signalfd")
+    static let randomBytes: RandomBytes = required("getrandom")
+    static let accept: Accept = required("accept4")
+    static let setThreadName: SetThreadName? = optional("pthread_setname_np")
+    static let strerrorname: ErrorName? = optional("strerrorname_np")
+
+    /// `O_CLOEXEC`, which is also `SOCK_CLOEXEC`, `EPOLL_CLOEXEC` and `EFD_CLOEXEC`.
+    static let closeOnExec: Int32 = O_CLOEXEC
+    /// `O_NONBLOCK`, which is also `SOCK_NONBLOCK` and `EFD_NONBLOCK`.
+    static let nonBlocking: Int32 = O_NONBLOCK
+
+    private static func optional<Function>(_ name: String) -> Function? {
+        guard let symbol = dlsym(nil, name) else { return nil }
+        return unsafeBitCast(symbol, to: Function.self)
+    }
+
+    private static func required<Function>(_ name: String) -> Function {
+        guard let function: Function = optional(name) else {
+            preconditionFailure("the C library has no \(name)")
+        }
+        return function
+    }
+}

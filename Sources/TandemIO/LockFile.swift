@@ -1,0 +1,47 @@
+import Glibc
+
+/// An exclusive lock on a file, held until this value is released or the process ends.
+///
+/// The holder's process id is written into the file, so that whoever comes second can say who is
+/// first. The file stays when the lock goes: removing it would let two holders in.
+public final class LockFile: FileLock, Sendable {
+    /// The lock file's path.
+    public let path: String
+    private let descriptor: Int32
+
+    /// Takes the lock, creating the file if missing.
+    ///
+    /// Throws an error for which `isLocked` holds, naming the holder, if it is taken.
+    public init(_ path: String) throws(IOError) {
+        let descriptor = try check(.open, path) {
+            Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        }
+        do throws(IOError) {
+            try check(.lock, path) { flock(descriptor, LOCK_EX | LOCK_NB) }
+        } catch {
+            defer { _ = Glibc.close(descriptor) }
+            guard error.errno == EWOULDBLOCK else { throw error }
+            let holder = Self.holder(descriptor).map { "process \($0)" } ?? "another process"
+            throw IOError(.lock, path, errno: EWOULDBLOCK, detail: "it is held by \(holder)")
+        }
+        self.path = path
+        self.descriptor = descriptor
+        writeHolder()
+    }
+
+    deinit { _ = Glibc.close(descriptor) }
+
+    private func writeHolder() {
+        let text = Array("\(getpid())\n".utf8)
+        // The number only serves messages, so a failure to write it is no failure to lock.
+        _ = ftruncate(descriptor, 0)
+        _ = text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+    }
+
+    private static func holder(_ descriptor: Int32) -> Int32? {
+        var text = [UInt8](repeating: 0, count: 16)
+        let count = text.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+        guard count > 0 else { return nil }
+        return Int32(String(decoding: text.prefix(count).prefix { $0 != 10 }, as: UTF8.self))
+    }
+}

@@ -1,0 +1,117 @@
+import Glibc
+
+/// What a ``Poller`` watches a descriptor for.
+public struct Interest: OptionSet, Hashable, Sendable {
+    /// The bits, as epoll numbers them.
+    public let rawValue: UInt32
+
+    /// Makes an interest from its bits.
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// There is something to read, or the other side is gone.
+    public static let read = Interest(rawValue: 0x001)
+    /// There is room to write.
+    public static let write = Interest(rawValue: 0x004)
+}
+
+/// Waits for many descriptors at once (epoll, level-triggered).
+///
+/// Bound to one thread.
+///
+/// A descriptor leaves by itself when it is closed.
+///
+///     let poller = try Poller()
+///     try poller.add(listener.descriptor, token: 1, interest: .read)
+///     var events: [Poller.Event] = []
+///     try poller.wait(timeoutMilliseconds: -1, into: &events)
+public final class Poller {
+    /// One descriptor that is ready.
+    public struct Event: Hashable, Sendable {
+        /// The number given when the descriptor was added.
+        public var token: UInt64
+        /// Reading will not block; also set when the other side is gone.
+        public var isReadable: Bool
+        /// Writing will not block.
+        public var isWritable: Bool
+        /// The other side is gone or the descriptor failed.
+        public var isClosed: Bool
+    }
+
+    /// The number of events that one call takes from the kernel.
+    public static let maximumEvents = 256
+
+    private let descriptor: Int32
+    private let buffer: UnsafeMutableRawBufferPointer
+
+    // struct epoll_event is packed on x86-64 only.
+    #if arch(x86_64)
+    private static let stride = 12
+    private static let tokenOffset = 4
+    #else
+    private static let stride = 16
+    private static let tokenOffset = 8
+    #endif
+
+    /// Makes a poller that watches nothing yet.
+    public init() throws(IOError) {
+        descriptor = try check(.poll, "<epoll>") { Linux.epollCreate(Linux.closeOnExec) }
+        buffer = .allocate(byteCount: Self.stride * Self.maximumEvents, alignment: 8)
+    }
+
+    deinit {
+        buffer.deallocate()
+        _ = Glibc.close(descriptor)
+    }
+
+    /// Watches a descriptor; its events carry `token`.
+    public func add(_ target: Int32, token: UInt64, interest: Interest) throws(IOError) {
+        try control(1, target, token, interest)
+    }
+
+    /// Changes what a watched descriptor is watched for.
+    public func modify(_ target: Int32, token: UInt64, interest: Interest) throws(IOError) {
+        try control(3, target, token, interest)
+    }
+
+    /// Stops watching a descriptor.
+    public func remove(_ target: Int32) throws(IOError) {
+        try control(2, target, 0, [])
+    }
+
+    /// Waits until something is ready and puts it into `events`, which is emptied first.
+    ///
+    /// Leaves `events` empty after the timeout or a signal. A negative timeout means for ever,
+    /// zero not at all.
+    public func wait(timeoutMilliseconds: Int32, into events: inout [Event]) throws(IOError) {
+        events.removeAll(keepingCapacity: true)
+        let count = Linux.epollWait(
+            descriptor, buffer.baseAddress, Int32(Self.maximumEvents), timeoutMilliseconds)
+        guard count >= 0 else {
+            if errno == EINTR { return }
+            throw IOError(.poll, "<epoll>", errno: errno)
+        }
+        for index in 0..<Int(count) {
+            let start = index * Self.stride
+            let bits = buffer.loadUnaligned(fromByteOffset: start, as: UInt32.self)
+            let token = buffer.loadUnaligned(
+                fromByteOffset: start + Self.tokenOffset, as: UInt64.self)
+            // EPOLLERR 0x8, EPOLLHUP 0x10.
+            let closed = bits & 0x18 != 0
+            events.append(
+                Event(
+                    token: token, isReadable: closed || bits & Interest.read.rawValue != 0,
+                    isWritable: bits & Interest.write.rawValue != 0, isClosed: closed))
+        }
+    }
+
+    private func control(
+        _ operation: Int32, _ target: Int32, _ token: UInt64, _ interest: Interest
+    ) throws(IOError) {
+        let result = withUnsafeTemporaryAllocation(byteCount: Self.stride, alignment: 8) { event in
+            event.storeBytes(of: interest.rawValue, as: UInt32.self)
+            event.storeBytes(of: token, toByteOffset: Self.tokenOffset, as: UInt64.self)
+            return Linux.epollControl(descriptor, operation, target, event.baseAddress)
+        }
+        if result != 0 { throw IOError(.poll, "<descriptor \(target)>", errno: errno) }
+    }
+}

@@ -1,0 +1,169 @@
+import Glibc
+
+/// The kernel's file system.
+///
+/// Holds no state, so every thread may have or share one.
+public final class RealFileSystem: FileSystem, Sendable {
+    /// A file system that starts every relative path at the working directory.
+    public init() {}
+
+    /// Opens a file; new ones are for the owner only (mode 0600).
+    public func open(_ path: String, _ mode: OpenMode) throws(IOError) -> any File {
+        let flags: Int32 =
+            switch mode {
+            case .read: O_RDONLY
+            case .readWrite: O_RDWR
+            case .createNew: O_RDWR | O_CREAT | O_EXCL
+            case .createIfMissing: O_RDWR | O_CREAT
+            }
+        let descriptor = try check(.open, path) { Glibc.open(path, flags | O_CLOEXEC, 0o600) }
+        return RealFile(descriptor: descriptor, path: path)
+    }
+
+    /// Gives a file another name in place of whatever had it.
+    public func rename(_ old: String, to new: String) throws(IOError) {
+        try check(.rename, old) { Glibc.rename(old, new) }
+    }
+
+    /// Removes a file's name.
+    public func remove(_ path: String) throws(IOError) {
+        try check(.remove, path) { unlink(path) }
+    }
+
+    /// Creates a directory and its missing parents; one that exists is left as it is.
+    ///
+    /// What was created is on the disk on return.
+    public func createDirectory(_ path: String, mode: UInt32) throws(IOError) {
+        if isDirectory(path) { return }
+        let parent = directoryName(of: path)
+        if parent != path { try createDirectory(parent, mode: mode) }
+        if mkdir(path, mode) == 0 {
+            try syncDirectory(parent)
+            return
+        }
+        let number = errno
+        // Another process may have been quicker.
+        if number == EEXIST && isDirectory(path) { return }
+        throw IOError(.createDirectory, path, errno: number)
+    }
+
+    /// Returns once the names in a directory are on the disk.
+    public func syncDirectory(_ path: String) throws(IOError) {
+        let descriptor = try check(.open, path) {
+            Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        }
+        defer { _ = Glibc.close(descriptor) }
+        try check(.syncDirectory, path) { fsync(descriptor) }
+    }
+
+    /// The names in a directory, sorted, without `.` and `..`.
+    public func list(_ directory: String) throws(IOError) -> [String] {
+        guard let stream = opendir(directory) else {
+            throw IOError(.list, directory, errno: errno)
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while true {
+            Glibc.errno = 0
+            guard let entry = readdir(stream) else { break }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        if Glibc.errno != 0 { throw IOError(.list, directory, errno: Glibc.errno) }
+        return names.sorted()
+    }
+
+    /// Whether the path names anything.
+    public func exists(_ path: String) -> Bool {
+        access(path, F_OK) == 0
+    }
+
+    /// Takes the lock at `path`, or throws an error for which `isLocked` holds.
+    public func lock(_ path: String) throws(IOError) -> any FileLock {
+        try LockFile(path)
+    }
+
+    private func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && (status.st_mode & S_IFMT) == S_IFDIR
+    }
+}
+
+/// A descriptor of the kernel's, closed when released.
+final class RealFile: File {
+    let path: String
+    private var descriptor: Int32
+
+    init(descriptor: Int32, path: String) {
+        self.descriptor = descriptor
+        self.path = path
+    }
+
+    deinit { close() }
+
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) throws(IOError) -> Int {
+        guard let base = buffer.baseAddress else { return 0 }
+        var done = 0
+        while done < buffer.count {
+            let position = off_t(truncatingIfNeeded: offset &+ UInt64(done))
+            let result = retrying {
+                pread(descriptor, base + done, buffer.count - done, position)
+            }
+            switch result {
+            case .success(0): return done
+            case .success(let count): done += count
+            case .failure(let error): throw IOError(.read, path, errno: error.number)
+            }
+        }
+        return done
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(IOError) {
+        guard let base = bytes.baseAddress else { return }
+        var done = 0
+        while done < bytes.count {
+            let position = off_t(truncatingIfNeeded: offset &+ UInt64(done))
+            let result = retrying {
+                pwrite(descriptor, base + done, bytes.count - done, position)
+            }
+            switch result {
+            case .success(0): throw IOError(.write, path, errno: ENOSPC)
+            case .success(let count): done += count
+            case .failure(let error): throw IOError(.write, path, errno: error.number)
+            }
+        }
+    }
+
+    // No retry, not even after EINTR: a second sync may succeed without the data.
+    func sync() throws(IOError) {
+        if fdatasync(descriptor) != 0 { throw IOError(.sync, path, errno: errno) }
+    }
+
+    func reserve(_ bytes: UInt64) throws(IOError) {
+        // Returns the error number and leaves errno alone.
+        let number = posix_fallocate(descriptor, 0, off_t(truncatingIfNeeded: bytes))
+        if number != 0, number != EINVAL, number != EOPNOTSUPP {
+            throw IOError(.write, path, errno: number)
+        }
+    }
+
+    func truncate(to size: UInt64) throws(IOError) {
+        try check(.truncate, path) { ftruncate(descriptor, off_t(truncatingIfNeeded: size)) }
+    }
+
+    func size() throws(IOError) -> UInt64 {
+        var status = stat()
+        try check(.inspect, path) { fstat(descriptor, &status) }
+        return UInt64(clamping: status.st_size)
+    }
+
+    func close() {
+        guard descriptor >= 0 else { return }
+        _ = Glibc.close(descriptor)
+        descriptor = -1
+    }
+}

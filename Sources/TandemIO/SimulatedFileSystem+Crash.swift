@@ -1,0 +1,139 @@
+/// How much of what was not synced a simulated crash keeps.
+public enum CrashSeverity: Hashable, Sendable, CaseIterable {
+    /// Nothing that was not synced.
+    case losesAll
+    /// Everything, as when only the process dies.
+    case keepsAll
+    /// Sectors at random, in any order.
+    case tears
+}
+
+extension SimulatedFileSystem {
+    /// Cuts the power: unsynced bytes and names survive by chance, open files and locks die.
+    ///
+    /// The same seed on the same state always keeps the same bytes.
+    public func crash(seed: UInt64, severity: CrashSeverity = .tears) {
+        var generator = SeededGenerator(seed: seed)
+        generation += 1
+        forgetLocks()
+        faults = SimulatedFaults()
+        crashNames(severity, &generator)
+        // In order of names, so that the seed alone decides.
+        for (_, node) in durableNames.sorted(by: { $0.key < $1.key }) {
+            crashContent(of: node, severity, &generator)
+        }
+        names = durableNames
+    }
+
+    /// The state after the first `count` of ``operations``, as a file system of its own.
+    ///
+    /// It holds durable and volatile state alike, so crash it to see what a power cut leaves.
+    public func image(after count: Int) -> SimulatedFileSystem {
+        let copy = SimulatedFileSystem()
+        copy.recordsOperations = false
+        for operation in operations.prefix(count) { copy.replay(operation) }
+        copy.recordsOperations = true
+        return copy
+    }
+
+    /// A file's content as programs see it, for tests; nil if there is none.
+    public func bytes(of path: String) -> [UInt8]? { names[path]?.content }
+
+    /// Puts a file in place, durable at once, for tests that damage or forge one.
+    public func place(_ bytes: [UInt8], at path: String) {
+        let node = SimulatedNode()
+        node.content = bytes
+        node.durable = bytes
+        names[path] = node
+        durableNames[path] = node
+        directories.insert(directoryName(of: path))
+    }
+
+    private func crashNames(_ severity: CrashSeverity, _ generator: inout SeededGenerator) {
+        var kept: [String: Int] = [:]
+        for directory in Set(pendingNames.map(\.directory)).sorted() {
+            let count = pendingNames.filter { $0.directory == directory }.count
+            kept[directory] =
+                switch severity {
+                case .losesAll: 0
+                case .keepsAll: count
+                case .tears: Int.random(in: 0...count, using: &generator)
+                }
+        }
+        for entry in pendingNames {
+            guard let left = kept[entry.directory], left > 0 else { continue }
+            kept[entry.directory] = left - 1
+            Self.apply(entry.change, to: &durableNames)
+        }
+        pendingNames = []
+    }
+
+    private func crashContent(
+        of node: SimulatedNode, _ severity: CrashSeverity, _ generator: inout SeededGenerator
+    ) {
+        // Sometimes most of it arrives, sometimes little.
+        let odds = Int.random(in: 1...9, using: &generator)
+        for change in node.pending {
+            switch (severity, change) {
+            case (.losesAll, _): break
+            case (.keepsAll, _): SimulatedNode.apply(change, to: &node.durable)
+            case (.tears, .truncate):
+                if Bool.random(using: &generator) {
+                    SimulatedNode.apply(change, to: &node.durable)
+                }
+            case (.tears, .write(let offset, let bytes)):
+                tear(node, offset, bytes, odds, &generator)
+            }
+        }
+        node.pending = []
+        node.content = node.durable
+    }
+
+    private func tear(
+        _ node: SimulatedNode, _ offset: Int, _ bytes: [UInt8], _ odds: Int,
+        _ generator: inout SeededGenerator
+    ) {
+        var start = offset
+        while start < offset + bytes.count {
+            let sectorEnd = (start / Self.sectorBytes + 1) * Self.sectorBytes
+            let end = min(sectorEnd, offset + bytes.count)
+            if Int.random(in: 0..<10, using: &generator) < odds {
+                let piece = Array(bytes[start - offset..<end - offset])
+                SimulatedNode.apply(.write(offset: start, bytes: piece), to: &node.durable)
+            }
+            start = end
+        }
+    }
+
+    /// Does an operation of another file system to this one, for tests.
+    public func replay(_ operation: Operation) {
+        switch operation {
+        case .create(let path): _ = try? open(path, .createNew)
+        case .write(let path, let offset, let bytes):
+            names[path]?.apply(.write(offset: offset, bytes: bytes))
+        case .truncate(let path, let size): names[path]?.apply(.truncate(size))
+        case .sync(let path): names[path]?.settle()
+        case .rename(let old, let new): try? rename(old, to: new)
+        case .remove(let path): try? remove(path)
+        case .createDirectory(let path): try? createDirectory(path, mode: 0o700)
+        case .syncDirectory(let path): try? syncDirectory(path)
+        }
+    }
+}
+
+/// A small random generator whose sequence its seed decides (SplitMix64).
+public struct SeededGenerator: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    /// Starts the sequence of a seed.
+    public init(seed: UInt64) { state = seed }
+
+    /// The next number of the sequence.
+    public mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}

@@ -1,0 +1,212 @@
+import Glibc
+
+/// A file system in memory that knows what a power cut would keep, for tests.
+///
+/// Every file has a volatile content, which reads see, and a durable one, which ``crash(seed:)``
+/// returns to. Writes since the last `sync` may survive a crash in whole, in part (by sectors of
+/// 512 bytes, in any order) or not at all; names since the last `syncDirectory` survive up to some
+/// point. Everything that was done is in ``operations``, and ``image(after:)`` rebuilds the state
+/// at any of these moments, so a test can crash at each of them.
+public final class SimulatedFileSystem: FileSystem {
+    /// One thing that was done to the disk, in order.
+    public enum Operation: Hashable, Sendable {
+        /// A file was created.
+        case create(String)
+        /// Bytes were written at an offset; they may be fewer than asked when the write failed.
+        case write(String, offset: Int, bytes: [UInt8])
+        /// A file was cut or extended.
+        case truncate(String, size: Int)
+        /// A file was synced.
+        case sync(String)
+        /// A file got another name.
+        case rename(String, to: String)
+        /// A name was removed.
+        case remove(String)
+        /// A directory was created.
+        case createDirectory(String)
+        /// A directory was synced.
+        case syncDirectory(String)
+    }
+
+    /// The unit in which a write can be torn.
+    public static let sectorBytes = 512
+
+    /// Everything done so far, if recorded.
+    public private(set) var operations: [Operation] = []
+    /// Whether ``operations`` grows; on by default.
+    public var recordsOperations = true
+    /// How many bytes all files may have together; `ENOSPC` beyond.
+    ///
+    /// Nil means no limit.
+    public var capacityBytes: Int?
+    /// The writes and syncs that will fail.
+    public var faults = SimulatedFaults()
+
+    /// Names as programs see them now.
+    var names: [String: SimulatedNode] = [:]
+    /// Names as a crash would leave them, and what was done since.
+    var durableNames: [String: SimulatedNode] = [:]
+    var pendingNames: [(directory: String, change: NameChange)] = []
+    var directories: Set<String> = ["/", "."]
+    /// Handles opened before a crash are dead.
+    var generation = 0
+    private var locked: Set<String> = []
+
+    enum NameChange {
+        case put(String, SimulatedNode)
+        case take(String)
+        case move(String, String)
+    }
+
+    /// Makes an empty file system with the directories "/" and ".".
+    public init() {}
+
+    /// Opens a file.
+    public func open(_ path: String, _ mode: OpenMode) throws(IOError) -> any File {
+        if let node = names[path] {
+            guard mode != .createNew else { throw IOError(.open, path, errno: EEXIST) }
+            return SimulatedFile(node: node, path: path, owner: self, writable: mode != .read)
+        }
+        guard mode == .createNew || mode == .createIfMissing else {
+            throw IOError(.open, path, errno: ENOENT)
+        }
+        guard directories.contains(directoryName(of: path)) else {
+            throw IOError(.open, path, errno: ENOENT)
+        }
+        let node = SimulatedNode()
+        record(.create(path))
+        change(path, .put(path, node))
+        return SimulatedFile(node: node, path: path, owner: self, writable: true)
+    }
+
+    /// Gives a file another name in place of whatever had it, within one directory.
+    public func rename(_ old: String, to new: String) throws(IOError) {
+        guard names[old] != nil else { throw IOError(.rename, old, errno: ENOENT) }
+        guard directoryName(of: old) == directoryName(of: new) else {
+            throw IOError(.rename, old, errno: EXDEV)
+        }
+        record(.rename(old, to: new))
+        change(old, .move(old, new))
+    }
+
+    /// Removes a file's name.
+    public func remove(_ path: String) throws(IOError) {
+        guard names[path] != nil else { throw IOError(.remove, path, errno: ENOENT) }
+        record(.remove(path))
+        change(path, .take(path))
+    }
+
+    /// Creates a directory and its missing parents; directories survive every crash.
+    public func createDirectory(_ path: String, mode: UInt32) throws(IOError) {
+        guard !directories.contains(path) else { return }
+        record(.createDirectory(path))
+        var directory = path
+        while directories.insert(directory).inserted { directory = directoryName(of: directory) }
+    }
+
+    /// Makes the names in a directory durable.
+    public func syncDirectory(_ path: String) throws(IOError) {
+        if let number = faults.nextSync() { throw IOError(.syncDirectory, path, errno: number) }
+        record(.syncDirectory(path))
+        for entry in pendingNames where entry.directory == path {
+            Self.apply(entry.change, to: &durableNames)
+        }
+        pendingNames.removeAll { $0.directory == path }
+    }
+
+    /// The names in a directory, sorted.
+    public func list(_ directory: String) throws(IOError) -> [String] {
+        guard directories.contains(directory) else {
+            throw IOError(.list, directory, errno: ENOENT)
+        }
+        let prefix = directory == "/" ? "/" : directory + "/"
+        return names.keys.filter { directoryName(of: $0) == directory }
+            .map { $0.hasPrefix(prefix) ? String($0.dropFirst(prefix.count)) : $0 }.sorted()
+    }
+
+    /// Whether the path names a file or directory.
+    public func exists(_ path: String) -> Bool {
+        names[path] != nil || directories.contains(path)
+    }
+
+    /// Takes a lock that lasts until it is released or the file system crashes.
+    public func lock(_ path: String) throws(IOError) -> any FileLock {
+        guard locked.insert(path).inserted else {
+            throw IOError(.lock, path, errno: EWOULDBLOCK, detail: "it is held by this test")
+        }
+        return SimulatedLock(path: path, owner: self)
+    }
+
+    func unlock(_ path: String, _ held: Int) {
+        if held == generation { locked.remove(path) }
+    }
+
+    func forgetLocks() { locked = [] }
+
+    func record(_ operation: Operation) {
+        if recordsOperations { operations.append(operation) }
+    }
+
+    /// The bytes of all files together.
+    var usedBytes: Int { names.values.reduce(0) { $0 + $1.content.count } }
+
+    private func change(_ path: String, _ change: NameChange) {
+        Self.apply(change, to: &names)
+        pendingNames.append((directoryName(of: path), change))
+    }
+
+    static func apply(_ change: NameChange, to names: inout [String: SimulatedNode]) {
+        switch change {
+        case .put(let path, let node): names[path] = node
+        case .take(let path): names[path] = nil
+        case .move(let old, let new):
+            if let node = names.removeValue(forKey: old) { names[new] = node }
+        }
+    }
+}
+
+/// Which writes and syncs of a ``SimulatedFileSystem`` fail; counted from the next one, 1.
+public struct SimulatedFaults: Sendable {
+    /// The number of the write that fails; nil for none.
+    ///
+    /// Counts down.
+    public var failingWrite: Int?
+    /// The error of a failing write.
+    public var writeErrno: Int32 = 5
+    /// How many bytes of the failing write arrive all the same.
+    public var bytesKept = 0
+    /// The number of the sync, of a file or directory, that fails; nil for none.
+    ///
+    /// Counts down.
+    public var failingSync: Int?
+    /// The error of a failing sync.
+    public var syncErrno: Int32 = 5
+
+    /// No faults.
+    public init() {}
+
+    mutating func nextWrite() -> Int32? { Self.step(&failingWrite) ? writeErrno : nil }
+
+    mutating func nextSync() -> Int32? { Self.step(&failingSync) ? syncErrno : nil }
+
+    private static func step(_ counter: inout Int?) -> Bool {
+        guard let value = counter else { return false }
+        counter = value > 1 ? value - 1 : nil
+        return value <= 1
+    }
+}
+
+/// A lock of the simulated file system.
+final class SimulatedLock: FileLock {
+    let path: String
+    private let owner: SimulatedFileSystem
+    private let generation: Int
+
+    init(path: String, owner: SimulatedFileSystem) {
+        self.path = path
+        self.owner = owner
+        generation = owner.generation
+    }
+
+    deinit { owner.unlock(path, generation) }
+}

@@ -1,0 +1,108 @@
+import Glibc
+import Synchronization
+
+/// Standard output or error, unbuffered: what was written is out.
+///
+/// A reader that went away (`tandem log | head`) is no error: the stream closes and swallows the
+/// rest, and a command looks at ``isClosed`` to stop early.
+public final class StandardStream: Sendable {
+    /// Standard output.
+    public static let output = StandardStream(STDOUT_FILENO)
+    /// Standard error.
+    public static let error = StandardStream(STDERR_FILENO)
+
+    /// The kernel's number: 1 or 2.
+    public let descriptor: Int32
+    private let closed = Atomic<Bool>(false)
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    /// Whether the reader is gone, or a write failed.
+    public var isClosed: Bool { closed.load(ordering: .relaxed) }
+
+    /// Writes text as UTF-8, all of it unless the stream is closed.
+    public func write(_ text: String) {
+        var text = text
+        text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Writes bytes, all of them unless the stream is closed.
+    public func write(_ bytes: UnsafeRawBufferPointer) {
+        var rest = bytes
+        while !rest.isEmpty && !isClosed {
+            switch retrying({ Glibc.write(descriptor, rest.baseAddress, rest.count) }) {
+            case .success(let count): rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            case .failure(let error) where error.number == EAGAIN: waitForRoom()
+            case .failure: closed.store(true, ordering: .relaxed)
+            }
+        }
+    }
+
+    private func waitForRoom() {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        _ = poll(&entry, 1, -1)
+    }
+
+    /// Makes writes to a reader that went away return an error instead of killing the process.
+    ///
+    /// Call it once at the start of a command.
+    public static func ignoreBrokenPipes() {
+        _ = signal(SIGPIPE, SIG_IGN)
+    }
+}
+
+/// Standard input by lines, as raw bytes.
+///
+/// Bound to one thread.
+public final class StandardInput {
+    private let descriptor: Int32
+    private let maximumLineBytes: Int
+    private var buffer: [UInt8] = []
+    private var searched = 0
+    private var ended = false
+
+    /// Reads lines of at most `maximumLineBytes` from a descriptor, standard input by default.
+    public init(descriptor: Int32 = 0, maximumLineBytes: Int = 16 << 20) {
+        self.descriptor = descriptor
+        self.maximumLineBytes = maximumLineBytes
+    }
+
+    /// The next line without its newline, waiting for it; nil at the end.
+    ///
+    /// A last line without a newline counts. Throws `EMSGSIZE` for a line over the limit.
+    public func readLine() throws(IOError) -> [UInt8]? {
+        while true {
+            if let end = buffer[searched...].firstIndex(of: 10) {
+                let line = Array(buffer[..<end])
+                buffer.removeSubrange(...end)
+                searched = 0
+                return line
+            }
+            searched = buffer.count
+            if ended {
+                defer { buffer = [] }
+                searched = 0
+                return buffer.isEmpty ? nil : buffer
+            }
+            guard buffer.count <= maximumLineBytes else {
+                throw IOError(
+                    .read, "<standard input>", errno: EMSGSIZE,
+                    detail: "a line is longer than \(maximumLineBytes) bytes")
+            }
+            try fill()
+        }
+    }
+
+    private func fill() throws(IOError) {
+        let outcome = withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 1) { chunk in
+            let result = retrying { Glibc.read(descriptor, chunk.baseAddress, chunk.count) }
+            if case .success(let count) = result { buffer.append(contentsOf: chunk[..<count]) }
+            return result
+        }
+        switch outcome {
+        case .success(let count): ended = count == 0
+        case .failure(let error):
+            throw IOError(.read, "<standard input>", errno: error.number)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Glibc
+
+/// What a process can learn about itself, its user and its terminal.
+public enum ThisProcess {
+    /// The effective user id.
+    public static var effectiveUserID: UInt32 { geteuid() }
+
+    /// The process id.
+    public static var processID: Int32 { getpid() }
+
+    /// An environment variable; nil if unset.
+    public static func environment(_ name: String) -> String? {
+        guard let value = getenv(name) else { return nil }
+        return String(cString: value)
+    }
+
+    /// A user's name; nil if the system knows none.
+    public static func userName(_ uid: UInt32) -> String? {
+        var record = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16_384)
+        return buffer.withUnsafeMutableBufferPointer { storage -> String? in
+            guard let base = storage.baseAddress else { return nil }
+            let result = getpwuid_r(uid, &record, base, storage.count, &found)
+            guard result == 0, found != nil, let name = record.pw_name else { return nil }
+            return String(cString: name)
+        }
+    }
+
+    /// Random bytes from the kernel, fit for identifiers and secrets.
+    public static func randomBytes(_ count: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            while initialized < count {
+                let result = Linux.randomBytes(
+                    buffer.baseAddress.map { $0 + initialized }, count - initialized, 0)
+                precondition(result >= 0 || errno == EINTR, "the kernel gives no random bytes")
+                if result > 0 { initialized += result }
+            }
+        }
+    }
+
+    /// Whether a descriptor is a terminal.
+    public static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
+
+    /// Columns and rows of a terminal; nil if it is none.
+    public static func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+
+    /// The systemd unit a process runs in, from `/proc/PID/cgroup`; nil where it can't be had.
+    public static func systemdUnit(ofProcess pid: Int32) -> String? {
+        guard let file = try? RealFileSystem().open("/proc/\(pid)/cgroup", .read),
+            let bytes = try? file.read(count: 4_096, at: 0)
+        else { return nil }
+        return systemdUnit(inControlGroups: String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// The innermost unit named in the text of a `cgroup` file.
+    static func systemdUnit(inControlGroups text: String) -> String? {
+        for line in text.split(separator: "\n") {
+            // "0::/path" in version 2, "1:name=systemd:/path" in version 1.
+            let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            guard fields.count == 3, fields[1].isEmpty || fields[1] == "name=systemd" else {
+                continue
+            }
+            let unit = fields[2].split(separator: "/").last {
+                $0.hasSuffix(".service") || $0.hasSuffix(".scope")
+            }
+            if let unit { return String(unit) }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,109 @@
+import Glibc
+
+/// A Unix socket that accepts connections, without blocking.
+///
+/// The socket at its path is complete or absent: it is bound and listening under another name
+/// before it is renamed into place. A lock beside it (`PATH.lock`) keeps a second daemon out and
+/// tells that a socket file left behind by a dead one may be replaced.
+public final class UnixListener {
+    /// The kernel's number, for a ``Poller``.
+    public let descriptor: Int32
+    /// Where it listens; nil if it was adopted.
+    public let path: String?
+    private let lock: LockFile?
+
+    private init(descriptor: Int32, path: String?, lock: LockFile?) {
+        self.descriptor = descriptor
+        self.path = path
+        self.lock = lock
+    }
+
+    /// Stops listening; a socket file of ours is removed first, while the lock is still held.
+    deinit {
+        if let path { unlink(path) }
+        _ = Glibc.close(descriptor)
+    }
+
+    /// Listens at `path`, whose directory is created if missing (mode 0755).
+    ///
+    /// `mode` decides who may connect, such as 0o660. Throws an error for which `isLocked` holds,
+    /// naming the holder, if another daemon listens there.
+    public static func listen(
+        path: String, mode: UInt32, backlog: Int32 = 128
+    ) throws(IOError) -> UnixListener {
+        let temporary = path + ".new"
+        _ = try SocketAddress(path, for: .bind)
+        let address = try SocketAddress(temporary, for: .bind)
+        try RealFileSystem().createDirectory(directoryName(of: path), mode: 0o755)
+        let lock = try LockFile(path + ".lock")
+        let descriptor = try SocketAddress.makeDescriptor(path)
+        do throws(IOError) {
+            unlink(temporary)
+            try check(.bind, temporary) { address.withPointer { bind(descriptor, $0, $1) } }
+            try check(.changeMode, temporary) { chmod(temporary, mode) }
+            try check(.listen, temporary) { Glibc.listen(descriptor, backlog) }
+            try setFlags(descriptor)
+            try check(.rename, temporary) { rename(temporary, path) }
+        } catch {
+            unlink(temporary)
+            _ = Glibc.close(descriptor)
+            throw error
+        }
+        return UnixListener(descriptor: descriptor, path: path, lock: lock)
+    }
+
+    /// Takes over a listening socket, such as one of ``systemdListeners()``.
+    public static func adopt(_ descriptor: Int32) throws(IOError) -> UnixListener {
+        try setFlags(descriptor)
+        return UnixListener(descriptor: descriptor, path: nil, lock: nil)
+    }
+
+    /// The sockets that systemd opened for this process; none if it did not start it.
+    ///
+    /// Reads `LISTEN_PID` and `LISTEN_FDS` and removes them, so that children don't take the
+    /// sockets for theirs. Call it once, before other threads start.
+    public static func systemdListeners() -> [Int32] {
+        defer {
+            for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] { unsetenv(name) }
+        }
+        let descriptors = systemdDescriptors(
+            owner: ThisProcess.environment("LISTEN_PID"),
+            count: ThisProcess.environment("LISTEN_FDS"))
+        for descriptor in descriptors { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        return descriptors
+    }
+
+    /// The descriptors that the two variables speak of, if they speak to this process.
+    static func systemdDescriptors(owner: String?, count: String?) -> [Int32] {
+        guard let owner = owner.flatMap({ Int32($0) }), owner == getpid(),
+            let count = count.flatMap({ Int32($0) }), count > 0, count <= 64
+        else { return [] }
+        // They begin at descriptor 3 (SD_LISTEN_FDS_START).
+        return Array(3..<3 + count)
+    }
+
+    /// The next connection, itself not blocking, or nil if none waits.
+    ///
+    /// Throws `EMFILE` or `ENFILE` when descriptors run out: the connection stays in the backlog.
+    public func accept() throws(IOError) -> Socket? {
+        while true {
+            let result = retrying {
+                Int(Linux.accept(descriptor, nil, nil, Linux.closeOnExec | Linux.nonBlocking))
+            }
+            switch result {
+            case .success(let number): return Socket(adopting: Int32(number))
+            case .failure(let error) where error.number == EAGAIN: return nil
+            case .failure(let error) where error.number == ECONNABORTED: continue
+            case .failure(let error):
+                throw IOError(.accept, path ?? "<listener \(descriptor)>", errno: error.number)
+            }
+        }
+    }
+
+    private static func setFlags(_ descriptor: Int32) throws(IOError) {
+        let name = "<listener \(descriptor)>"
+        try check(.configureSocket, name) { fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        let flags = try check(.configureSocket, name) { fcntl(descriptor, F_GETFL) }
+        try check(.configureSocket, name) { fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) }
+    }
+}

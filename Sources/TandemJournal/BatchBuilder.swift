@@ -1,0 +1,121 @@
+/// Collects the payloads of one batch in one buffer, which is used again for the next.
+///
+/// Room for the frame's header is kept in front, so an append copies nothing.
+///
+///     var batch = BatchBuilder()
+///     batch.append([1, 2, 3])
+///     try log.append(expected: log.bounds.last, batch: &batch)
+///     batch.removeAll()
+public struct BatchBuilder: Sendable {
+    /// Header and payloads, and after sealing the padding.
+    private(set) var bytes: [UInt8]
+    /// Where each payload ends in `bytes`.
+    private var ends: [Int] = []
+
+    /// Makes an empty batch with room for `capacity` bytes.
+    public init(capacity: Int = 4_096) {
+        bytes = [UInt8](repeating: 0, count: SegmentFormat.Batch.body)
+        bytes.reserveCapacity(capacity)
+    }
+
+    /// How many payloads it has.
+    public var count: Int { ends.count }
+
+    /// Whether it has no payload.
+    public var isEmpty: Bool { ends.isEmpty }
+
+    /// What it takes in a segment, header and padding included.
+    public var frameBytes: Int {
+        SegmentFormat.frameBytes(body: bodyEnd - SegmentFormat.Batch.body)
+    }
+
+    private var bodyEnd: Int { ends.last ?? SegmentFormat.Batch.body }
+
+    /// Adds a payload.
+    public mutating func append(_ payload: UnsafeRawBufferPointer) {
+        append(encoding: { $0.append(contentsOf: payload) })
+    }
+
+    /// Adds a payload.
+    public mutating func append(_ payload: [UInt8]) {
+        append(encoding: { $0.append(contentsOf: payload) })
+    }
+
+    /// Adds the payload that `encode` appends to the array it is given, in which it must leave
+    /// everything else as it is.
+    public mutating func append(encoding encode: (inout [UInt8]) -> Void) {
+        dropPadding()
+        let start = bytes.count
+        for _ in 0..<SegmentFormat.payloadPrefixBytes { bytes.append(0) }
+        let body = bytes.count
+        encode(&bytes)
+        precondition(bytes.count >= body, "an encoder must not remove bytes of other payloads")
+        precondition(
+            bytes.count <= SegmentFormat.maximumBodyBytes,
+            "a batch has at most \(SegmentFormat.maximumBodyBytes) bytes")
+        let length = UInt32(bytes.count - body)
+        bytes.withUnsafeMutableBytes { $0.put(length, at: start) }
+        ends.append(bytes.count)
+    }
+
+    /// Takes the last payload out again.
+    public mutating func removeLast() {
+        precondition(!isEmpty, "the batch has no payload to remove")
+        ends.removeLast()
+        dropPadding()
+    }
+
+    /// Takes all payloads out and keeps the buffer.
+    public mutating func removeAll() {
+        ends.removeAll(keepingCapacity: true)
+        dropPadding()
+    }
+
+    /// Calls `body` with the bytes of the payload at `index`, counted from 0.
+    public func withPayload<Result>(
+        at index: Int, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        let start = index == 0 ? SegmentFormat.Batch.body : ends[index - 1]
+        return bytes.withUnsafeBytes {
+            body(.init(rebasing: $0[(start + SegmentFormat.payloadPrefixBytes)..<ends[index]]))
+        }
+    }
+
+    /// Fills in header and padding; the checksum.
+    mutating func seal(after chain: Chain, salt: UInt32) -> UInt32 {
+        let header = BatchHeader(
+            length: bodyEnd - SegmentFormat.Batch.body, count: count,
+            batchNumber: chain.batchNumber, firstPosition: chain.position,
+            previousChecksum: chain.checksum)
+        while bytes.count < frameBytes { bytes.append(0) }
+        return bytes.withUnsafeMutableBytes { header.seal($0, salt: salt) }
+    }
+
+    private mutating func dropPadding() {
+        if bytes.count > bodyEnd { bytes.removeLast(bytes.count - bodyEnd) }
+    }
+}
+
+/// What the next batch must continue.
+struct Chain: Hashable {
+    /// The number it must have.
+    var batchNumber: UInt64
+    /// The position of its first payload.
+    var position: UInt64
+    /// The checksum of the batch before, 0 before the first.
+    var checksum: UInt32
+
+    /// What must follow a batch.
+    init(after header: BatchHeader) {
+        batchNumber = header.batchNumber &+ 1
+        position = header.firstPosition &+ UInt64(header.count)
+        checksum = header.checksum
+    }
+
+    /// What a segment must begin with.
+    init(startOf header: SegmentHeader) {
+        batchNumber = header.firstBatch
+        position = header.firstPosition
+        checksum = header.previousChecksum
+    }
+}

@@ -1,0 +1,104 @@
+public import TandemIO
+
+extension Journal {
+    /// Opens the journal in a directory, which it creates if missing, and recovers it.
+    ///
+    /// `appliedPosition` is what the store has applied: a log that ends before it is refused.
+    /// Throws `damaged` or `missing`, with nothing changed, for anything but a torn last batch.
+    public static func open(
+        directory: String, fileSystem: any FileSystem, options: JournalOptions = JournalOptions(),
+        identityIfNew: LogIdentity, appliedPosition: UInt64?
+    ) throws(JournalError) -> (journal: Journal, report: RecoveryReport) {
+        let smallest = SegmentFormat.headerBytes + SegmentFormat.Batch.body
+        precondition(options.segmentBytes >= smallest, "a segment has at least \(smallest) bytes")
+        precondition(options.firstPositionIfNew > 0, "positions begin at 1")
+        let place = JournalPlace(directory: directory, fileSystem: fileSystem, options: options)
+        let lock = try prepareDirectory(place)
+        try removeTemporaries(place)
+        let segments = try JournalDirectory.segments(in: directory, fileSystem)
+        let wasRelaxed = fileSystem.exists(directory + "/" + JournalDirectory.relaxedName)
+        var recovery = Recovery(place, wasRelaxed: wasRelaxed)
+        let log: RecoveredLog
+        if segments.isEmpty {
+            log = try create(place, identityIfNew, appliedPosition, recovery.index)
+            recovery.report.created = true
+            recovery.report.bounds = LogBounds(
+                first: log.chain.position, last: log.chain.position - 1)
+        } else {
+            log = try recovery.run(segments, appliedPosition: appliedPosition)
+        }
+        let journal = Journal(log, lock: lock, place)
+        if wasRelaxed && !segments.isEmpty {
+            try journal.beginEpoch()
+            recovery.report.raisedEpoch = true
+        }
+        try journal.markRelaxed(wasRelaxed)
+        return (journal, recovery.report)
+    }
+
+    private static func prepareDirectory(
+        _ place: JournalPlace
+    ) throws(JournalError) -> any FileLock {
+        do throws(IOError) {
+            try place.fileSystem.createDirectory(place.directory, mode: 0o700)
+            return try place.fileSystem.lock(place.directory + "/" + JournalDirectory.lockName)
+        } catch {
+            guard error.isLocked else { throw .unreadable(error) }
+            throw JournalError(
+                .locked, place.directory, "\(error)",
+                remedy: "Stop the other process first; tools may read beside it.", cause: error)
+        }
+    }
+
+    private static func removeTemporaries(_ place: JournalPlace) throws(JournalError) {
+        for name in [JournalDirectory.spareName, JournalDirectory.stagedName] {
+            let path = place.directory + "/" + name
+            guard place.fileSystem.exists(path) else { continue }
+            try converting(JournalError.unreadable) { () throws(IOError) in
+                try place.fileSystem.remove(path)
+            }
+        }
+    }
+
+    private static func create(
+        _ place: JournalPlace, _ identity: LogIdentity, _ applied: UInt64?, _ index: JournalIndex
+    ) throws(JournalError) -> RecoveredLog {
+        let first = place.options.firstPositionIfNew
+        if let applied, applied >= first {
+            throw JournalError(
+                .missing, place.directory,
+                "there is no segment, the store has applied position \(applied)",
+                remedy: "Nothing was changed. Restore the directory from a backup.")
+        }
+        let header = SegmentHeader(
+            identity: identity, previousChecksum: 0, firstPosition: first, firstBatch: 1,
+            salt: place.options.makeSalt())
+        do throws(IOError) {
+            let maker = SegmentMaker(directory: place.directory, fileSystem: place.fileSystem)
+            let spare = try maker.take(bytes: place.options.segmentBytes)
+            let made = try Self.place(header, spare, place.directory, place.fileSystem)
+            return RecoveredLog(
+                sealed: [], file: made.file, header: header,
+                end: UInt64(SegmentFormat.headerBytes), capacity: made.bytes,
+                chain: Chain(startOf: header), index: index)
+        } catch {
+            throw error.isOutOfSpace ? .noSpace(error) : .failed(error)
+        }
+    }
+
+    /// Leaves the mark of relaxed durability, or takes an old one away, before anything is appended.
+    private func markRelaxed(_ wasRelaxed: Bool) throws(JournalError) {
+        let path = directory + "/" + JournalDirectory.relaxedName
+        guard wasRelaxed != (options.durability == .relaxed) else { return }
+        do throws(IOError) {
+            if wasRelaxed {
+                try fileSystem.remove(path)
+            } else {
+                try fileSystem.open(path, .createIfMissing).close()
+            }
+            try fileSystem.syncDirectory(directory)
+        } catch {
+            throw fail(error)
+        }
+    }
+}

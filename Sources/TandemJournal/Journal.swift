@@ -1,0 +1,169 @@
+import TandemIO
+
+/// A log in segment files: one writer, one batch in flight, each durable when `append` returns.
+///
+/// Bound to the thread that opened it. Its state:
+///
+/// | Field | Meaning |
+/// |---|---|
+/// | `chain` | what the next batch must continue: its number, position and the checksum before it |
+/// | `current`, `end`, `capacity` | the last segment, where its batches end, how big it is |
+/// | `sealed` | first positions of the segments before it, oldest first |
+/// | `failure` | set by the first failed write or sync, and thrown ever after |
+/// | `tail` | the last durable position, for readers on any thread |
+///
+/// Always `tail.last == chain.position - 1`, unless a batch failed.
+///
+///     let (journal, report) = try Journal.open(
+///         directory: "/var/lib/tandem/default/journal", fileSystem: RealFileSystem(),
+///         identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: nil)
+public final class Journal: ChangeLog {
+    /// The directory of the segments.
+    public let directory: String
+    /// Which log it is.
+    public internal(set) var identity: LogIdentity
+    /// Where batches begin, for readers.
+    public let index: JournalIndex
+    /// The last durable position, for readers.
+    public let tail: CommittedTail
+
+    let fileSystem: any FileSystem
+    let options: JournalOptions
+    private var lock: (any FileLock)?
+    let maker: SegmentMaker
+    var sealed: [UInt64] = []
+    var current: any File
+    var currentFirst: UInt64
+    var salt: UInt32
+    var end: UInt64
+    var capacity: UInt64
+    var chain: Chain
+    var failure: JournalError?
+
+    init(_ parts: RecoveredLog, lock: any FileLock, _ place: JournalPlace) {
+        directory = place.directory
+        fileSystem = place.fileSystem
+        options = place.options
+        self.lock = lock
+        maker = SegmentMaker(directory: place.directory, fileSystem: place.fileSystem)
+        index = parts.index
+        identity = parts.header.identity
+        sealed = parts.sealed
+        current = parts.file
+        currentFirst = parts.header.firstPosition
+        salt = parts.header.salt
+        end = parts.end
+        capacity = parts.capacity
+        chain = parts.chain
+        tail = CommittedTail(parts.chain.position - 1)
+    }
+
+    /// Which positions it holds.
+    public var bounds: LogBounds {
+        LogBounds(first: sealed.first ?? currentFirst, last: tail.last)
+    }
+
+    /// Appends a batch, which must not be empty; durable on return, as the options say.
+    ///
+    /// One write and one flush. The batch keeps its payloads. Throws `noSpace` before anything is
+    /// written, or `failed`, after which the journal takes nothing more.
+    @discardableResult
+    public func append(
+        expected: UInt64, batch: inout BatchBuilder
+    ) throws(JournalError) -> AppendOutcome {
+        if let failure { throw failure }
+        precondition(!batch.isEmpty, "a batch must have at least one payload")
+        guard expected == tail.last else { return .conflict(last: tail.last) }
+        try reserve(bytes: batch.frameBytes)
+        let checksum = batch.seal(after: chain, salt: salt)
+        try write(batch.bytes)
+        let positions = chain.position...(chain.position + UInt64(batch.count) - 1)
+        index.note(segment: currentFirst, position: positions.lowerBound, offset: end)
+        end += UInt64(batch.frameBytes)
+        chain.batchNumber += 1
+        chain.position = positions.upperBound + 1
+        chain.checksum = checksum
+        tail.move(to: positions.upperBound)
+        prepareSpareWhenHalfFull()
+        return .committed(positions)
+    }
+
+    /// Makes sure that a batch of this many bytes (`frameBytes`) can be written.
+    ///
+    /// Begins a new segment if need be. Throws `noSpace` if the disk has none for it: nothing is
+    /// lost then, and a later call may succeed.
+    public func reserve(bytes: Int) throws(JournalError) {
+        if let failure { throw failure }
+        if end + UInt64(bytes) <= capacity { return }
+        try beginSegment(identity: identity, minimumBytes: SegmentFormat.headerBytes + bytes)
+    }
+
+    /// Begins a segment with the epoch raised by one; durable on return.
+    public func beginEpoch() throws(JournalError) {
+        if let failure { throw failure }
+        var next = identity
+        next.epoch += 1
+        try beginSegment(identity: next, minimumBytes: SegmentFormat.headerBytes)
+        identity = next
+    }
+
+    /// Drops whole segments whose last position is below one, oldest first; never the last segment.
+    public func trim(below position: UInt64) throws(JournalError) {
+        if let failure { throw failure }
+        var dropped = false
+        while let oldest = sealed.first {
+            let next = sealed.count > 1 ? sealed[1] : currentFirst
+            guard next <= position else { break }
+            try converting(JournalError.unreadable) { () throws(IOError) in
+                try fileSystem.remove(directory + "/" + JournalDirectory.name(of: oldest))
+            }
+            index.drop(segment: oldest)
+            sealed.removeFirst()
+            dropped = true
+        }
+        guard dropped else { return }
+        try converting(JournalError.unreadable) { () throws(IOError) in
+            try fileSystem.syncDirectory(directory)
+        }
+    }
+
+    /// Closes the files and gives up the lock; later appends throw `closed`.
+    ///
+    /// With relaxed durability everything is flushed first.
+    public func close() throws(JournalError) {
+        guard failure?.code != .closed else { return }
+        maker.discard()
+        defer {
+            current.close()
+            lock = nil
+            failure = JournalError(
+                .closed, directory, "the journal is closed", remedy: "Open it again.")
+        }
+        guard options.durability == .relaxed, failure == nil else { return }
+        try converting(JournalError.failed) { () throws(IOError) in
+            try current.sync()
+            try fileSystem.remove(directory + "/" + JournalDirectory.relaxedName)
+            try fileSystem.syncDirectory(directory)
+        }
+    }
+
+    private func write(_ frame: [UInt8]) throws(JournalError) {
+        do throws(IOError) {
+            try current.write(frame, at: end)
+            if options.durability == .full { try current.sync() }
+        } catch {
+            throw fail(error)
+        }
+    }
+
+    func fail(_ error: IOError) -> JournalError {
+        let failure = JournalError.failed(error)
+        self.failure = failure
+        return failure
+    }
+
+    private func prepareSpareWhenHalfFull() {
+        let header = UInt64(SegmentFormat.headerBytes)
+        if end - header > (capacity - header) / 2 { maker.prepare(bytes: options.segmentBytes) }
+    }
+}

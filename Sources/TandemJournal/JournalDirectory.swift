@@ -1,0 +1,45 @@
+import TandemIO
+
+/// The names in a journal's directory.
+enum JournalDirectory {
+    /// Every segment's name ends so.
+    static let suffix = ".journal"
+    /// Held by the writer.
+    static let lockName = "lock"
+    /// The next segment while it is filled with zeros.
+    static let spareName = "spare.new"
+    /// A segment that is about to be renamed into place.
+    static let stagedName = "segment.new"
+    /// There while a log is written with relaxed durability, and after that was cut short.
+    static let relaxedName = "relaxed"
+
+    /// "0000000000000001.journal" for 1.
+    static func name(of position: UInt64) -> String { hexadecimal(position) + suffix }
+
+    /// The first position that a segment's name tells; nil for other names.
+    static func position(of name: String) -> UInt64? {
+        guard name.hasSuffix(suffix) else { return nil }
+        let digits = name.dropLast(suffix.count)
+        let isPlain = digits.utf8.allSatisfy {
+            (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+        }
+        guard digits.utf8.count == 16, isPlain else { return nil }
+        return UInt64(digits, radix: 16)
+    }
+
+    /// The first positions of all segments, in order.
+    static func segments(
+        in directory: String, _ fileSystem: any FileSystem
+    ) throws(JournalError) -> [UInt64] {
+        let names = try converting(JournalError.unreadable) { () throws(IOError) in
+            try fileSystem.list(directory)
+        }
+        return names.compactMap(position(of:)).sorted()
+    }
+
+    /// A number as 16 hexadecimal digits.
+    static func hexadecimal(_ number: UInt64) -> String {
+        let digits = String(number, radix: 16)
+        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }
+}

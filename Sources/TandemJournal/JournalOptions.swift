@@ -1,0 +1,50 @@
+import TandemIO
+
+/// How a journal is kept.
+public struct JournalOptions: Sendable {
+    /// How big segments are, 64 MiB by default: big enough that making one is rare, small enough
+    /// that retention, which drops whole segments, stays fine-grained.
+    public var segmentBytes: Int = 64 << 20
+    /// When an append returns.
+    public var durability: Durability = .full
+    /// How much is read through when the journal is opened.
+    public var verification: Verification = .full
+    /// Where a log begins that does not exist yet; above 1 after a restore from a snapshot.
+    public var firstPositionIfNew: UInt64 = 1
+    /// Makes the number that a segment's checksums begin with, so that nobody who only supplies
+    /// payloads can forge a batch.
+    ///
+    /// Random by default.
+    public var makeSalt: @Sendable () -> UInt32 = {
+        ThisProcess.randomBytes(4).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// What is checked when a journal is opened.
+    public enum Verification: Hashable, Sendable {
+        /// Every byte. About one second per gigabyte.
+        case full
+        /// All headers, and every byte of the last two segments.
+        case tail
+    }
+
+    /// The default options.
+    public init() {}
+}
+
+/// What was found and done when a journal was opened.
+public struct RecoveryReport: Hashable, Sendable {
+    /// Whether the log was created.
+    public var created = false
+    /// The bounds after recovery.
+    public var bounds = LogBounds(first: 1, last: 0)
+    /// Where the torn last batch began, if one was cut.
+    public var cutOffset: UInt64?
+    /// The copy of what was cut.
+    public var tornCopy: String?
+    /// Whether the epoch was raised, because transactions that were acknowledged with relaxed
+    /// durability may be missing.
+    public var raisedEpoch = false
+
+    /// A report of nothing.
+    public init() {}
+}

@@ -1,0 +1,140 @@
+import TandemIO
+
+extension JournalReader {
+    /// Reads the batch at the current offset, or finds out why there is none.
+    func advance() throws(JournalError) -> Step {
+        guard let segment else { return try openSegment() }
+        let read = try segment.readBatch(at: offset, after: chain)
+        if case .batch(let header) = read { return .batch(header) }
+        // The window may be older than the file, so the verdict is on fresh bytes.
+        segment.refresh()
+        // Listed before the second look: what was appended before a rollover is seen then.
+        let following = try JournalDirectory.segments(in: directory, fileSystem)
+            .first { $0 > segment.header.firstPosition }
+        switch try segment.readBatch(at: offset, after: chain) {
+        case .batch(let header): return .batch(header)
+        case .end: return try ended(segment, following)
+        case .bad(let problem): return try skip(segment, following, problem)
+        }
+    }
+
+    /// Opens the segment that holds the position, at the nearest batch that is known.
+    private func openSegment() throws(JournalError) -> Step {
+        let segments = try JournalDirectory.segments(in: directory, fileSystem)
+        guard let oldest = segments.first else { return .tail }
+        guard let first = segments.last(where: { $0 <= position }) else {
+            throw .expired(directory, position, oldest: oldest)
+        }
+        return try open(first, following: segments.first { $0 > first })
+    }
+
+    /// Opens a segment; one whose header can't be read is a gap up to the next.
+    private func open(_ first: UInt64, following: UInt64?) throws(JournalError) -> Step {
+        do throws(JournalError) {
+            let opened = try SegmentFile(directory, first: first, fileSystem)
+            if let mark = index.nearest(segment: first, position: position) {
+                offset = mark.offset
+                chain = nil
+            } else {
+                offset = UInt64(SegmentFormat.headerBytes)
+                chain = Chain(startOf: opened.header)
+            }
+            segment = opened
+            return .again
+        } catch {
+            guard error.code == .damaged else { throw error }
+            return unreadable(first, following, error)
+        }
+    }
+
+    private func unreadable(
+        _ first: UInt64, _ following: UInt64?, _ error: JournalError
+    ) -> Step {
+        segment = nil
+        if reportedSegment == first { return .tail }
+        let missing = position
+        if let following { position = following } else { reportedSegment = first }
+        return .gap(
+            Gap(
+                path: error.path, offset: error.offset ?? 0, reason: error.message,
+                firstMissing: missing, next: following))
+    }
+
+    /// At zeros: the next segment, the tail of the log, or a hole.
+    private func ended(_ segment: SegmentFile, _ following: UInt64?) throws(JournalError) -> Step {
+        // An epoch that begins in an empty segment replaces the file under its name.
+        if offset == UInt64(SegmentFormat.headerBytes), !reopened {
+            reopened = true
+            self.segment = nil
+            return .again
+        }
+        guard let following else { return try endedLast(segment) }
+        guard following == chain?.position ?? position else {
+            return try skip(segment, following, "zeros in place of batches")
+        }
+        let before = chain
+        let step = try open(following, following: try segmentBehind(following))
+        if case .again = step, let before, let opened = self.segment,
+            before != Chain(startOf: opened.header)
+        {
+            return .gap(
+                gap(opened, 0, "the segment does not continue the one before", position, position))
+        }
+        return step
+    }
+
+    /// At zeros in the last segment, which a lost write leaves too.
+    private func endedLast(_ segment: SegmentFile) throws(JournalError) -> Step {
+        reopened = false
+        // A reader under a tail is the daemon's own, whose recovery has looked already.
+        if tail == nil, !searchedTail {
+            searchedTail = true
+            return try skip(segment, nil, "zeros in place of batches")
+        }
+        tailProblem = nil
+        return .tail
+    }
+
+    private func segmentBehind(_ first: UInt64) throws(JournalError) -> UInt64? {
+        try JournalDirectory.segments(in: directory, fileSystem).first { $0 > first }
+    }
+
+    /// Reports a gap and stands behind it: at the next whole batch, or in the next segment.
+    private func skip(
+        _ segment: SegmentFile, _ following: UInt64?, _ reason: String
+    ) throws(JournalError) -> Step {
+        let expected = chain?.position ?? position
+        let start = offset
+        let found = try segment.nextBatch(above: offset, number: chain?.batchNumber ?? 0)
+        segment.refresh()
+        // The writer may have finished the batch during the search.
+        let again = try segment.readBatch(at: offset, after: chain)
+        if case .batch(let header) = again { return .batch(header) }
+        if let found {
+            offset = found.offset
+            position = max(position, found.header.firstPosition)
+            chain = nil
+            return .gap(gap(segment, start, reason, expected, found.header.firstPosition))
+        }
+        guard let following else {
+            // Nothing whole behind it: a batch being written, a torn one, or the clean end.
+            if case .bad = again {
+                tailProblem = gap(segment, start, reason, expected, nil)
+            } else {
+                tailProblem = nil
+            }
+            return .tail
+        }
+        self.segment = nil
+        position = max(position, following)
+        return .gap(gap(segment, start, reason, expected, following))
+    }
+
+    private func gap(
+        _ segment: SegmentFile, _ offset: UInt64, _ reason: String, _ missing: UInt64,
+        _ next: UInt64?
+    ) -> Gap {
+        Gap(
+            path: segment.path, offset: offset, reason: reason, firstMissing: missing, next: next)
+    }
+}

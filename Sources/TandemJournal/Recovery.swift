@@ -1,0 +1,201 @@
+import TandemIO
+
+/// Where a journal is and how it is kept.
+struct JournalPlace {
+    var directory: String
+    var fileSystem: any FileSystem
+    var options: JournalOptions
+}
+
+/// A log as recovery leaves it, ready for the writer.
+struct RecoveredLog {
+    var sealed: [UInt64]
+    var file: any File
+    var header: SegmentHeader
+    var end: UInt64
+    var capacity: UInt64
+    var chain: Chain
+    var index: JournalIndex
+}
+
+/// Opens a log after whatever happened to it.
+///
+/// The only code that shortens a segment.
+///
+/// The rules, numbered as in the page `SegmentFormat`:
+/// 1. Segments continue each other: same log, epochs never fall, positions, batch numbers and
+///    checksums follow. Anything else is damage.
+/// 2. Behind the last batch of a segment there are only zeros. In a segment that is not the last
+///    anything else is damage, for a segment is begun only after the one before was flushed.
+/// 3. In the last segment, what follows the last whole batch is a torn batch, and is cut, unless a
+///    later batch is whole: then an acknowledged batch is damaged.
+/// 4. The last batch that is kept is written again and flushed, for the page cache may hold what
+///    a failed flush did not bring to the disk.
+/// 5. Damage is refused, and nothing is changed.
+struct Recovery {
+    let place: JournalPlace
+    /// Whether the log was last written with relaxed durability and not closed.
+    let wasRelaxed: Bool
+    let index = JournalIndex()
+    var report = RecoveryReport()
+    private var lastBatch: (segment: UInt64, offset: UInt64, header: BatchHeader)?
+
+    init(_ place: JournalPlace, wasRelaxed: Bool) {
+        self.place = place
+        self.wasRelaxed = wasRelaxed
+    }
+
+    /// Walks all segments, cuts a torn batch, and refuses damage.
+    mutating func run(
+        _ segments: [UInt64], appliedPosition: UInt64?
+    ) throws(JournalError) -> RecoveredLog {
+        var chain: Chain?
+        var previous: SegmentHeader?
+        for (number, first) in segments.enumerated() where number < segments.count - 1 {
+            let segment = try open(first, .read)
+            try checkHeader(segment, after: previous, chain)
+            previous = segment.header
+            // Without a walk, the next header's word is taken for this segment's end.
+            let walks = place.options.verification == .full || number + 2 >= segments.count
+            chain = walks ? try walkSealed(segment) : nil
+            segment.file.close()
+        }
+        let last = try open(segments[segments.count - 1], .readWrite)
+        try checkHeader(last, after: previous, chain)
+        let stop = try walk(last)
+        let torn = try tornRange(last, stop)
+        if let appliedPosition { try check(stop.chain, covers: appliedPosition, last, stop.offset) }
+        if let torn { try cut(last, torn) }
+        try rewriteLastBatch(last)
+        let capacity = try converting(JournalError.unreadable) { () throws(IOError) in
+            try last.file.size()
+        }
+        report.bounds = LogBounds(first: segments[0], last: stop.chain.position - 1)
+        return RecoveredLog(
+            sealed: Array(segments.dropLast()), file: last.file, header: last.header,
+            end: stop.offset, capacity: capacity, chain: stop.chain, index: index)
+    }
+
+    private func open(_ first: UInt64, _ mode: OpenMode) throws(JournalError) -> SegmentFile {
+        try SegmentFile(place.directory, first: first, place.fileSystem, mode: mode)
+    }
+
+    // Rule 1.
+    private func checkHeader(
+        _ segment: SegmentFile, after previous: SegmentHeader?, _ chain: Chain?
+    ) throws(JournalError) {
+        let header = segment.header
+        guard header.firstPosition > 0 else {
+            throw .damaged(segment.path, at: 0, "positions begin at 1, not at 0")
+        }
+        guard let previous else { return }
+        guard header.identity.isSameLog(as: previous.identity) else {
+            throw .damaged(segment.path, at: 0, "the segment belongs to another log")
+        }
+        guard header.identity.epoch >= previous.identity.epoch else {
+            throw .damaged(
+                segment.path, at: 0,
+                "epoch \(header.identity.epoch) after epoch \(previous.identity.epoch)")
+        }
+        guard let chain, chain != Chain(startOf: header) else { return }
+        throw .damaged(
+            segment.path, at: 0,
+            "the segment begins with batch \(header.firstBatch) at position "
+                + "\(header.firstPosition), the one before ends before batch "
+                + "\(chain.batchNumber) at position \(chain.position)")
+    }
+
+    private typealias Stop = (offset: UInt64, chain: Chain, problem: String?)
+
+    /// Follows the batches of a segment as far as they are whole.
+    private mutating func walk(_ segment: SegmentFile) throws(JournalError) -> Stop {
+        var chain = Chain(startOf: segment.header)
+        var offset = UInt64(SegmentFormat.headerBytes)
+        while true {
+            switch try segment.readBatch(at: offset, after: chain) {
+            case .end: return (offset, chain, nil)
+            case .bad(let problem): return (offset, chain, problem)
+            case .batch(let header):
+                let first = segment.header.firstPosition
+                index.note(segment: first, position: header.firstPosition, offset: offset)
+                lastBatch = (first, offset, header)
+                chain = Chain(after: header)
+                offset += UInt64(header.frameBytes)
+            }
+        }
+    }
+
+    // Rule 2.
+    private mutating func walkSealed(_ segment: SegmentFile) throws(JournalError) -> Chain {
+        let stop = try walk(segment)
+        if let problem = stop.problem {
+            throw .damaged(segment.path, at: stop.offset, problem)
+        }
+        if try segment.endOfContent(from: stop.offset) != nil {
+            throw .damaged(
+                segment.path, at: stop.offset,
+                "expected zeros up to the end of the segment, or batch \(stop.chain.batchNumber)")
+        }
+        return stop.chain
+    }
+
+    // Rule 3.
+    private func tornRange(
+        _ segment: SegmentFile, _ stop: Stop
+    ) throws(JournalError) -> Range<UInt64>? {
+        guard let end = try segment.endOfContent(from: stop.offset) else { return nil }
+        let later = try segment.nextBatch(above: stop.offset, number: stop.chain.batchNumber)
+        if let later, !wasRelaxed {
+            throw .damaged(
+                segment.path, at: stop.offset,
+                "\(stop.problem ?? "zeros in place of batch \(stop.chain.batchNumber)"), but batch "
+                    + "\(later.header.batchNumber) at offset \(later.offset) is whole")
+        }
+        return stop.offset..<end
+    }
+
+    private func check(
+        _ chain: Chain, covers applied: UInt64, _ segment: SegmentFile, _ offset: UInt64
+    ) throws(JournalError) {
+        guard applied >= chain.position else { return }
+        throw JournalError(
+            .missing, segment.path, at: offset,
+            "the log ends at position \(chain.position - 1), the store has applied \(applied)",
+            remedy: "Nothing was changed. Acknowledged transactions are gone: restore the "
+                + "directory from a backup.")
+    }
+
+    private mutating func cut(
+        _ segment: SegmentFile, _ range: Range<UInt64>
+    ) throws(JournalError) {
+        report.cutOffset = range.lowerBound
+        report.tornCopy = try TornTail(place, segment).cut(range)
+    }
+
+    // Rule 4.
+    private func rewriteLastBatch(_ last: SegmentFile) throws(JournalError) {
+        last.refresh()
+        try converting(JournalError.failed) { () throws(IOError) in
+            try place.fileSystem.syncDirectory(place.directory)
+        }
+        guard let lastBatch else {
+            try rewrite(last, 0, last.header.encoded())
+            return
+        }
+        let holder =
+            lastBatch.segment == last.header.firstPosition
+            ? last : try open(lastBatch.segment, .readWrite)
+        guard let frame = try holder.frame(at: lastBatch.offset, lastBatch.header) else { return }
+        try rewrite(holder, lastBatch.offset, frame)
+        if holder !== last { try rewrite(last, 0, last.header.encoded()) }
+    }
+
+    private func rewrite(
+        _ segment: SegmentFile, _ offset: UInt64, _ bytes: [UInt8]
+    ) throws(JournalError) {
+        try converting(JournalError.failed) { () throws(IOError) in
+            try segment.file.write(bytes, at: offset)
+            try segment.file.sync()
+        }
+    }
+}

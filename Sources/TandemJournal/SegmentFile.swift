@@ -1,0 +1,194 @@
+import TandemIO
+
+/// What lies at an offset of a segment.
+enum BatchRead {
+    /// A batch whose checksum matches and which continues the chain it was asked for.
+    case batch(BatchHeader)
+    /// Zeros where a header would be, or no room for one.
+    case end
+    /// Something else; a sentence tells what.
+    case bad(String)
+}
+
+/// A segment opened for reading, through a window of bytes.
+///
+/// Reports damage and decides nothing.
+final class SegmentFile {
+    /// Reads ahead by this much.
+    static let windowBytes = 65_536
+
+    let file: any File
+    let header: SegmentHeader
+    var path: String { file.path }
+    private var window: [UInt8] = []
+    private var windowStart: UInt64 = 0
+
+    /// Opens a segment and reads its header, which must agree with its name.
+    init(
+        _ directory: String, first: UInt64, _ fileSystem: any FileSystem, mode: OpenMode = .read
+    ) throws(JournalError) {
+        let path = directory + "/" + JournalDirectory.name(of: first)
+        let file = try converting(JournalError.unreadable) { () throws(IOError) in
+            try fileSystem.open(path, mode)
+        }
+        let page = try converting(JournalError.unreadable) { () throws(IOError) in
+            try file.read(count: SegmentFormat.headerBytes, at: 0)
+        }
+        switch page.withUnsafeBytes({ SegmentHeader.decode($0) }) {
+        case .success(let header):
+            guard header.firstPosition == first else {
+                throw .damaged(
+                    path, at: UInt64(SegmentFormat.Segment.firstPosition),
+                    "the header says first position \(header.firstPosition), the name \(first)")
+            }
+            self.file = file
+            self.header = header
+        case .failure(.damaged(let message)): throw .damaged(path, at: 0, message)
+        case .failure(.version(let version)):
+            throw JournalError(
+                .unsupportedVersion, path, at: UInt64(SegmentFormat.Segment.formatVersion),
+                "format version \(version), this program reads \(SegmentFormat.version)",
+                remedy: "Use the version of Tandem that wrote it.")
+        }
+    }
+
+    /// Forgets the bytes read so far, so that the next read sees the file as it is now.
+    func refresh() { window.removeAll(keepingCapacity: true) }
+
+    /// Reads the batch at an offset; with a chain, it must continue it.
+    func readBatch(at offset: UInt64, after chain: Chain?) throws(JournalError) -> BatchRead {
+        let headerBytes = SegmentFormat.Batch.body
+        guard let start = try load(offset, headerBytes) else { return .end }
+        let isZero = window[start..<start + headerBytes].allSatisfy { $0 == 0 }
+        if isZero { return .end }
+        let decoded = window.withUnsafeBytes {
+            BatchHeader(UnsafeRawBufferPointer(rebasing: $0[start..<start + headerBytes]))
+        }
+        guard let header = decoded else { return .bad("a batch does not begin with BTCH") }
+        guard Int(header.length) <= SegmentFormat.maximumBodyBytes else {
+            return .bad("a batch claims \(header.length) bytes")
+        }
+        guard try fits(offset, header.frameBytes) else {
+            return .bad("a batch of \(header.length) bytes is cut off")
+        }
+        guard let frame = try load(offset, header.frameBytes) else {
+            return .bad("a batch of \(header.length) bytes is cut off")
+        }
+        let checksum = window.withUnsafeBytes {
+            BatchHeader.checksum(
+                of: UnsafeRawBufferPointer(rebasing: $0[frame..<frame + header.frameBytes]),
+                salt: self.header.salt)
+        }
+        guard checksum == header.checksum else {
+            return .bad("the checksum of batch \(header.batchNumber) does not match")
+        }
+        guard header.count > 0 else { return .bad("batch \(header.batchNumber) is empty") }
+        return Self.judge(header, chain)
+    }
+
+    private static func judge(_ header: BatchHeader, _ chain: Chain?) -> BatchRead {
+        guard let chain else { return .batch(header) }
+        guard header.batchNumber == chain.batchNumber else {
+            return .bad("found batch \(header.batchNumber), expected \(chain.batchNumber)")
+        }
+        guard header.firstPosition == chain.position else {
+            return .bad("found position \(header.firstPosition), expected \(chain.position)")
+        }
+        guard header.previousChecksum == chain.checksum else {
+            return .bad("batch \(header.batchNumber) does not continue the one before")
+        }
+        return .batch(header)
+    }
+
+    /// The bytes of a batch just read, copied.
+    func frame(at offset: UInt64, _ header: BatchHeader) throws(JournalError) -> [UInt8]? {
+        guard let start = try load(offset, header.frameBytes) else { return nil }
+        return Array(window[start..<start + header.frameBytes])
+    }
+
+    /// Finds the next whole batch above an offset with a number above `number`.
+    func nextBatch(
+        above offset: UInt64, number: UInt64
+    ) throws(JournalError) -> (offset: UInt64, header: BatchHeader)? {
+        var offset = offset + UInt64(SegmentFormat.alignment)
+        while let found = try nextMagic(from: offset) {
+            if case .batch(let header) = try readBatch(at: found, after: nil),
+                header.batchNumber > number
+            {
+                return (found, header)
+            }
+            offset = found + UInt64(SegmentFormat.alignment)
+        }
+        return nil
+    }
+
+    /// The offset behind the last byte at or above `offset` that is not zero; nil if none is.
+    func endOfContent(from offset: UInt64) throws(JournalError) -> UInt64? {
+        var end: UInt64?
+        var offset = offset
+        while let range = try loadSome(offset) {
+            if let last = window[range].lastIndex(where: { $0 != 0 }) {
+                end = windowStart + UInt64(last) + 1
+            }
+            offset += UInt64(range.count)
+        }
+        return end
+    }
+
+    private func nextMagic(from start: UInt64) throws(JournalError) -> UInt64? {
+        var offset = start
+        while let range = try loadSome(offset) {
+            let hit = window.withUnsafeBytes { bytes in
+                stride(from: range.lowerBound, to: range.upperBound - 3, by: 8).first {
+                    bytes.get(UInt32.self, at: $0) == SegmentFormat.batchMagic
+                }
+            }
+            if let hit { return windowStart + UInt64(hit) }
+            // The window may end within a step of eight; the next begins at one.
+            offset += UInt64(max(8, range.count / 8 * 8))
+        }
+        return nil
+    }
+
+    /// Whether the file has so many bytes at an offset; checked before room is made for them.
+    private func fits(_ offset: UInt64, _ count: Int) throws(JournalError) -> Bool {
+        if offset >= windowStart, offset + UInt64(count) <= windowStart + UInt64(window.count) {
+            return true
+        }
+        let size = try converting(JournalError.unreadable) { () throws(IOError) in
+            try file.size()
+        }
+        return offset + UInt64(count) <= size
+    }
+
+    /// The index in the window of `count` bytes at an offset; nil where the file ends first.
+    private func load(_ offset: UInt64, _ count: Int) throws(JournalError) -> Int? {
+        if offset >= windowStart, offset + UInt64(count) <= windowStart + UInt64(window.count) {
+            return Int(offset - windowStart)
+        }
+        let wanted = max(count, Self.windowBytes)
+        window = try converting(JournalError.unreadable) { () throws(IOError) in
+            try file.read(count: wanted, at: offset)
+        }
+        windowStart = offset
+        return window.count >= count ? 0 : nil
+    }
+
+    /// Some bytes at an offset, as indices of the window; nil at the end of the file.
+    private func loadSome(_ offset: UInt64) throws(JournalError) -> Range<Int>? {
+        guard let start = try load(offset, 1) else { return nil }
+        return start..<window.count
+    }
+}
+
+extension SegmentFile {
+    /// Calls `body` with the bytes of the window at an offset that was just read.
+    func withBytes<Result>(
+        at offset: UInt64, count: Int, _ body: (UnsafeRawBufferPointer) -> Result
+    ) throws(JournalError) -> Result? {
+        guard let start = try load(offset, count) else { return nil }
+        return window.withUnsafeBytes {
+            body(UnsafeRawBufferPointer(rebasing: $0[start..<start + count]))
+        }
+    }
+}

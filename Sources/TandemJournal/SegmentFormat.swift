@@ -1,0 +1,198 @@
+/// Where everything lies in a segment.
+///
+/// The page `SegmentFormat` explains it; a test compares.
+///
+/// Little-endian throughout. Each offset is derived from the one before.
+enum SegmentFormat {
+    /// The format this code writes, and the only one it reads.
+    static let version: UInt32 = 1
+
+    /// The segment header fills a page, so that no batch shares one with it.
+    static let headerBytes = 4_096
+    /// "TANDEMJ1" as it stands in the file.
+    static let segmentMagic: UInt64 = 0x314A_4D45_444E_4154
+
+    /// The fields of the segment header.
+    enum Segment {
+        static let magic = 0
+        static let checksum = magic + 8
+        static let formatVersion = checksum + 4
+        static let logID = formatVersion + 4
+        static let epoch = logID + 16
+        static let previousChecksum = epoch + 4
+        static let firstPosition = previousChecksum + 4
+        static let firstBatch = firstPosition + 8
+        static let salt = firstBatch + 8
+        static let reserved = salt + 4
+    }
+
+    /// "BTCH" as it stands in the file.
+    static let batchMagic: UInt32 = 0x4843_5442
+    /// Batches begin at multiples of this, so that a search may go by eight bytes.
+    static let alignment = 8
+
+    /// The fields of the batch header.
+    enum Batch {
+        static let magic = 0
+        static let checksum = magic + 4
+        static let length = checksum + 4
+        static let count = length + 4
+        static let batchNumber = count + 4
+        static let firstPosition = batchNumber + 8
+        static let previousChecksum = firstPosition + 8
+        static let reserved = previousChecksum + 4
+        static let body = reserved + 4
+    }
+
+    /// What the length in front of a payload takes.
+    static let payloadPrefixBytes = 4
+    /// The longest body: lengths stay below 2³¹ with room for rounding.
+    static let maximumBodyBytes = 1 << 30
+
+    /// What a batch of this body takes in the file: header, body, padding.
+    static func frameBytes(body: Int) -> Int {
+        (Batch.body + body + alignment - 1) & ~(alignment - 1)
+    }
+}
+
+/// The head of a segment.
+struct SegmentHeader: Hashable {
+    var identity: LogIdentity
+    var previousChecksum: UInt32
+    var firstPosition: UInt64
+    var firstBatch: UInt64
+    var salt: UInt32
+
+    /// The header page with its checksum.
+    func encoded() -> [UInt8] {
+        typealias Field = SegmentFormat.Segment
+        var bytes = [UInt8](repeating: 0, count: SegmentFormat.headerBytes)
+        bytes.withUnsafeMutableBytes { page in
+            page.put(SegmentFormat.segmentMagic, at: Field.magic)
+            page.put(SegmentFormat.version, at: Field.formatVersion)
+            page.put(identity.high.byteSwapped, at: Field.logID)
+            page.put(identity.low.byteSwapped, at: Field.logID + 8)
+            page.put(identity.epoch, at: Field.epoch)
+            page.put(previousChecksum, at: Field.previousChecksum)
+            page.put(firstPosition, at: Field.firstPosition)
+            page.put(firstBatch, at: Field.firstBatch)
+            page.put(salt, at: Field.salt)
+            let covered = UnsafeRawBufferPointer(rebasing: page[Field.formatVersion...])
+            page.put(CRC32C.checksum(covered), at: Field.checksum)
+        }
+        return bytes
+    }
+
+    /// Reads a header page; a sentence saying what is wrong if it is none of ours.
+    static func decode(_ page: UnsafeRawBufferPointer) -> Result<SegmentHeader, FormatProblem> {
+        typealias Field = SegmentFormat.Segment
+        guard page.count == SegmentFormat.headerBytes else {
+            return .failure(.damaged("the segment header is cut off"))
+        }
+        guard page.get(UInt64.self, at: Field.magic) == SegmentFormat.segmentMagic else {
+            return .failure(.damaged("the segment does not begin with TANDEMJ1"))
+        }
+        let covered = UnsafeRawBufferPointer(rebasing: page[Field.formatVersion...])
+        let version = page.get(UInt32.self, at: Field.formatVersion)
+        let matches = CRC32C.checksum(covered) == page.get(UInt32.self, at: Field.checksum)
+        guard matches else {
+            return .failure(.damaged("the checksum of the segment header does not match"))
+        }
+        guard version == SegmentFormat.version else { return .failure(.version(version)) }
+        let identity = LogIdentity(
+            high: page.get(UInt64.self, at: Field.logID).byteSwapped,
+            low: page.get(UInt64.self, at: Field.logID + 8).byteSwapped,
+            epoch: page.get(UInt32.self, at: Field.epoch))
+        return .success(
+            SegmentHeader(
+                identity: identity,
+                previousChecksum: page.get(UInt32.self, at: Field.previousChecksum),
+                firstPosition: page.get(UInt64.self, at: Field.firstPosition),
+                firstBatch: page.get(UInt64.self, at: Field.firstBatch),
+                salt: page.get(UInt32.self, at: Field.salt)))
+    }
+}
+
+/// Why bytes are not what the format says.
+enum FormatProblem: Error, Hashable {
+    case damaged(String)
+    case version(UInt32)
+}
+
+/// The head of a batch.
+struct BatchHeader: Hashable {
+    var checksum: UInt32 = 0
+    var length: UInt32
+    var count: UInt32
+    var batchNumber: UInt64
+    var firstPosition: UInt64
+    var previousChecksum: UInt32
+
+    /// What the batch takes in the file.
+    var frameBytes: Int { SegmentFormat.frameBytes(body: Int(length)) }
+
+    /// The position of its last payload.
+    var lastPosition: UInt64 { firstPosition &+ UInt64(count) &- 1 }
+
+    /// Reads a header without judging it, but for its magic.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        typealias Field = SegmentFormat.Batch
+        guard bytes.count >= Field.body,
+            bytes.get(UInt32.self, at: Field.magic) == SegmentFormat.batchMagic
+        else { return nil }
+        checksum = bytes.get(UInt32.self, at: Field.checksum)
+        length = bytes.get(UInt32.self, at: Field.length)
+        count = bytes.get(UInt32.self, at: Field.count)
+        batchNumber = bytes.get(UInt64.self, at: Field.batchNumber)
+        firstPosition = bytes.get(UInt64.self, at: Field.firstPosition)
+        previousChecksum = bytes.get(UInt32.self, at: Field.previousChecksum)
+    }
+
+    init(
+        length: Int, count: Int, batchNumber: UInt64, firstPosition: UInt64,
+        previousChecksum: UInt32
+    ) {
+        self.length = UInt32(length)
+        self.count = UInt32(count)
+        self.batchNumber = batchNumber
+        self.firstPosition = firstPosition
+        self.previousChecksum = previousChecksum
+    }
+
+    /// Writes the header in front of a frame whose body is in place; returns the checksum.
+    func seal(_ frame: UnsafeMutableRawBufferPointer, salt: UInt32) -> UInt32 {
+        typealias Field = SegmentFormat.Batch
+        frame.put(SegmentFormat.batchMagic, at: Field.magic)
+        frame.put(length, at: Field.length)
+        frame.put(count, at: Field.count)
+        frame.put(batchNumber, at: Field.batchNumber)
+        frame.put(firstPosition, at: Field.firstPosition)
+        frame.put(previousChecksum, at: Field.previousChecksum)
+        frame.put(UInt32(0), at: Field.reserved)
+        let checksum = Self.checksum(of: UnsafeRawBufferPointer(frame), salt: salt)
+        frame.put(checksum, at: Field.checksum)
+        return checksum
+    }
+
+    /// The checksum that a whole frame, padding included, ought to carry.
+    static func checksum(of frame: UnsafeRawBufferPointer, salt: UInt32) -> UInt32 {
+        CRC32C.checksum(
+            UnsafeRawBufferPointer(rebasing: frame[SegmentFormat.Batch.length...]), salt: salt)
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    func get<Value: FixedWidthInteger & BitwiseCopyable>(_: Value.Type, at offset: Int) -> Value {
+        Value(littleEndian: loadUnaligned(fromByteOffset: offset, as: Value.self))
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    func get<Value: FixedWidthInteger & BitwiseCopyable>(_: Value.Type, at offset: Int) -> Value {
+        Value(littleEndian: loadUnaligned(fromByteOffset: offset, as: Value.self))
+    }
+
+    func put<Value: FixedWidthInteger & BitwiseCopyable>(_ value: Value, at offset: Int) {
+        storeBytes(of: value.littleEndian, toByteOffset: offset, as: Value.self)
+    }
+}

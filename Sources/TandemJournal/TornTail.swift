@@ -1,0 +1,69 @@
+import TandemIO
+
+/// Cuts a torn batch off a segment and keeps a copy of it beside.
+struct TornTail {
+    private static let chunkBytes = 1 << 20
+    /// More copies of one offset than this mean that something else is wrong.
+    private static let maximumCopies = 100
+
+    private let place: JournalPlace
+    private let segment: SegmentFile
+
+    init(_ place: JournalPlace, _ segment: SegmentFile) {
+        self.place = place
+        self.segment = segment
+    }
+
+    /// Copies the range into a `.torn` file, then fills it with zeros; both durable on return.
+    ///
+    /// The copy's path is returned.
+    func cut(_ range: Range<UInt64>) throws(JournalError) -> String {
+        let path = try freeName(range.lowerBound)
+        try converting(JournalError.failed) { () throws(IOError) in
+            try copy(range, to: path)
+            try erase(range)
+        }
+        segment.refresh()
+        return path
+    }
+
+    private func freeName(_ offset: UInt64) throws(JournalError) -> String {
+        let base = "\(segment.path).\(JournalDirectory.hexadecimal(offset))"
+        for number in 1...Self.maximumCopies {
+            let path = number == 1 ? "\(base).torn" : "\(base).\(number).torn"
+            if !place.fileSystem.exists(path) { return path }
+        }
+        throw .damaged(
+            segment.path, at: offset, "there are \(Self.maximumCopies) copies of torn batches here")
+    }
+
+    private func copy(_ range: Range<UInt64>, to path: String) throws(IOError) {
+        let copy = try place.fileSystem.open(path, .createNew)
+        defer { copy.close() }
+        try eachChunk(of: range) { (offset, count) throws(IOError) in
+            let bytes = try segment.file.read(count: count, at: offset)
+            try copy.write(bytes, at: offset - range.lowerBound)
+        }
+        try copy.sync()
+        try place.fileSystem.syncDirectory(place.directory)
+    }
+
+    // A power cut in between leaves a torn batch again, of which the copy has all.
+    private func erase(_ range: Range<UInt64>) throws(IOError) {
+        try eachChunk(of: range) { (offset, count) throws(IOError) in
+            try segment.file.write([UInt8](repeating: 0, count: count), at: offset)
+        }
+        try segment.file.sync()
+    }
+
+    private func eachChunk(
+        of range: Range<UInt64>, _ body: (UInt64, Int) throws(IOError) -> Void
+    ) throws(IOError) {
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let count = Int(min(UInt64(Self.chunkBytes), range.upperBound - offset))
+            try body(offset, count)
+            offset += UInt64(count)
+        }
+    }
+}

@@ -1,0 +1,160 @@
+extension ResultsChange {
+    /// The change that leads from one state of the sections to another; nil when there is none.
+    ///
+    /// For refetches, reconnects, several transactions at once, and recovery from a failure. The
+    /// rules are those of an edit: numbers of `changed` in both states are reported once, as moves
+    /// where they are out of order with the rest, else as updates; others are reported only if they
+    /// come or go, or if they are out of order with each other (after another sort order). Cost
+    /// O(n log n) at worst, O(n) usually.
+    ///
+    /// - Parameters:
+    ///   - old: The sections before; names and numbers occur once each.
+    ///   - new: The sections after, likewise.
+    ///   - changed: The numbers that count as changed.
+    ///   - pinned: Those of `changed` whose sort key and section are what they were: not movers.
+    ///   - reasons: Why rows changed, by number.
+    ///   - tag: The entity tag of a number of either state.
+    /// - Returns: The change, or nil when the states are the same and nothing changed.
+    public static func between(
+        old: [SectionIDs], new: [SectionIDs], changed: Set<UInt64>, pinned: Set<UInt64> = [],
+        reasons: [UInt64: ChangeReason] = [:], tag: (UInt64) -> UInt16 = { _ in 0 }
+    ) -> ResultsChange? {
+        var difference = Difference(old: old, new: new)
+        difference.isFree = { changed.contains($0) && !pinned.contains($0) }
+        difference.chooseSections()
+        difference.chooseRows()
+        let objects = difference.objects(changed: changed, tag: tag)
+        if objects.isEmpty && difference.sectionChanges.isEmpty { return nil }
+        var said: [UInt64: ChangeReason] = [:]
+        for case let object in objects where object.to != nil && !reasons.isEmpty {
+            said[object.number] = reasons[object.number]
+        }
+        return ResultsChange(
+            sections: difference.sectionChanges, objects: objects, reasons: said)
+    }
+
+    /// The net effect of this change and the one that follows it; nil when there is none.
+    ///
+    /// A row that left and came back counts as changed. Cost O(n).
+    ///
+    /// - Parameters:
+    ///   - next: The change that follows.
+    ///   - old: The sections before this change.
+    /// - Returns: One change from `old` to the end; nil when both undo each other without a trace.
+    /// - Throws: `ReplayError` when the changes don't fit `old` or each other.
+    public func merging(
+        _ next: ResultsChange, from old: [SectionIDs]
+    ) throws(ReplayError) -> ResultsChange? {
+        let new = try next.apply(to: try apply(to: old))
+        var tags: [UInt64: UInt16] = [:]
+        for object in objects + next.objects { tags[object.number] = object.tag }
+        return .between(
+            old: old, new: new, changed: Set(tags.keys),
+            reasons: reasons.merging(next.reasons) { $0.union($1) }, tag: { tags[$0] ?? 0 })
+    }
+}
+
+/// The state of comparing two lists.
+private struct Difference {
+    let old: [SectionIDs]
+    let new: [SectionIDs]
+    var oldPaths: [UInt64: ResultsIndexPath]
+    var newPaths: [UInt64: ResultsIndexPath]
+    let oldNames: [String: Int]
+    let newNames: [String: Int]
+    /// Whether a row may be the one that moves.
+    var isFree: (UInt64) -> Bool = { _ in false }
+    /// The names of the sections that stay.
+    var staying: Set<String> = []
+    /// The rows of staying sections that stay.
+    var resting: Set<UInt64> = []
+
+    init(old: [SectionIDs], new: [SectionIDs]) {
+        self.old = old
+        self.new = new
+        oldPaths = old.paths
+        newPaths = new.paths
+        oldNames = old.indexByName
+        newNames = new.indexByName
+    }
+
+    /// Whether a row is in the same section before and after.
+    private func isAtHome(_ number: UInt64, in name: String) -> Bool {
+        newPaths[number].map { new[$0.section].name == name } ?? false
+    }
+
+    mutating func chooseSections() {
+        let survivors = old.filter { newNames[$0.name] != nil }
+        let firm = survivors.map { section in
+            section.numbers.contains { !isFree($0) && isAtHome($0, in: section.name) }
+        }
+        let kept = stayingElements(survivors.map { newNames[$0.name] ?? 0 }, mandatory: firm)
+        for (section, stays) in zip(survivors, kept) where stays { staying.insert(section.name) }
+    }
+
+    mutating func chooseRows() {
+        for section in old where staying.contains(section.name) {
+            let common = section.numbers.filter { isAtHome($0, in: section.name) }
+            let kept = stayingElements(
+                common.map { newPaths[$0]?.item ?? 0 }, mandatory: common.map { !isFree($0) })
+            for (number, stays) in zip(common, kept) where stays { resting.insert(number) }
+        }
+    }
+
+    var sectionChanges: [ResultsChange.SectionChange] {
+        let deletes = old.enumerated().filter { !staying.contains($1.name) }
+            .map { ResultsChange.SectionChange.delete(index: $0, name: $1.name) }
+        let inserts = new.enumerated().filter { !staying.contains($1.name) }
+            .map { ResultsChange.SectionChange.insert(index: $0, name: $1.name) }
+        return deletes + inserts
+    }
+
+    func objects(
+        changed: Set<UInt64>, tag: (UInt64) -> UInt16
+    ) -> [ResultsChange.ObjectChange] {
+        var changes: [ResultsChange.ObjectChange] = []
+        for number in old.lazy.flatMap(\.numbers) {
+            guard let from = oldPaths[number] else { continue }
+            guard let to = newPaths[number] else {
+                changes.append(.delete(number: number, tag: tag(number), from: from))
+                continue
+            }
+            if !resting.contains(number) {
+                changes.append(.move(number: number, tag: tag(number), from: from, to: to))
+            } else if changed.contains(number) {
+                changes.append(.update(number: number, tag: tag(number), from: from, to: to))
+            }
+        }
+        for number in new.lazy.flatMap(\.numbers) where oldPaths[number] == nil {
+            guard let to = newPaths[number] else { continue }
+            changes.append(.insert(number: number, tag: tag(number), to: to))
+        }
+        return changes
+    }
+}
+
+extension [SectionIDs] {
+    fileprivate var indexByName: [String: Int] {
+        var indexes: [String: Int] = [:]
+        for (index, section) in enumerated() {
+            precondition(
+                indexes.updateValue(index, forKey: section.name) == nil,
+                "section \"\(section.name)\" occurs twice")
+        }
+        return indexes
+    }
+
+    fileprivate var paths: [UInt64: ResultsIndexPath] {
+        var paths: [UInt64: ResultsIndexPath] = [:]
+        paths.reserveCapacity(reduce(0) { $0 + $1.numbers.count })
+        for (section, ids) in enumerated() {
+            for (item, number) in ids.numbers.enumerated() {
+                let path = ResultsIndexPath(section: section, item: item)
+                precondition(
+                    paths.updateValue(path, forKey: number) == nil,
+                    "object \(number) occurs twice")
+            }
+        }
+        return paths
+    }
+}

@@ -1,0 +1,88 @@
+/// Marks a longest increasing subsequence of distinct values; cost O(n log n).
+///
+/// The choice among several of the same length depends only on the relative order of the values.
+func longestIncreasing(_ values: [Int]) -> [Bool] {
+    var kept = [Bool](repeating: false, count: values.count)
+    if zip(values, values.dropFirst()).allSatisfy({ $0 < $1 }) {
+        return kept.map { _ in true }
+    }
+    var tails: [Int] = []
+    var previous = [Int](repeating: -1, count: values.count)
+    for (at, value) in values.enumerated() {
+        let length = tails.partition { values[$0] >= value }
+        if length > 0 { previous[at] = tails[length - 1] }
+        if length == tails.count { tails.append(at) } else { tails[length] = at }
+    }
+    var at = tails.last ?? -1
+    while at >= 0 {
+        kept[at] = true
+        at = previous[at]
+    }
+    return kept
+}
+
+extension RandomAccessCollection where Index == Int {
+    /// The first index from which `isBehind` holds, by binary search.
+    @inline(__always)
+    func partition(_ isBehind: (Element) -> Bool) -> Int {
+        var low = startIndex
+        var high = endIndex
+        while low < high {
+            let middle = low + (high - low) / 2
+            if isBehind(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}
+
+/// A loose element: one that may stay or move, by its places before and after.
+struct LoosePair {
+    var old: Int
+    var new: Int
+}
+
+/// Which loose elements can stay where they are between those that must stay.
+///
+/// `olds` are the places before of all elements that are gone or loose, `news` the places after of
+/// all that are new or loose; everything else stays, in order. An element can stay only in the gap
+/// between the same two staying neighbours, and in a gap as many stay as are in order. Cost
+/// O(k log k) for k elements, however long the list is.
+func stayingPairs(_ pairs: [LoosePair], olds: [Int], news: [Int]) -> [Bool] {
+    if pairs.isEmpty { return [] }
+    let olds = olds.sorted()
+    let news = news.sorted()
+    let sorted = pairs.indices.sorted { pairs[$0].old < pairs[$1].old }
+    let candidates = sorted.filter { at in
+        let pair = pairs[at]
+        let oldGap = pair.old - olds.partition { $0 >= pair.old }
+        let newGap = pair.new - news.partition { $0 >= pair.new }
+        return oldGap == newGap
+    }
+    return spread(candidates, of: pairs.count, in: candidates.map { pairs[$0].new })
+}
+
+/// Which of a whole sequence stay, given every element's place after in the order before.
+///
+/// Those that are `mandatory` stay if they are in order, as many of them as possible otherwise; the
+/// rest is chosen as in `stayingPairs`, with the same choice among equals.
+func stayingElements(_ news: [Int], mandatory: [Bool]) -> [Bool] {
+    let firm = news.indices.filter { mandatory[$0] }
+    var stays = spread(firm, of: news.count, in: firm.map { news[$0] })
+    let anchors = news.indices.filter { stays[$0] }.map { news[$0] }
+    var gap = 0
+    let candidates = news.indices.filter { at in
+        if stays[at] { gap += 1 }
+        return !mandatory[at] && anchors.partition { $0 >= news[at] } == gap
+    }
+    for (at, kept) in zip(candidates, longestIncreasing(candidates.map { news[$0] })) where kept {
+        stays[at] = true
+    }
+    return stays
+}
+
+/// Flags for `count` elements, set where one of the `candidates` is in the longest ordered run.
+private func spread(_ candidates: [Int], of count: Int, in values: [Int]) -> [Bool] {
+    var flags = [Bool](repeating: false, count: count)
+    for (at, kept) in zip(candidates, longestIncreasing(values)) where kept { flags[at] = true }
+    return flags
+}

@@ -1,0 +1,86 @@
+/// What one merged change does to a list: the rows that leave, and those that enter or changed.
+///
+/// A row in `upserted` that the list already holds counts as changed and is reported once, as a
+/// move or an update, also if its sort key and section are what they were. Leave rows out that did
+/// not change. A number in both `removed` and `upserted` is in the list afterwards; of two rows
+/// with the same number the last one counts; removing a number the list does not hold does nothing.
+public struct ListEdits: Hashable, Sendable {
+    /// The numbers of rows that leave the list.
+    public var removed: [UInt64]
+    /// The rows that enter, or stay with a new or the same sort key and section.
+    public var upserted: [ResultRow]
+    /// Why rows changed, by number; those without an entry have no reason.
+    public var reasons: [UInt64: ChangeReason]
+
+    /// Makes an edit.
+    public init(
+        removed: [UInt64] = [], upserted: [ResultRow] = [], reasons: [UInt64: ChangeReason] = [:]
+    ) {
+        self.removed = removed
+        self.upserted = upserted
+        self.reasons = reasons
+    }
+}
+
+/// What an edit led to.
+public enum ListOutcome: Hashable, Sendable {
+    /// There is nothing to report.
+    case unchanged
+    /// The list shows new rows; the change is relative to what it showed before.
+    case changed(ResultsChange)
+    /// A section comes back after another one; the list goes on showing what it showed before.
+    case failed(OutOfOrderSection)
+}
+
+/// A section name that comes back after another section: sort order and sections don't fit.
+public struct OutOfOrderSection: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The section that comes back.
+    public var section: String
+    /// The section between its parts.
+    public var interruptedBy: String
+    /// The number of the first object of `section` behind the start of the other one.
+    public var number: UInt64
+    /// The entity tag of that object.
+    public var entityTag: UInt16
+
+    /// Makes the error.
+    public init(section: String, interruptedBy: String, number: UInt64, entityTag: UInt16) {
+        self.section = section
+        self.interruptedBy = interruptedBy
+        self.number = number
+        self.entityTag = entityTag
+    }
+
+    /// A sentence that says what is wrong and what to do.
+    public var description: String {
+        "section \"\(section)\" comes back after section \"\(interruptedBy)\" at object \(number); "
+            + "sort by the section key path first"
+    }
+}
+
+/// An edit without contradictions: every number once, and nothing that the list doesn't hold leaves.
+struct NetEdits {
+    var leaving: [UInt64]
+    var upserted: [ResultRow]
+
+    init(_ edits: ListEdits, in rows: RowStore) {
+        if edits.removed.count + edits.upserted.count == 1 {
+            leaving = edits.removed.filter(rows.contains)
+            upserted = edits.upserted
+            return
+        }
+        var last: [UInt64: Int] = [:]
+        last.reserveCapacity(edits.upserted.count)
+        for (at, row) in edits.upserted.enumerated() { last[row.number] = at }
+        upserted = edits.upserted
+        if last.count < upserted.count {
+            upserted = last.values.sorted().map { edits.upserted[$0] }
+        }
+        var seen: Set<UInt64> = []
+        leaving = edits.removed.filter { number in
+            rows.contains(number) && last[number] == nil && seen.insert(number).inserted
+        }
+    }
+
+    var isEmpty: Bool { leaving.isEmpty && upserted.isEmpty }
+}

@@ -1,0 +1,181 @@
+/// A section as a name and the numbers of its objects, in order.
+public struct SectionIDs: Hashable, Sendable {
+    /// The section's name, which is its identity.
+    public var name: String
+    /// The numbers of its objects.
+    public var numbers: [UInt64]
+
+    /// Makes a section.
+    public init(name: String, numbers: [UInt64]) {
+        self.name = name
+        self.numbers = numbers
+    }
+}
+
+/// A change that does not fit the sections it was applied to.
+public struct ReplayError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What does not fit, and where.
+    public var description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+extension ResultsChange {
+    /// Applies the change by the rules of a table's batch update; the proof of law 5.
+    ///
+    /// Everything is checked: names and numbers against the old sections, places against the new
+    /// ones, that no row of a deleted section is forgotten and that updates end where they say.
+    /// Cost O(n) for n objects in `old`.
+    ///
+    /// - Throws: `ReplayError` when the change is not one of `old`.
+    public func apply(to old: [SectionIDs]) throws(ReplayError) -> [SectionIDs] {
+        var replay = Replay(old: old)
+        for change in sections { try replay.take(change) }
+        for change in objects { try replay.take(change) }
+        let new = try replay.finish()
+        for case .update(let number, _, _, let to) in objects {
+            guard new.number(at: to) == number else {
+                throw ReplayError("object \(number) is not at \(to) after its update")
+            }
+        }
+        return new
+    }
+}
+
+extension [SectionIDs] {
+    /// The number at a path; nil when there is no such place.
+    func number(at path: ResultsIndexPath) -> UInt64? {
+        guard indices.contains(path.section) else { return nil }
+        let numbers = self[path.section].numbers
+        return numbers.indices.contains(path.item) ? numbers[path.item] : nil
+    }
+}
+
+/// The state of applying one change.
+private struct Replay {
+    let old: [SectionIDs]
+    /// The old sections that go.
+    var deleted: Set<Int> = []
+    /// The new sections that come, by index.
+    var inserted: [Int: String] = [:]
+    /// The paths of rows that were taken out.
+    var sources: Set<ResultsIndexPath> = []
+    /// The numbers of the rows taken out.
+    var gone: Set<UInt64> = []
+    /// The rows put in, by their new place.
+    var targets: [ResultsIndexPath: UInt64] = [:]
+    /// The numbers of the rows put in.
+    var arrived: Set<UInt64> = []
+
+    init(old: [SectionIDs]) {
+        self.old = old
+    }
+
+    mutating func take(_ change: ResultsChange.SectionChange) throws(ReplayError) {
+        switch change {
+        case .delete(let index, let name):
+            guard old.indices.contains(index), old[index].name == name else {
+                throw ReplayError("no section \"\(name)\" to delete at \(index)")
+            }
+            guard deleted.insert(index).inserted else {
+                throw ReplayError("section \(index) is deleted twice")
+            }
+        case .insert(let index, let name):
+            guard inserted.updateValue(name, forKey: index) == nil else {
+                throw ReplayError("two sections are inserted at \(index)")
+            }
+        }
+    }
+
+    mutating func take(_ change: ResultsChange.ObjectChange) throws(ReplayError) {
+        switch change {
+        case .insert(let number, _, let to): try put(number, at: to)
+        case .delete(let number, _, let from): try remove(number, at: from)
+        case .move(let number, _, let from, let to):
+            try remove(number, at: from)
+            try put(number, at: to)
+        case .update(let number, _, let from, _):
+            guard old.number(at: from) == number else {
+                throw ReplayError("object \(number) to update is not at \(from)")
+            }
+            guard !deleted.contains(from.section) else {
+                throw ReplayError("object \(number) is updated in the deleted section at \(from)")
+            }
+        }
+    }
+
+    private mutating func remove(_ number: UInt64, at path: ResultsIndexPath) throws(ReplayError) {
+        guard old.number(at: path) == number else {
+            throw ReplayError("object \(number) is not at \(path)")
+        }
+        guard sources.insert(path).inserted else {
+            throw ReplayError("object \(number) leaves \(path) twice")
+        }
+        gone.insert(number)
+    }
+
+    private mutating func put(_ number: UInt64, at path: ResultsIndexPath) throws(ReplayError) {
+        guard targets.updateValue(number, forKey: path) == nil else {
+            throw ReplayError("two objects come to \(path)")
+        }
+        guard arrived.insert(number).inserted else {
+            throw ReplayError("object \(number) comes twice")
+        }
+    }
+
+    mutating func finish() throws(ReplayError) -> [SectionIDs] {
+        for section in old.indices {
+            for number in old[section].numbers where arrived.contains(number) {
+                guard gone.contains(number) else {
+                    throw ReplayError("object \(number) comes although it is there")
+                }
+            }
+        }
+        var new = try remainingSections()
+        for section in new.indices { try fill(&new[section].numbers, at: section) }
+        guard let (path, number) = targets.min(by: { $0.key < $1.key }) else { return new }
+        throw ReplayError("object \(number) comes to \(path), which is beyond the end")
+    }
+
+    /// The new sections with the rows that stay, before any arrives.
+    private mutating func remainingSections() throws(ReplayError) -> [SectionIDs] {
+        var survivors: [SectionIDs] = []
+        for (index, section) in old.enumerated() {
+            let rest = section.numbers.enumerated().filter { item, _ in
+                !sources.contains(ResultsIndexPath(section: index, item: item))
+            }
+            if deleted.contains(index) {
+                guard let (item, number) = rest.first else { continue }
+                let path = ResultsIndexPath(section: index, item: item)
+                throw ReplayError("object \(number) at \(path) is left in a deleted section")
+            }
+            survivors.append(SectionIDs(name: section.name, numbers: rest.map(\.element)))
+        }
+        for (index, name) in inserted.sorted(by: { $0.key < $1.key }) {
+            guard (0...survivors.count).contains(index) else {
+                throw ReplayError("section \"\(name)\" is inserted at \(index), beyond the end")
+            }
+            survivors.insert(SectionIDs(name: name, numbers: []), at: index)
+        }
+        return survivors
+    }
+
+    /// Puts the arriving rows of a section between those that stay.
+    private mutating func fill(_ numbers: inout [UInt64], at section: Int) throws(ReplayError) {
+        var filled: [UInt64] = []
+        var staying = numbers[...]
+        while true {
+            let path = ResultsIndexPath(section: section, item: filled.count)
+            if let number = targets.removeValue(forKey: path) {
+                filled.append(number)
+            } else if let number = staying.popFirst() {
+                filled.append(number)
+            } else {
+                break
+            }
+        }
+        numbers = filled
+    }
+}

@@ -1,0 +1,92 @@
+/// What a sectioned list holds of one row.
+///
+/// The list is ordered by `sortKey`, compared byte by byte, and then by `number`, ascending, also
+/// where the sort order is descending (the key's encoding takes care of that, the tie does not).
+public struct ResultRow: Hashable, Sendable {
+    /// The object's number, unique in the store over all entities.
+    public var number: UInt64
+    /// The tag of the object's own (most derived) entity.
+    public var entityTag: UInt16
+    /// The order-preserving encoding of all sort values: the smaller bytes come first.
+    public var sortKey: [UInt8]
+    /// The name of the section the row belongs to; ignored by a list without sections.
+    public var section: String
+
+    /// Makes a row.
+    public init(number: UInt64, entityTag: UInt16 = 0, sortKey: [UInt8], section: String = "") {
+        self.number = number
+        self.entityTag = entityTag
+        self.sortKey = sortKey
+        self.section = section
+    }
+
+    /// Whether this row stands before another one.
+    public func precedes(_ other: ResultRow) -> Bool {
+        let order = sortKey.withUnsafeBytes { mine in
+            other.sortKey.withUnsafeBytes { compareKeys(mine, $0) }
+        }
+        return order == 0 ? number < other.number : order < 0
+    }
+}
+
+/// Where a row stands: the index of its section, and its place in that section.
+public struct ResultsIndexPath: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The index of the section.
+    public var section: Int
+    /// The place of the row in its section.
+    public var item: Int
+
+    /// Makes a path.
+    public init(section: Int, item: Int) {
+        self.section = section
+        self.item = item
+    }
+
+    /// Orders paths by section, then by item.
+    public static func < (left: ResultsIndexPath, right: ResultsIndexPath) -> Bool {
+        (left.section, left.item) < (right.section, right.item)
+    }
+
+    /// The path as `(section, item)`.
+    public var description: String { "(\(section), \(item))" }
+}
+
+/// Why a row counts as changed.
+public struct ChangeReason: OptionSet, Hashable, Sendable {
+    /// One bit per reason.
+    public var rawValue: UInt8
+
+    /// Makes a set of reasons from its bits.
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// The object's own attributes or relationships differ.
+    public static let ownValues = ChangeReason(rawValue: 1)
+    /// A key path of the predicate reaches other values.
+    public static let predicatePath = ChangeReason(rawValue: 2)
+    /// A key path of the sort order reaches another value.
+    public static let sortPath = ChangeReason(rawValue: 4)
+    /// The section key path reaches another value.
+    public static let sectionPath = ChangeReason(rawValue: 8)
+    /// A key path declared for refreshing reaches other values.
+    public static let refreshPath = ChangeReason(rawValue: 16)
+}
+
+/// Compares two encoded keys as `memcmp` does, the shorter one first if it is a prefix.
+@inline(__always)
+func compareKeys(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+    let common = min(left.count, right.count)
+    var at = 0
+    while at &+ 8 <= common {
+        let a = UInt64(bigEndian: left.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+        let b = UInt64(bigEndian: right.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+        if a != b { return a < b ? -1 : 1 }
+        at &+= 8
+    }
+    while at < common {
+        if left[at] != right[at] { return left[at] < right[at] ? -1 : 1 }
+        at &+= 1
+    }
+    return left.count - right.count
+}

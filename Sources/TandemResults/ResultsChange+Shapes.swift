@@ -1,0 +1,63 @@
+/// A list as identifiers, with those whose contents are to be read anew.
+public struct ResultsSnapshot: Hashable, Sendable {
+    /// The sections by name, with the numbers of their objects.
+    public var sections: [SectionIDs]
+    /// All objects that were there before and changed, moved ones included.
+    public var reloaded: [UInt64]
+
+    /// Makes a snapshot.
+    public init(sections: [SectionIDs], reloaded: [UInt64] = []) {
+        self.sections = sections
+        self.reloaded = reloaded
+    }
+}
+
+extension SectionedList {
+    /// What is shown as a snapshot, with what a change reloads; cost O(n).
+    public func snapshot(after change: ResultsChange? = nil) -> ResultsSnapshot {
+        ResultsSnapshot(sections: sectionIDs, reloaded: change?.reloaded ?? [])
+    }
+}
+
+extension ResultsChange {
+    /// The same change with a delete and an insert for every move.
+    ///
+    /// For views that refuse moves out of a section that goes or into one that comes.
+    public var movesAsDeletesAndInserts: ResultsChange {
+        let parts = objects.flatMap { change -> [ObjectChange] in
+            guard case .move(let number, let tag, let from, let to) = change else {
+                return [change]
+            }
+            return [
+                .delete(number: number, tag: tag, from: from),
+                .insert(number: number, tag: tag, to: to),
+            ]
+        }
+        return ResultsChange(sections: sections, objects: parts, reasons: reasons)
+    }
+
+    /// The change of a list without sections as the standard library's difference of its numbers.
+    ///
+    /// A move is a removal and an insertion that name each other. Updates have no place in it: it is
+    /// empty when there is nothing else, and `reloaded` holds them. It is nil if the change touches
+    /// sections, or rows in another section than the first.
+    public var collectionDifference: CollectionDifference<UInt64>? {
+        guard sections.isEmpty else { return nil }
+        var changes: [CollectionDifference<UInt64>.Change] = []
+        for object in objects {
+            guard (object.from?.section ?? 0, object.to?.section ?? 0) == (0, 0) else { return nil }
+            if case .update = object { continue }
+            if let from = object.from {
+                changes.append(
+                    .remove(
+                        offset: from.item, element: object.number, associatedWith: object.to?.item))
+            }
+            if let to = object.to {
+                changes.append(
+                    .insert(
+                        offset: to.item, element: object.number, associatedWith: object.from?.item))
+            }
+        }
+        return CollectionDifference(changes)
+    }
+}

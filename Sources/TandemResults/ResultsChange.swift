@@ -1,0 +1,117 @@
+/// How a controller's sections became others: a value that can be sent, kept, merged and replayed.
+///
+/// The index spaces are those of a table's batch update: deletes, updates and the sources of moves
+/// are in the state before, inserts and the targets of moves in the state after. An object occurs at
+/// most once. The parts have one order: `sections` holds deletes, then inserts, by index; `objects`
+/// holds deletes by source, inserts, moves and updates by target. Who delivers them one by one does
+/// so in the order row deletes, section deletes, section inserts, row inserts, moves, updates.
+///
+///     if case .changed(let change) = list.apply(edits) {
+///         shown = try change.apply(to: shown)
+///     }
+public struct ResultsChange: Hashable, Sendable {
+    /// A section that goes or comes.
+    public enum SectionChange: Hashable, Sendable {
+        /// The section at `index` of the state before goes.
+        case delete(index: Int, name: String)
+        /// A section comes to stand at `index` of the state after.
+        case insert(index: Int, name: String)
+    }
+
+    /// What happened to one object.
+    public enum ObjectChange: Hashable, Sendable {
+        /// The object enters the list.
+        case insert(number: UInt64, tag: UInt16, to: ResultsIndexPath)
+        /// The object leaves the list.
+        case delete(number: UInt64, tag: UInt16, from: ResultsIndexPath)
+        /// The object changed and takes another place or section.
+        case move(number: UInt64, tag: UInt16, from: ResultsIndexPath, to: ResultsIndexPath)
+        /// The object changed; `to` is where it stands afterwards, as its neighbours may move it.
+        case update(number: UInt64, tag: UInt16, from: ResultsIndexPath, to: ResultsIndexPath)
+    }
+
+    /// The sections that go, then those that come, by index.
+    public let sections: [SectionChange]
+    /// The objects: deletes, inserts, moves, updates.
+    public let objects: [ObjectChange]
+    /// Why rows that were changed or inserted were looked at, by number, as far as it was said.
+    public let reasons: [UInt64: ChangeReason]
+
+    /// Makes a change from its parts, in any order; cost O(k log k) for k parts.
+    public init(
+        sections: [SectionChange], objects: [ObjectChange], reasons: [UInt64: ChangeReason] = [:]
+    ) {
+        self.sections = sections.count < 2 ? sections : sections.sorted { $0.rank < $1.rank }
+        self.objects = objects.count < 2 ? objects : objects.sorted { $0.rank < $1.rank }
+        self.reasons = reasons
+    }
+
+    /// Whether there is nothing in it.
+    public var isEmpty: Bool { sections.isEmpty && objects.isEmpty }
+
+    /// The numbers of the objects that were in the list, still are, and changed.
+    public var reloaded: [UInt64] {
+        objects.compactMap { change in
+            switch change {
+            case .move(let number, _, _, _), .update(let number, _, _, _): number
+            case .insert, .delete: nil
+            }
+        }
+    }
+}
+
+extension ResultsChange.SectionChange {
+    /// The place in the fixed order.
+    var rank: (Int, Int) {
+        switch self {
+        case .delete(let index, _): (0, index)
+        case .insert(let index, _): (1, index)
+        }
+    }
+}
+
+extension ResultsChange.ObjectChange {
+    /// The object's number.
+    public var number: UInt64 {
+        switch self {
+        case .insert(let number, _, _), .delete(let number, _, _), .move(let number, _, _, _),
+            .update(let number, _, _, _):
+            number
+        }
+    }
+
+    /// The tag of the object's entity.
+    public var tag: UInt16 {
+        switch self {
+        case .insert(_, let tag, _), .delete(_, let tag, _), .move(_, let tag, _, _),
+            .update(_, let tag, _, _):
+            tag
+        }
+    }
+
+    /// Where the object was; nil for an insert.
+    public var from: ResultsIndexPath? {
+        switch self {
+        case .insert: nil
+        case .delete(_, _, let from), .move(_, _, let from, _), .update(_, _, let from, _): from
+        }
+    }
+
+    /// Where the object is; nil for a delete.
+    public var to: ResultsIndexPath? {
+        switch self {
+        case .delete: nil
+        case .insert(_, _, let to), .move(_, _, _, let to), .update(_, _, _, let to): to
+        }
+    }
+
+    /// The place in the fixed order.
+    var rank: (Int, Int, Int) {
+        switch self {
+        case .delete(_, _, let path): (0, path.section, path.item)
+        case .insert(_, _, let path): (1, path.section, path.item)
+        case .move(_, _, _, let path): (2, path.section, path.item)
+        case .update(_, _, _, let path): (3, path.section, path.item)
+        }
+    }
+}

@@ -1,0 +1,157 @@
+extension RowStore {
+    /// Puts a row in; its number must not be in the list.
+    mutating func insert(_ row: ResultRow) {
+        let slot = slot(named: row.section)
+        if sections[slot].count == 0 { return insertFirst(row, in: slot) }
+        let index = hintedIndex(of: slot)
+        let place = place(in: slot, row.sortKey, row.number)
+        order[index].count += 1
+        sections[slot].count += 1
+        if !appendsLeaf(row, place) {
+            leaves[place.leaf].insert(row, at: place.at)
+            home[row.number] = UInt32(place.leaf)
+            sections[slot].leaves[place.leafIndex].count += 1
+            if leaves[place.leaf].isFull { split(place) }
+        }
+        if place.leafIndex == 0 && place.at == 0 { restoreOrder(at: index) }
+    }
+
+    /// Takes a row out.
+    mutating func remove(at place: Place) {
+        let slot = place.slot
+        let index = hintedIndex(of: slot)
+        home[leaves[place.leaf].entries[place.at].number] = nil
+        leaves[place.leaf].remove(at: place.at)
+        order[index].count -= 1
+        sections[slot].count -= 1
+        sections[slot].leaves[place.leafIndex].count -= 1
+        if leaves[place.leaf].entries.isEmpty {
+            drop(leafIndex: place.leafIndex, of: slot)
+        } else if leaves[place.leaf].isSmall {
+            merge(place)
+        }
+        guard isSectioned else { return }
+        if sections[slot].count == 0 {
+            order.remove(at: index)
+            emptied.append(slot)
+        } else if place.leafIndex == 0 && place.at == 0 {
+            restoreOrder(at: index)
+        }
+    }
+
+    /// Frees the slots of sections that ran empty and stayed so.
+    mutating func forgetEmptySections() {
+        for slot in emptied where sections[slot].count == 0 {
+            guard slots[sections[slot].name] == slot else { continue }
+            slots[sections[slot].name] = nil
+            sections[slot] = Section(name: "")
+            freeSections.append(slot)
+        }
+        emptied.removeAll(keepingCapacity: true)
+    }
+
+    /// The slot of a section, made if need be.
+    mutating func slot(named name: String) -> Int {
+        guard isSectioned else { return 0 }
+        if let slot = slots[name] { return slot }
+        let slot = freeSections.popLast() ?? sections.count
+        if slot == sections.count { sections.append(Section(name: name)) }
+        sections[slot] = Section(name: name)
+        slots[name] = slot
+        return slot
+    }
+
+    /// Adds a leaf to the store.
+    mutating func add(_ leaf: Leaf) -> Int {
+        if let slot = freeLeaves.popLast() {
+            leaves[slot] = leaf
+            return slot
+        }
+        leaves.append(leaf)
+        return leaves.count - 1
+    }
+
+    /// The index of a section that has rows, remembered for the next time.
+    mutating func hintedIndex(of slot: Int) -> Int {
+        let index = sectionIndex(of: slot)
+        if sections[slot].hint != index { sections[slot].hint = index }
+        return index
+    }
+
+    /// Puts the first row into a section, which thereby enters the order.
+    private mutating func insertFirst(_ row: ResultRow, in slot: Int) {
+        let leaf = add(Leaf(section: UInt32(slot), rows: [row]))
+        home[row.number] = UInt32(leaf)
+        sections[slot].leaves = [LeafRef(leaf: UInt32(leaf), count: 1)]
+        sections[slot].count = 1
+        if isSectioned {
+            enterOrder(SectionRef(slot: UInt32(slot), count: 1))
+        } else {
+            order[0].count = 1
+        }
+    }
+
+    private mutating func enterOrder(_ ref: SectionRef) {
+        let slot = Int(ref.slot)
+        let index = order.partition { !firstRow(of: Int($0.slot), precedesFirstRowOf: slot) }
+        order.insert(ref, at: index)
+        sections[slot].hint = index
+    }
+
+    /// Moves a section whose first row has become another one to where it belongs.
+    private mutating func restoreOrder(at index: Int) {
+        guard isSectioned else { return }
+        let slot = Int(order[index].slot)
+        let fitsBefore =
+            index == 0 || firstRow(of: Int(order[index - 1].slot), precedesFirstRowOf: slot)
+        let fitsAfter =
+            index + 1 == order.count
+            || firstRow(of: slot, precedesFirstRowOf: Int(order[index + 1].slot))
+        if fitsBefore && fitsAfter { return }
+        enterOrder(order.remove(at: index))
+    }
+
+    /// Starts a new leaf with a row that comes behind a well-filled last one, as when rows arrive in
+    /// order: halving the leaf would leave half-empty ones behind.
+    private mutating func appendsLeaf(_ row: ResultRow, _ place: Place) -> Bool {
+        guard place.leafIndex + 1 == sections[place.slot].leaves.count,
+            place.at == leaves[place.leaf].entries.count, place.at >= Leaf.bulkFill
+        else { return false }
+        let leaf = add(Leaf(section: UInt32(place.slot), rows: [row]))
+        home[row.number] = UInt32(leaf)
+        sections[place.slot].leaves.append(LeafRef(leaf: UInt32(leaf), count: 1))
+        return true
+    }
+
+    private mutating func split(_ place: Place) {
+        let upper = leaves[place.leaf].split()
+        let count = UInt32(upper.entries.count)
+        let leaf = add(upper)
+        for entry in leaves[leaf].entries { home[entry.number] = UInt32(leaf) }
+        sections[place.slot].leaves[place.leafIndex].count -= count
+        let ref = LeafRef(leaf: UInt32(leaf), count: count)
+        sections[place.slot].leaves.insert(ref, at: place.leafIndex + 1)
+    }
+
+    /// Joins a small leaf with a neighbour if both together leave room.
+    private mutating func merge(_ place: Place) {
+        let last = sections[place.slot].leaves.count - 1
+        guard last > 0 else { return }
+        let lower = place.leafIndex == last ? last - 1 : place.leafIndex
+        let refs = sections[place.slot].leaves[lower...(lower + 1)].map { Int($0.leaf) }
+        let (left, right) = (refs[0], refs[1])
+        guard leaves[left].entries.count + leaves[right].entries.count <= Leaf.bulkFill,
+            leaves[left].keys.count + leaves[right].keys.count <= Leaf.keyCapacity / 2
+        else { return }
+        for entry in leaves[right].entries { home[entry.number] = UInt32(left) }
+        sections[place.slot].leaves[lower].count += UInt32(leaves[right].entries.count)
+        leaves[left].append(leaves[right])
+        drop(leafIndex: lower + 1, of: place.slot)
+    }
+
+    private mutating func drop(leafIndex: Int, of slot: Int) {
+        let leaf = Int(sections[slot].leaves.remove(at: leafIndex).leaf)
+        leaves[leaf] = Leaf(section: 0)
+        freeLeaves.append(leaf)
+    }
+}

@@ -1,0 +1,183 @@
+/// The rows of a list, by section, each section a sequence of leaves.
+///
+/// Invariants, also while section names are out of order:
+/// - a section's leaves are not empty, and all its rows are sorted by key, then number;
+/// - `order` holds the sections that have rows, sorted by their first row, with their counts; without
+///   sections it always holds slot 0;
+/// - `home[n]` is the leaf that holds number n, and nothing else is in `home`.
+///
+/// The list is in order if every section ends before the next one begins (`firstDisorder`).
+/// A row is found by number through `home` and a scan of one leaf, so keys are stored once. Places
+/// are found by binary search over first rows; ranks are sums over counts that lie side by side: a
+/// 64-bit word per section, or per leaf of about a hundred rows, from the nearer end.
+struct RowStore: Sendable {
+    struct LeafRef: Sendable {
+        var leaf: UInt32
+        var count: UInt32
+    }
+
+    struct SectionRef: Sendable {
+        var slot: UInt32
+        var count: UInt32
+    }
+
+    struct Section: Sendable {
+        var name: String
+        var leaves: [LeafRef] = []
+        var count = 0
+        /// Where the section was last seen in `order`; a guess, verified before use.
+        var hint = 0
+    }
+
+    /// Where a row is or would be: section slot, index in its leaves, leaf slot, place in the leaf.
+    struct Place {
+        var slot: Int
+        var leafIndex: Int
+        var leaf: Int
+        var at: Int
+    }
+
+    let isSectioned: Bool
+    var leaves: [Leaf] = []
+    var freeLeaves: [Int] = []
+    var sections: [Section] = []
+    var freeSections: [Int] = []
+    /// Sections that ran empty; they keep slot and name until `forgetEmptySections`.
+    var emptied: [Int] = []
+    var slots: [String: Int] = [:]
+    var order: [SectionRef] = []
+    var home: [UInt64: UInt32] = [:]
+
+    init(sectioned: Bool) {
+        isSectioned = sectioned
+        guard !sectioned else { return }
+        sections = [Section(name: "")]
+        slots[""] = 0
+        order = [SectionRef(slot: 0, count: 0)]
+    }
+
+    var count: Int { home.count }
+
+    func contains(_ number: UInt64) -> Bool { home[number] != nil }
+
+    /// The place of a row by its number.
+    func place(of number: UInt64) -> Place? {
+        guard let leaf = home[number].map(Int.init), let at = leaves[leaf].position(of: number)
+        else { return nil }
+        let slot = Int(leaves[leaf].section)
+        let refs = sections[slot].leaves
+        if refs.count == 1 { return Place(slot: slot, leafIndex: 0, leaf: leaf, at: at) }
+        let index = leaves[leaf].withKey(at) { leafIndex(in: slot, $0, number) }
+        return Place(slot: slot, leafIndex: index, leaf: leaf, at: at)
+    }
+
+    /// The place at which a row of this key and number stands or would be put in a section with rows.
+    func place(in slot: Int, _ key: [UInt8], _ number: UInt64) -> Place {
+        key.withUnsafeBytes { key in
+            let index = leafIndex(in: slot, key, number)
+            let leaf = Int(sections[slot].leaves[index].leaf)
+            let at = leaves[leaf].lowerBound(key, number)
+            return Place(slot: slot, leafIndex: index, leaf: leaf, at: at)
+        }
+    }
+
+    /// The index of the last leaf of a section that does not begin behind the key and number.
+    private func leafIndex(
+        in slot: Int, _ key: UnsafeRawBufferPointer, _ number: UInt64
+    ) -> Int {
+        let behind = sections[slot].leaves.partition {
+            leaves[Int($0.leaf)].order(0, to: key, number) > 0
+        }
+        return max(behind - 1, 0)
+    }
+
+    /// The row's rank in its section.
+    func item(of place: Place) -> Int {
+        let refs = sections[place.slot].leaves
+        if refs.count == 1 { return place.at }
+        let before = refs.sum(before: place.leafIndex, of: sections[place.slot].count) { $0.count }
+        return before + place.at
+    }
+
+    /// The index of a section that has rows, from its slot.
+    func sectionIndex(of slot: Int) -> Int {
+        let hint = sections[slot].hint
+        if hint < order.count, order[hint].slot == UInt32(slot) { return hint }
+        guard isSectioned else { return 0 }
+        return order.partition { !firstRow(of: Int($0.slot), precedesFirstRowOf: slot) }
+    }
+
+    /// Whether one section begins before another one; both have rows.
+    func firstRow(of slot: Int, precedesFirstRowOf other: Int) -> Bool {
+        let mine = leaves[Int(sections[slot].leaves[0].leaf)]
+        let theirs = leaves[Int(sections[other].leaves[0].leaf)]
+        return theirs.withKey(0) { mine.order(0, to: $0, theirs.entries[0].number) < 0 }
+    }
+
+    /// How many rows stand before a section.
+    func offset(ofSection index: Int) -> Int {
+        order.sum(before: index, of: count) { $0.count }
+    }
+
+    /// The path of a number; nil when the list does not hold it.
+    func path(of number: UInt64) -> ResultsIndexPath? {
+        guard let place = place(of: number) else { return nil }
+        return ResultsIndexPath(section: sectionIndex(of: place.slot), item: item(of: place))
+    }
+
+    /// The place of the row at an index of a section, which must exist.
+    func place(section index: Int, item: Int) -> Place {
+        let slot = Int(order[index].slot)
+        var rest = item
+        for (leafIndex, ref) in sections[slot].leaves.enumerated() {
+            if rest < Int(ref.count) {
+                return Place(slot: slot, leafIndex: leafIndex, leaf: Int(ref.leaf), at: rest)
+            }
+            rest -= Int(ref.count)
+        }
+        preconditionFailure("item \(item) is beyond the end of section \(index)")
+    }
+
+    /// The path of the row at a rank in the whole list, which must exist.
+    func path(atOffset offset: Int) -> ResultsIndexPath {
+        var rest = offset
+        for (index, ref) in order.enumerated() {
+            if rest < Int(ref.count) { return ResultsIndexPath(section: index, item: rest) }
+            rest -= Int(ref.count)
+        }
+        preconditionFailure("offset \(offset) is beyond the end of the list")
+    }
+
+    func row(at place: Place) -> ResultRow {
+        let leaf = leaves[place.leaf]
+        let entry = leaf.entries[place.at]
+        return ResultRow(
+            number: entry.number, entityTag: entry.tag,
+            sortKey: Array(leaf.keys[leaf.keyRange(place.at)]), section: sections[place.slot].name)
+    }
+
+    /// Whether a row stands in the list exactly so.
+    func holds(_ row: ResultRow, at place: Place) -> Bool {
+        let leaf = leaves[place.leaf]
+        guard leaf.entries[place.at].tag == row.entityTag,
+            !isSectioned || sections[place.slot].name == row.section
+        else { return false }
+        return row.sortKey.withUnsafeBytes { leaf.order(place.at, to: $0, row.number) == 0 }
+    }
+}
+
+extension Array {
+    /// The sum of the counts before an index, added up from the nearer end; `total` is that of all.
+    @inline(__always)
+    fileprivate func sum(before index: Int, of total: Int, _ size: (Element) -> UInt32) -> Int {
+        withUnsafeBufferPointer { all in
+            var sum = 0
+            if index <= all.count / 2 {
+                for at in 0..<index { sum &+= Int(size(all[at])) }
+                return sum
+            }
+            for at in index..<all.count { sum &+= Int(size(all[at])) }
+            return total - sum
+        }
+    }
+}

@@ -1,0 +1,87 @@
+extension SectionedList {
+    /// Applies one merged change and says what became of what is shown.
+    ///
+    /// Cost O(k log n) for k edited rows; when sections get out of order, or are put right again,
+    /// O(n) once. While they are out of order every edit with an effect gives `failed`. Rows that
+    /// were inserted and removed again meanwhile leave nothing to report: look at `outOfOrder`.
+    public mutating func apply(_ edits: ListEdits) -> ListOutcome {
+        let edit = NetEdits(edits, in: rows)
+        if edit.isEmpty { return .unchanged }
+        if shown != nil { return applyOutOfOrder(edit, edits.reasons) }
+        var step = ListStep(edit, on: &rows)
+        step.noteAfter(&rows)
+        if let problem = rows.firstDisorder(among: step.touched.map(\.slot)) {
+            return fail(problem, step, edit, edits.reasons)
+        }
+        rows.forgetEmptySections()
+        return .changed(step.change(edits.reasons))
+    }
+
+    private mutating func fail(
+        _ problem: OutOfOrderSection, _ step: ListStep, _ edit: NetEdits,
+        _ reasons: [UInt64: ChangeReason]
+    ) -> ListOutcome {
+        var good = rows
+        step.undo(on: &good)
+        rows.forgetEmptySections()
+        shown = good
+        outOfOrder = problem
+        note(edit, reasons)
+        return .failed(problem)
+    }
+
+    private mutating func applyOutOfOrder(
+        _ edit: NetEdits, _ reasons: [UInt64: ChangeReason]
+    ) -> ListOutcome {
+        _ = ListStep(edit, on: &rows)
+        rows.forgetEmptySections()
+        note(edit, reasons)
+        outOfOrder = rows.firstDisorder()
+        if let outOfOrder { return .failed(outOfOrder) }
+        let old = visible
+        let changed = pending
+        shown = nil
+        pending = [:]
+        let change = ResultsChange.between(old, rows, changed: changed)
+        return change.map(ListOutcome.changed) ?? .unchanged
+    }
+
+    private mutating func note(_ edit: NetEdits, _ reasons: [UInt64: ChangeReason]) {
+        for row in edit.upserted {
+            pending[row.number, default: []].formUnion(reasons[row.number] ?? [])
+        }
+    }
+
+    /// The change that leads from another list to this one, as after a refetch; nil when none.
+    ///
+    /// Rows of `changed` that are in both are reported once, all others only if they came, went, or
+    /// are no longer in order with each other. Cost O(n).
+    public func change(
+        from old: SectionedList, changed: [UInt64: ChangeReason] = [:]
+    ) -> ResultsChange? {
+        ResultsChange.between(old.visible, visible, changed: changed)
+    }
+}
+
+extension ResultsChange {
+    /// The difference between two stores; rows whose key and section are the same don't move.
+    static func between(
+        _ old: RowStore, _ new: RowStore, changed: [UInt64: ChangeReason]
+    ) -> ResultsChange? {
+        let pinned = changed.keys.filter { number in
+            guard let was = old.place(of: number), let place = new.place(of: number) else {
+                return false
+            }
+            return new.holds(old.row(at: was), at: place)
+        }
+        func tag(_ number: UInt64) -> UInt16 {
+            if let place = new.place(of: number) {
+                return new.leaves[place.leaf].entries[place.at].tag
+            }
+            return old.place(of: number).map { old.leaves[$0.leaf].entries[$0.at].tag } ?? 0
+        }
+        return between(
+            old: old.sectionIDs, new: new.sectionIDs, changed: Set(changed.keys),
+            pinned: Set(pinned), reasons: changed, tag: tag)
+    }
+}

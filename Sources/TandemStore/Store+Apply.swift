@@ -1,0 +1,218 @@
+public import TandemModel
+
+/// Applying transactions: a pure function of the store and the transaction (law 6).
+///
+/// Nothing here reads a clock, a random number, a locale or a hash order. What is applied was planned before, so a failure
+/// is the store's or the disk's, never a client's.
+extension Store {
+    /// Applies the next transaction to the open write transaction.
+    ///
+    /// Throws ``StoreError``: `mapFull` when the map has to ``grow()``, `damaged` when the transaction does not fit the
+    /// store. After an error the store has to ``revert()`` before it is used again. Cost: a few microseconds an object.
+    public func apply(_ encoded: EncodedTransaction) throws(StoreError) {
+        let transaction: Transaction
+        do {
+            transaction = try encoded.decoded()
+        } catch {
+            throw StoreError(
+                .damaged, "transaction \(encoded.position) can't be decoded: \(error)")
+        }
+        try apply(transaction)
+    }
+
+    /// Applies the next transaction, already decoded.
+    public func apply(_ transaction: Transaction) throws(StoreError) {
+        guard transaction.position == appliedPosition + 1 else {
+            throw StoreError(
+                .damaged,
+                "the store at \(path) stands at \(appliedPosition); transaction "
+                    + "\(transaction.position) can't be applied to it")
+        }
+        let open = try current
+        switch transaction.content {
+        case .model(let bytes): try install(bytes, at: transaction.position, open)
+        case .objects(let changes):
+            guard let model else {
+                throw StoreError(
+                    .damaged, "the store at \(path) has no model to apply objects with")
+            }
+            for change in changes { try apply(change, transaction.position, model, open) }
+            uncommittedChanges += changes.count
+        }
+        if !transaction.saveID.isEmpty { try remember(transaction, open) }
+        appliedPosition = transaction.position
+    }
+
+    private func apply(
+        _ change: Change, _ position: UInt64, _ model: CompiledModel, _ open: LMDBTransaction
+    ) throws(StoreError) {
+        guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
+        else {
+            throw StoreError(
+                .damaged,
+                "transaction \(position) has a change of object \(change.object.number) "
+                    + "that does not fit the model")
+        }
+        let object = change.object
+        switch change.kind {
+        case .insert:
+            try open.put(tables.numbers, StoreKey.number(object.number), StoreKey.tag(object.tag))
+            nextNumber = max(nextNumber, object.number + 1)
+            try write(change.row, of: object, entity, position, open)
+        case .update:
+            let old = try storedRow(object, open)
+            try unindex(old, object, entity, replacedBy: change.row, open)
+            try write(change.row, replacing: old, of: object, entity, position, open)
+        case .delete:
+            try unindex(try storedRow(object, open), object, entity, replacedBy: nil, open)
+            try open.delete(tables.rows, StoreKey.row(object))
+        case .touch: break
+        }
+        for link in change.links { try apply(link, of: object, entity, open) }
+    }
+
+    private func storedRow(
+        _ object: ObjectReference, _ open: LMDBTransaction
+    ) throws(StoreError) -> Row? {
+        try open.get(tables.rows, StoreKey.row(object)).map(Store.row)
+    }
+
+    private func write(
+        _ row: Row?, replacing old: Row? = nil, of object: ObjectReference,
+        _ entity: CompiledEntity, _ position: UInt64, _ open: LMDBTransaction
+    ) throws(StoreError) {
+        guard let row else { return }
+        var value = ByteWriter(capacity: 8 + row.bytes.count)
+        value.uint64(position)
+        value.raw(row.bytes)
+        try open.put(tables.rows, StoreKey.row(object), value.bytes)
+        try index(row, object, entity, unlessSameAs: old, open)
+    }
+
+    /// Adds a row to its indexes and unique keys, leaving out those where `old` has the same values.
+    func index(
+        _ row: Row, _ object: ObjectReference, _ entity: CompiledEntity, unlessSameAs old: Row?,
+        _ open: LMDBTransaction
+    ) throws(StoreError) {
+        for index in entity.indexes where !isSame(row, old, index, entity) {
+            let key = StoreKey.index(index.id, StoreKey.tuple(index, row, entity), object.number)
+            try open.put(tables.indexes, key, StoreKey.tag(object.tag))
+        }
+        for index in entity.uniqueness where !isSame(row, old, index, entity) {
+            guard let key = StoreKey.unique(index, row, entity) else { continue }
+            try open.put(
+                tables.unique, key, StoreKey.tag(object.tag) + StoreKey.number(object.number))
+        }
+    }
+
+    /// Takes a row out of the indexes where `new` has other values, and out of all without a new row.
+    private func unindex(
+        _ old: Row?, _ object: ObjectReference, _ entity: CompiledEntity, replacedBy new: Row?,
+        _ open: LMDBTransaction
+    ) throws(StoreError) {
+        guard let old else {
+            throw StoreError(
+                .damaged, "the store at \(path) has no row of object \(object.number) to change")
+        }
+        for index in entity.indexes where !isSame(old, new, index, entity) {
+            let key = StoreKey.index(index.id, StoreKey.tuple(index, old, entity), object.number)
+            try open.delete(tables.indexes, key)
+        }
+        for index in entity.uniqueness where !isSame(old, new, index, entity) {
+            guard let key = StoreKey.unique(index, old, entity) else { continue }
+            // Within one transaction another object may have taken the key over already.
+            let owner = try open.get(tables.unique, key).map { $0.bigEndian(2, as: UInt64.self) }
+            if owner == object.number { try open.delete(tables.unique, key) }
+        }
+    }
+
+    private func isSame(
+        _ row: Row, _ other: Row?, _ index: CompiledIndex, _ entity: CompiledEntity
+    ) -> Bool {
+        guard let other else { return false }
+        return index.slots.allSatisfy { row.hasSameValue(as: other, $0, in: entity) }
+    }
+
+    private func apply(
+        _ link: LinkChange, of object: ObjectReference, _ entity: CompiledEntity,
+        _ open: LMDBTransaction
+    ) throws(StoreError) {
+        guard let relationship = entity.properties[link.slot].relationship else { return }
+        let key = StoreKey.link(relationship.linkID, object.number, link.target.number)
+        if link.isAdded {
+            try open.put(tables.links, key, StoreKey.tag(link.target.tag))
+        } else {
+            try open.delete(tables.links, key)
+        }
+    }
+
+    // MARK: Save ids
+
+    private func remember(
+        _ transaction: Transaction, _ open: LMDBTransaction
+    ) throws(StoreError) {
+        let key = StoreKey.save(transaction.principal.uid, transaction.saveID)
+        let saved = SavedOnce(
+            position: transaction.position, contentHash: transaction.contentHash,
+            inserted: transaction.insertedObjects)
+        try open.put(tables.saves, key, saved.bytes)
+        try open.put(tables.saveOrder, StoreKey.number(transaction.position), key)
+        guard transaction.position > options.savesKept else { return }
+        let forgotten = transaction.position - options.savesKept
+        saveFloor = forgotten + 1
+        let order = StoreKey.number(forgotten)
+        guard let old = try open.get(tables.saveOrder, order).map({ Array($0) }) else { return }
+        try open.delete(tables.saves, old)
+        try open.delete(tables.saveOrder, order)
+    }
+
+    /// What a user saved under an id, if that is still remembered.
+    public func save(by uid: UInt32, id: [UInt8]) throws(StoreError) -> SavedOnce? {
+        guard let bytes = try current.get(tables.saves, StoreKey.save(uid, id)) else { return nil }
+        do {
+            return try SavedOnce(bytes: Array(bytes))
+        } catch {
+            throw StoreError(.damaged, "a save id in the store at \(path) can't be read: \(error)")
+        }
+    }
+}
+
+/// The answer to a save, kept so that a repeat gets the same one.
+public struct SavedOnce: Hashable, Sendable {
+    /// The position of the transaction.
+    public var position: UInt64
+    /// What the saver said it saved.
+    public var contentHash: StableHash
+    /// The inserted objects in order of insertion.
+    public var inserted: [ObjectReference]
+
+    init(position: UInt64, contentHash: StableHash, inserted: [ObjectReference]) {
+        self.position = position
+        self.contentHash = contentHash
+        self.inserted = inserted
+    }
+
+    var bytes: [UInt8] {
+        var writer = ByteWriter(capacity: 32 + 10 * inserted.count)
+        writer.uint64(position)
+        writer.uint64(contentHash.first)
+        writer.uint64(contentHash.second)
+        writer.count(inserted.count)
+        for object in inserted {
+            writer.uint16(object.tag)
+            writer.uint64(object.number)
+        }
+        return writer.bytes
+    }
+
+    init(bytes: [UInt8]) throws(CodingError) {
+        var reader = ByteReader(bytes)
+        position = try reader.uint64()
+        contentHash = StableHash(first: try reader.uint64(), second: try reader.uint64())
+        inserted = []
+        for _ in 0..<(try reader.count(itemBytes: 10)) {
+            let tag = try reader.uint16()
+            inserted.append(ObjectReference(tag: tag, number: try reader.uint64()))
+        }
+    }
+}

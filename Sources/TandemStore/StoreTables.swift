@@ -1,0 +1,120 @@
+import TandemModel
+
+/// The tables of the store and the form of their keys; all numbers in keys are big-endian.
+///
+///     rows      tag (2) number (8)                      → version (8) row
+///     numbers   number (8)                              → tag (2); kept after a deletion
+///     links     link id (2) owner (8) member (8)        → member's tag (2)
+///     indexes   index id (2) tuple (≤ 480) number (8)   → tag (2)
+///     unique    constraint id (2) hash of tuple (16)    → tag (2) number (8)
+///     saves     uid (4) save id                         → position (8) content hash (16) inserted …
+///     saveOrder position (8)                            → key in saves
+///     meta      name                                    → see ``MetaKey``
+struct StoreTables {
+    var rows: LMDBTable
+    var numbers: LMDBTable
+    var links: LMDBTable
+    var indexes: LMDBTable
+    var unique: LMDBTable
+    var saves: LMDBTable
+    var saveOrder: LMDBTable
+    var meta: LMDBTable
+
+    static let count = 8
+
+    init(_ transaction: LMDBTransaction, create: Bool) throws(StoreError) {
+        rows = try transaction.table("rows", create: create)
+        numbers = try transaction.table("numbers", create: create)
+        links = try transaction.table("links", create: create)
+        indexes = try transaction.table("indexes", create: create)
+        unique = try transaction.table("unique", create: create)
+        saves = try transaction.table("saves", create: create)
+        saveOrder = try transaction.table("saveOrder", create: create)
+        meta = try transaction.table("meta", create: create)
+    }
+}
+
+/// What the meta table holds.
+enum MetaKey: String {
+    /// The format of the store, 4 bytes.
+    case format
+    /// The log id, 16 bytes, and the epoch, 4 bytes.
+    case identity
+    /// The position that is applied, 8 bytes.
+    case applied
+    /// The compiled model.
+    case model
+    /// The position at which the model was installed, 8 bytes.
+    case modelPosition
+    /// The number below which all object numbers may be in use, 8 bytes.
+    case leases
+    /// The position of the oldest save id that is kept, 8 bytes.
+    case saveFloor
+
+    var key: [UInt8] { Array(rawValue.utf8) }
+}
+
+/// Builds the keys of the tables.
+enum StoreKey {
+    /// An index key has at most this many bytes of its tuple; LMDB's keys end at 511.
+    static let tupleLimit = 480
+
+    static func row(_ object: ObjectReference) -> [UInt8] {
+        var key = KeyEncoder(capacity: 10)
+        key.append(tag: object.tag)
+        key.append(number: object.number)
+        return key.bytes
+    }
+
+    static func tag(_ tag: EntityTag) -> [UInt8] { [UInt8(tag >> 8), UInt8(tag & 0xff)] }
+
+    static func number(_ number: UInt64) -> [UInt8] {
+        var key = KeyEncoder(capacity: 8)
+        key.append(number: number)
+        return key.bytes
+    }
+
+    static func links(_ link: UInt16, of owner: ObjectNumber) -> [UInt8] {
+        var key = KeyEncoder(capacity: 18)
+        key.append(tag: link)
+        key.append(number: owner)
+        return key.bytes
+    }
+
+    static func link(_ link: UInt16, _ owner: ObjectNumber, _ member: ObjectNumber) -> [UInt8] {
+        links(link, of: owner) + number(member)
+    }
+
+    /// The tuple of an index, whole.
+    static func tuple(_ index: CompiledIndex, _ row: Row, _ entity: CompiledEntity) -> [UInt8] {
+        var key = KeyEncoder()
+        for slot in index.slots { key.append(slot, of: row, in: entity) }
+        return key.bytes
+    }
+
+    /// The key of an object in an index; a tuple that is too long is cut.
+    static func index(_ id: UInt16, _ tuple: [UInt8], _ number: ObjectNumber) -> [UInt8] {
+        tag(id) + tuple.prefix(tupleLimit) + self.number(number)
+    }
+
+    /// The key of a unique tuple, or nil when one of its values is missing: nil equals nothing.
+    static func unique(
+        _ index: CompiledIndex, _ row: Row, _ entity: CompiledEntity
+    ) -> [UInt8]? {
+        guard index.slots.allSatisfy({ !row.isNull($0, in: entity) }) else { return nil }
+        let hash = StableHash(tuple(index, row, entity))
+        return tag(index.id) + number(hash.first) + number(hash.second)
+    }
+
+    static func save(_ uid: UInt32, _ id: [UInt8]) -> [UInt8] {
+        withUnsafeBytes(of: uid.bigEndian) { Array($0) } + id
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// A big-endian number at an offset; traps beyond the end, so check lengths before.
+    func bigEndian<T: FixedWidthInteger>(_ offset: Int, as type: T.Type) -> T {
+        precondition(offset + MemoryLayout<T>.size <= count, "The bytes end before the number.")
+        return T(bigEndian: loadUnaligned(fromByteOffset: offset, as: T.self))
+    }
+}

@@ -1,0 +1,120 @@
+public import TandemModel
+
+/// A message from client to daemon.
+public enum ClientMessage: WireMessage {
+    /// The first message; answered by `welcome`.
+    case hello(Hello)
+    /// Objects of a request; answered by `fetched`.
+    case fetch(Fetch)
+    /// Rows and members by reference; answered by `objects`.
+    case read(Read)
+    /// One transaction to write; answered by `saved`.
+    case save(SaveRequest)
+    /// What changed for lists; answered by `verdicts`.
+    case verdicts(VerdictRequest)
+    /// A wait for a position; answered by `synced`.
+    case sync(Sync)
+    /// Transactions of the past; answered by `history`.
+    case history(HistoryRequest)
+    /// A block of object numbers; answered by `lease`.
+    case lease(count: UInt32)
+    /// The model; answered by `schema`.
+    case schema(SchemaRequest)
+    /// The daemon's state; answered by `status`.
+    case status
+
+    /// The type bytes, which never change.
+    public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
+        /// The first message.
+        case hello = 1
+        /// Objects of a request.
+        case fetch
+        /// Rows and members by reference.
+        case read
+        /// One transaction to write.
+        case save
+        /// What changed for lists.
+        case verdicts
+        /// A wait for a position.
+        case sync
+        /// Transactions of the past.
+        case history
+        /// A block of object numbers.
+        case lease
+        /// The model.
+        case schema
+        /// The daemon's state.
+        case status
+    }
+
+    /// The kind of message.
+    public var kind: Kind {
+        switch self {
+        case .hello: .hello
+        case .fetch: .fetch
+        case .read: .read
+        case .save: .save
+        case .verdicts: .verdicts
+        case .sync: .sync
+        case .history: .history
+        case .lease: .lease
+        case .schema: .schema
+        case .status: .status
+        }
+    }
+
+    /// The type byte.
+    public var type: UInt8 { kind.rawValue }
+
+    /// Appends the payload.
+    public func encodePayload(into writer: inout ByteWriter) {
+        switch self {
+        case .hello(let message): message.encode(into: &writer)
+        case .fetch(let message): message.encode(into: &writer)
+        case .read(let message): message.encode(into: &writer)
+        case .save(let message): message.encode(into: &writer)
+        case .verdicts(let message): message.encode(into: &writer)
+        case .sync(let message): message.encode(into: &writer)
+        case .history(let message): message.encode(into: &writer)
+        case .lease(let count): writer.uint32(count)
+        case .schema(let message): message.encode(into: &writer)
+        case .status: break
+        }
+    }
+
+    /// Reads the payload of a message or throws `CodingError`.
+    public init(type: UInt8, from reader: inout ByteReader) throws(CodingError) {
+        switch Kind(rawValue: type) {
+        case .hello: self = .hello(try Hello(from: &reader))
+        case .fetch: self = .fetch(try Fetch(from: &reader))
+        case .read: self = .read(try Read(from: &reader))
+        case .save: self = .save(try SaveRequest(from: &reader))
+        case .verdicts: self = .verdicts(try VerdictRequest(from: &reader))
+        case .sync: self = .sync(try Sync(from: &reader))
+        case .history: self = .history(try HistoryRequest(from: &reader))
+        case .lease: self = .lease(count: try reader.uint32())
+        case .schema: self = .schema(try SchemaRequest(from: &reader))
+        case .status: self = .status
+        case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
+        }
+    }
+
+    /// The name of a type byte, nil if it is unknown.
+    public static func name(type: UInt8) -> String? {
+        Kind(rawValue: type).map { "\($0)" }
+    }
+
+    /// The largest payload of a type in bytes, nil if it is unknown.
+    public static func maximumBytes(type: UInt8) -> Int? {
+        switch Kind(rawValue: type) {
+        case nil: nil
+        case .hello: WireLimits.helloBytes
+        default: WireLimits.clientMessageBytes
+        }
+    }
+
+    /// 0 for the hello; all others are requests.
+    public static func requestID(type: UInt8) -> RequestIDRule {
+        type == Kind.hello.rawValue ? .zero : .request
+    }
+}

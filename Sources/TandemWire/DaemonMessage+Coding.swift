@@ -1,0 +1,64 @@
+public import TandemModel
+
+extension DaemonMessage {
+    /// The kind of message.
+    public var kind: Kind {
+        switch self {
+        case .welcome: .welcome
+        case .transaction: .transaction
+        case .progress: .progress
+        case .fetched: .fetched
+        case .objects: .objects
+        case .saved: .saved
+        case .verdicts: .verdicts
+        case .synced: .synced
+        case .history: .history
+        case .lease: .lease
+        case .schema: .schema
+        case .status: .status
+        case .failure: .failure
+        }
+    }
+
+    /// The type byte.
+    public var type: UInt8 { kind.rawValue }
+
+    /// Appends the payload.
+    public func encodePayload(into writer: inout ByteWriter) {
+        switch self {
+        case .welcome(let message): message.encode(into: &writer)
+        case .transaction(let message): message.encode(into: &writer)
+        case .progress(let message): message.encode(into: &writer)
+        case .fetched(let message): message.encode(into: &writer)
+        case .objects(let message): message.encode(into: &writer)
+        case .saved(let message): message.encode(into: &writer)
+        case .verdicts(let message): message.encode(into: &writer)
+        case .synced(let position): writer.uint64(position)
+        case .history(let message): message.encode(into: &writer)
+        case .lease(let message): message.encode(into: &writer)
+        case .schema(let message): message.encode(into: &writer)
+        case .status(let text): writer.string(text)
+        case .failure(let error): error.encode(into: &writer)
+        }
+    }
+
+    /// Reads the payload of a message or throws `CodingError`.
+    public init(type: UInt8, from reader: inout ByteReader) throws(CodingError) {
+        switch Kind(rawValue: type) {
+        case .welcome: self = .welcome(try Welcome(from: &reader))
+        case .transaction: self = .transaction(try TransactionPush(from: &reader))
+        case .progress: self = .progress(try ProgressPush(from: &reader))
+        case .fetched: self = .fetched(try Fetched(from: &reader))
+        case .objects: self = .objects(try Objects(from: &reader))
+        case .saved: self = .saved(try Saved(from: &reader))
+        case .verdicts: self = .verdicts(try Verdicts(from: &reader))
+        case .synced: self = .synced(position: try reader.uint64())
+        case .history: self = .history(try History(from: &reader))
+        case .lease: self = .lease(try Lease(from: &reader))
+        case .schema: self = .schema(try SchemaAnswer(from: &reader))
+        case .status: self = .status(try reader.string())
+        case .failure: self = .failure(try TandemError(from: &reader))
+        case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
+        }
+    }
+}

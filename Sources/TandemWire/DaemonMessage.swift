@@ -1,0 +1,95 @@
+public import TandemModel
+
+/// A message from daemon to client.
+public enum DaemonMessage: WireMessage {
+    /// The answer to a hello.
+    case welcome(Welcome)
+    /// A transaction of interest, pushed.
+    case transaction(TransactionPush)
+    /// Nothing of interest up to a position, pushed.
+    case progress(ProgressPush)
+    /// The answer to `fetch`.
+    case fetched(Fetched)
+    /// The answer to `read`.
+    case objects(Objects)
+    /// The answer to `save`.
+    case saved(Saved)
+    /// The answer to `verdicts`.
+    case verdicts(Verdicts)
+    /// The answer to `sync`: the durable end.
+    case synced(position: UInt64)
+    /// The answer to `history`.
+    case history(History)
+    /// The answer to `lease`.
+    case lease(Lease)
+    /// The answer to `schema`.
+    case schema(SchemaAnswer)
+    /// The answer to `status`: JSON.
+    case status(String)
+    /// The answer to any request that failed; with request id 0 the connection ends.
+    case failure(TandemError)
+
+    /// The type bytes, which never change.
+    public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
+        /// The answer to a hello.
+        case welcome = 64
+        /// A transaction of interest.
+        case transaction
+        /// Nothing of interest up to a position.
+        case progress
+        /// The answer to `fetch`.
+        case fetched
+        /// The answer to `read`.
+        case objects
+        /// The answer to `save`.
+        case saved
+        /// The answer to `verdicts`.
+        case verdicts
+        /// The answer to `sync`.
+        case synced
+        /// The answer to `history`.
+        case history
+        /// The answer to `lease`.
+        case lease
+        /// The answer to `schema`.
+        case schema
+        /// The answer to `status`.
+        case status
+        /// The answer to any request that failed.
+        case failure
+    }
+
+    /// The position that an answer announces, which moves the session's cursor.
+    ///
+    /// Nil for pushes, which name a predecessor, and for answers that announce nothing.
+    public var announcedPosition: UInt64? {
+        switch self {
+        case .fetched(let answer): answer.position
+        case .objects(let answer): answer.position
+        case .saved(let answer): answer.position
+        case .verdicts(let answer): answer.position
+        case .synced(let position): position
+        case .schema(let answer): answer.position
+        case .welcome, .transaction, .progress, .history, .lease, .status, .failure: nil
+        }
+    }
+
+    /// The name of a type byte, nil if it is unknown.
+    public static func name(type: UInt8) -> String? {
+        Kind(rawValue: type).map { "\($0)" }
+    }
+
+    /// The largest payload of a type in bytes, nil if it is unknown.
+    public static func maximumBytes(type: UInt8) -> Int? {
+        Kind(rawValue: type) == nil ? nil : WireLimits.daemonMessageBytes
+    }
+
+    /// 0 for welcome and pushes; any for a failure; all others answer a request.
+    public static func requestID(type: UInt8) -> RequestIDRule {
+        switch Kind(rawValue: type) {
+        case .welcome, .transaction, .progress: .zero
+        case .failure, nil: .any
+        default: .request
+        }
+    }
+}

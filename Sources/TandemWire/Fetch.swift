@@ -1,0 +1,143 @@
+public import TandemModel
+public import TandemQuery
+
+/// Asks for the objects of a fetch request.
+public struct Fetch: WireCodable {
+    /// What is wanted of the objects.
+    public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
+        /// Rows and versions.
+        case rows
+        /// References only.
+        case references
+        /// Their number only.
+        case count
+    }
+
+    /// The request.
+    public var request: FetchRequest
+    /// What is wanted of the objects.
+    public var kind: Kind
+    /// To-one key paths whose objects' rows come along.
+    public var related: [[String]]
+    /// Entities that are added to the session's interests at or below the answer's position.
+    public var interests: [EntityTag]
+    /// The position to read at; 0, the only value yet, is now.
+    public var at: UInt64
+
+    /// A fetch of the given content.
+    public init(
+        request: FetchRequest, kind: Kind = .rows, related: [[String]] = [],
+        interests: [EntityTag] = [], at: UInt64 = 0
+    ) {
+        self.request = request
+        self.kind = kind
+        self.related = related
+        self.interests = interests
+        self.at = at
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        request.encode(into: &writer)
+        writer.uint8(kind.rawValue)
+        writer.list(related) { $0.names($1) }
+        writer.tags(interests)
+        writer.uint64(at)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        request = try FetchRequest(from: &reader)
+        let start = reader.offset
+        guard let kind = Kind(rawValue: try reader.uint8()) else {
+            throw CodingError(expected: "a kind of fetch", offset: start)
+        }
+        self.kind = kind
+        related = try reader.list(itemBytes: 1, limit: WireLimits.names) {
+            reader throws(CodingError) in
+            try reader.names(limit: WireLimits.keyPathHops)
+        }
+        interests = try reader.tags()
+        at = try reader.uint64()
+    }
+}
+
+/// An object as the store has it.
+public struct StoredObject: WireCodable {
+    /// The object.
+    public var object: ObjectReference
+    /// The position of the transaction that last changed the row.
+    public var version: UInt64
+    /// The row.
+    ///
+    /// Check it with `Row.isValid(for:)` before reading columns when it came from the wire.
+    public var row: Row
+
+    /// An object with its row.
+    public init(object: ObjectReference, version: UInt64, row: Row) {
+        self.object = object
+        self.version = version
+        self.row = row
+    }
+
+    /// The fewest bytes that one takes.
+    static let minimumBytes = 19
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.reference(object)
+        writer.uint64(version)
+        writer.row(row)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        object = try reader.reference()
+        version = try reader.uint64()
+        row = Row(bytes: try reader.blob())
+    }
+}
+
+/// The answer to ``Fetch``.
+public struct Fetched: WireCodable {
+    /// The position that the objects were read at.
+    public var position: UInt64
+    /// How many objects the request gives.
+    public var count: UInt64
+    /// The objects in the request's order, for ``Fetch/Kind/rows``.
+    public var objects: [StoredObject]
+    /// The objects in the request's order, for ``Fetch/Kind/references``.
+    public var references: [ObjectReference]
+    /// The objects that the `related` key paths lead to, each once.
+    public var related: [StoredObject]
+
+    /// An answer of the given content.
+    public init(
+        position: UInt64, count: UInt64, objects: [StoredObject] = [],
+        references: [ObjectReference] = [], related: [StoredObject] = []
+    ) {
+        self.position = position
+        self.count = count
+        self.objects = objects
+        self.references = references
+        self.related = related
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.uint64(position)
+        writer.uint64(count)
+        writer.list(objects)
+        writer.references(references)
+        writer.list(related)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        position = try reader.uint64()
+        count = try reader.uint64()
+        objects = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
+        references = try reader.references()
+        related = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
+    }
+}

@@ -1,0 +1,177 @@
+public import TandemModel
+
+/// The first message of a connection: who the client is and where it wants to go on.
+public struct Hello: WireCodable {
+    /// The version of the protocol that the client speaks.
+    public var protocolVersion: UInt16
+    /// The name under which the client's saves appear in the journal; self-declared.
+    public var author: String
+    /// The client's model as JSON; nil takes the daemon's.
+    public var model: String?
+    /// The last position that the client has seen, to go on behind it; nil starts at the end.
+    public var resume: Position?
+    /// The entities whose transactions are pushed, by name; subentities are listed too.
+    public var interests: [String]
+
+    /// A hello of the given content.
+    public init(
+        protocolVersion: UInt16 = WireLimits.protocolVersion, author: String = "",
+        model: String? = nil, resume: Position? = nil, interests: [String] = []
+    ) {
+        self.protocolVersion = protocolVersion
+        self.author = author
+        self.model = model
+        self.resume = resume
+        self.interests = interests
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.uint16(protocolVersion)
+        writer.string(author)
+        writer.optional(model) { $0.string($1) }
+        writer.optional(resume) { $0.position($1) }
+        writer.names(interests)
+    }
+
+    /// Reads the binary form; of another version only the version, the rest is unknown.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        self.init(protocolVersion: try reader.uint16())
+        guard protocolVersion == WireLimits.protocolVersion else {
+            _ = try reader.take(reader.remaining, "a hello of another version")
+            return
+        }
+        author = try reader.string()
+        model = try reader.optionalString()
+        resume = try reader.optional { reader throws(CodingError) in try reader.position() }
+        interests = try reader.names()
+    }
+}
+
+/// The answer to a hello: where the daemon stands and what the client needs to begin.
+public struct Welcome: WireCodable {
+    /// The version of the protocol that is spoken from now on.
+    public var protocolVersion: UInt16
+    /// The log's id.
+    public var log: LogID
+    /// The log's epoch.
+    public var epoch: UInt32
+    /// The durable end of the journal.
+    ///
+    /// Pushes begin after the hello's `resume` if that was accepted, otherwise after this.
+    public var position: UInt64
+    /// True when pushes go on after the hello's `resume`.
+    ///
+    /// False when history expired or no position was named.
+    public var resumed: Bool
+    /// The store's model in `CompiledModel`'s binary form; nil in a store without one.
+    public var model: [UInt8]?
+    /// The first block of object numbers.
+    public var lease: Lease
+    /// The position above which every save id is still known.
+    public var saveIDFloor: UInt64
+    /// True when no saves are accepted for now.
+    public var isReadOnly: Bool
+    /// The daemon's name and version.
+    public var server: String
+
+    /// A welcome of the given content.
+    public init(
+        protocolVersion: UInt16 = WireLimits.protocolVersion, log: LogID, epoch: UInt32,
+        position: UInt64, resumed: Bool, model: [UInt8]?, lease: Lease, saveIDFloor: UInt64 = 0,
+        isReadOnly: Bool = false, server: String = ""
+    ) {
+        self.protocolVersion = protocolVersion
+        self.log = log
+        self.epoch = epoch
+        self.position = position
+        self.resumed = resumed
+        self.model = model
+        self.lease = lease
+        self.saveIDFloor = saveIDFloor
+        self.isReadOnly = isReadOnly
+        self.server = server
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.uint16(protocolVersion)
+        writer.position(Position(log: log, epoch: epoch, number: position))
+        writer.bool(resumed)
+        writer.optional(model) { $0.blob($1) }
+        lease.encode(into: &writer)
+        writer.uint64(saveIDFloor)
+        writer.bool(isReadOnly)
+        writer.string(server)
+    }
+
+    /// Reads the binary form or throws `CodingError`, also for another version.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        let start = reader.offset
+        protocolVersion = try reader.uint16()
+        guard protocolVersion == WireLimits.protocolVersion else {
+            throw CodingError(
+                expected: "protocol version \(WireLimits.protocolVersion)", offset: start)
+        }
+        let end = try reader.position()
+        (log, epoch, position) = (end.log, end.epoch, end.number)
+        resumed = try reader.bool()
+        model = try reader.optionalBlob()
+        lease = try Lease(from: &reader)
+        saveIDFloor = try reader.uint64()
+        isReadOnly = try reader.bool()
+        server = try reader.string()
+    }
+}
+
+/// A block of object numbers that only this client may use, until the epoch ends.
+public struct Lease: WireCodable {
+    /// The first number.
+    public var first: UInt64
+    /// How many there are; never reaching beyond the largest number.
+    public var count: UInt32
+    /// The epoch with which the block dies.
+    public var epoch: UInt32
+
+    /// The block of `count` numbers from `first`.
+    public init(first: UInt64, count: UInt32, epoch: UInt32) {
+        self.first = first
+        self.count = count
+        self.epoch = epoch
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.uint64(first)
+        writer.uint32(count)
+        writer.uint32(epoch)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        let start = reader.offset
+        first = try reader.uint64()
+        count = try reader.uint32()
+        epoch = try reader.uint32()
+        guard !first.addingReportingOverflow(UInt64(count)).overflow else {
+            throw CodingError(expected: "a block of 64-bit numbers", offset: start)
+        }
+    }
+}
+
+extension ByteWriter {
+    mutating func position(_ value: Position) {
+        uint64(value.log.high)
+        uint64(value.log.low)
+        uint32(value.epoch)
+        uint64(value.number)
+    }
+}
+
+extension ByteReader {
+    mutating func position() throws(CodingError) -> Position {
+        let log = LogID(high: try uint64(), low: try uint64())
+        let epoch = try uint32()
+        return Position(log: log, epoch: epoch, number: try uint64())
+    }
+}

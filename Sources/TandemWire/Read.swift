@@ -1,0 +1,131 @@
+public import TandemModel
+
+/// Asks for the rows of known objects, and for the members of to-many relationships.
+public struct Read: WireCodable {
+    /// The objects whose rows are wanted.
+    public var objects: [ObjectReference]
+    /// The to-many relationships whose members are wanted.
+    public var members: [MemberRequest]
+    /// Entities that are added to the session's interests at or below the answer's position.
+    public var interests: [EntityTag]
+
+    /// A read of the given content.
+    public init(
+        objects: [ObjectReference] = [], members: [MemberRequest] = [],
+        interests: [EntityTag] = []
+    ) {
+        self.objects = objects
+        self.members = members
+        self.interests = interests
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.references(objects)
+        writer.list(members)
+        writer.tags(interests)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        objects = try reader.references()
+        members = try reader.list(of: MemberRequest.self, itemBytes: 11)
+        interests = try reader.tags()
+    }
+}
+
+/// A to-many relationship of one object.
+public struct MemberRequest: WireCodable {
+    /// The object.
+    public var owner: ObjectReference
+    /// The slot of the relationship in the owner's entity.
+    public var slot: Int
+
+    /// The relationship in `slot` of `owner`.
+    public init(owner: ObjectReference, slot: Int) {
+        self.owner = owner
+        self.slot = slot
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.reference(owner)
+        writer.count(slot)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        owner = try reader.reference()
+        slot = try reader.slot()
+    }
+}
+
+/// The answer to ``Read``.
+public struct Objects: WireCodable {
+    /// The position that everything was read at.
+    public var position: UInt64
+    /// The objects that exist.
+    public var objects: [StoredObject]
+    /// The objects that do not.
+    public var missing: [ObjectReference]
+    /// The members that were asked for.
+    public var members: [MemberList]
+
+    /// An answer of the given content.
+    public init(
+        position: UInt64, objects: [StoredObject] = [], missing: [ObjectReference] = [],
+        members: [MemberList] = []
+    ) {
+        self.position = position
+        self.objects = objects
+        self.missing = missing
+        self.members = members
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.uint64(position)
+        writer.list(objects)
+        writer.references(missing)
+        writer.list(members)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        position = try reader.uint64()
+        objects = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
+        missing = try reader.references()
+        members = try reader.list(of: MemberList.self, itemBytes: 12)
+    }
+}
+
+/// The members of a to-many relationship of one object.
+public struct MemberList: WireCodable {
+    /// The object.
+    public var owner: ObjectReference
+    /// The slot of the relationship in the owner's entity.
+    public var slot: Int
+    /// The members: by number, or in their own order if the relationship is ordered.
+    public var members: [ObjectReference]
+
+    /// The members of the relationship in `slot` of `owner`.
+    public init(owner: ObjectReference, slot: Int, members: [ObjectReference]) {
+        self.owner = owner
+        self.slot = slot
+        self.members = members
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.reference(owner)
+        writer.count(slot)
+        writer.references(members)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        owner = try reader.reference()
+        slot = try reader.slot()
+        members = try reader.references()
+    }
+}

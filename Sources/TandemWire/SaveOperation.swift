@@ -1,0 +1,73 @@
+public import TandemModel
+
+/// What a save does to one object.
+public enum SaveOperation: WireCodable {
+    /// A new object with what was set, the daemon fills in defaults; every link is an added one.
+    case insert(object: ObjectReference, values: [SlotValue], links: [LinkChange])
+    /// Other values and links, based on a version; 0 takes whatever the store has.
+    ///
+    /// Under the policy `overwrite` the values are every attribute and to-one relationship.
+    case update(
+        object: ObjectReference, baseVersion: UInt64, values: [SaveValue], links: [LinkChange])
+    /// The end of an object, based on a version; 0 takes whatever the store has.
+    case delete(object: ObjectReference, baseVersion: UInt64)
+
+    /// The object.
+    public var object: ObjectReference {
+        switch self {
+        case .insert(let object, _, _), .update(let object, _, _, _), .delete(let object, _):
+            object
+        }
+    }
+
+    /// The fewest bytes that one takes.
+    static let minimumBytes = 13
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        switch self {
+        case .insert(let object, let values, let links):
+            writer.uint8(1)
+            writer.reference(object)
+            writer.list(values) { $0.slotValue($1) }
+            writer.list(links) { $0.link($1) }
+        case .update(let object, let baseVersion, let values, let links):
+            writer.uint8(2)
+            writer.reference(object)
+            writer.uint64(baseVersion)
+            writer.list(values)
+            writer.list(links) { $0.link($1) }
+        case .delete(let object, let baseVersion):
+            writer.uint8(3)
+            writer.reference(object)
+            writer.uint64(baseVersion)
+        }
+    }
+
+    /// Reads the binary form or throws `CodingError`, also for an insert that removes links.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        let start = reader.offset
+        let kind = try reader.uint8()
+        let object = try reader.reference()
+        switch kind {
+        case 1:
+            let values = try reader.list(itemBytes: 2, limit: PropertyMask.capacity) {
+                reader throws(CodingError) in
+                try reader.slotValue()
+            }
+            let links = try reader.links()
+            guard links.allSatisfy(\.isAdded) else {
+                throw CodingError(expected: "an insert that only adds links", offset: start)
+            }
+            self = .insert(object: object, values: values, links: links)
+        case 2:
+            let version = try reader.uint64()
+            let values = try reader.list(
+                of: SaveValue.self, itemBytes: 3, limit: PropertyMask.capacity)
+            self = .update(
+                object: object, baseVersion: version, values: values, links: try reader.links())
+        case 3: self = .delete(object: object, baseVersion: try reader.uint64())
+        default: throw CodingError(expected: "a kind of save operation", offset: start)
+        }
+    }
+}

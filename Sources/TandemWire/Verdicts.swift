@@ -1,0 +1,140 @@
+public import TandemModel
+public import TandemQuery
+
+/// Asks what transactions since a position mean for lists that the client can't decide itself.
+public struct VerdictRequest: WireCodable {
+    /// The position up to which the client has merged.
+    public var from: UInt64
+    /// The lists, at most ``WireLimits/controllers``.
+    public var items: [VerdictItem]
+
+    /// A question about `items`, which are merged up to `from`.
+    public init(from: UInt64, items: [VerdictItem]) {
+        self.from = from
+        self.items = items
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.uint64(from)
+        writer.list(items)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        from = try reader.uint64()
+        items = try reader.list(
+            of: VerdictItem.self, itemBytes: 3, limit: WireLimits.controllers)
+    }
+}
+
+/// One list that verdicts are wanted for.
+public struct VerdictItem: WireCodable {
+    /// What the list fetches.
+    public var request: FetchRequest
+    /// The key path of its section names.
+    public var sectionKeyPath: String?
+    /// The key paths whose values refresh a row.
+    public var refreshKeyPaths: [String]
+
+    /// A list of the given declaration.
+    public init(
+        request: FetchRequest, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = []
+    ) {
+        self.request = request
+        self.sectionKeyPath = sectionKeyPath
+        self.refreshKeyPaths = refreshKeyPaths
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        request.encode(into: &writer)
+        writer.optional(sectionKeyPath) { $0.string($1) }
+        writer.names(refreshKeyPaths)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        request = try FetchRequest(from: &reader)
+        sectionKeyPath = try reader.optionalString()
+        refreshKeyPaths = try reader.names()
+    }
+}
+
+/// The answer to ``VerdictRequest``.
+public struct Verdicts: WireCodable {
+    /// The position of the verdicts; every transaction of interest up to it was pushed before.
+    public var position: UInt64
+    /// For each list of the request, every candidate.
+    public var items: [[Verdict]]
+    /// What to-one paths of sort, section and predicate of the matching objects lead to.
+    public var related: [StoredObject]
+
+    /// An answer of the given content.
+    public init(position: UInt64, items: [[Verdict]], related: [StoredObject] = []) {
+        self.position = position
+        self.items = items
+        self.related = related
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.uint64(position)
+        writer.list(items) { $0.list($1) }
+        writer.list(related)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        position = try reader.uint64()
+        items = try reader.list(itemBytes: 1, limit: WireLimits.controllers) {
+            reader throws(CodingError) in
+            try reader.list(of: Verdict.self, itemBytes: 21)
+        }
+        related = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
+    }
+}
+
+/// What became of one candidate for a list.
+public struct Verdict: WireCodable {
+    /// The candidate.
+    public var object: ObjectReference
+    /// True when it is in the list now.
+    public var matches: Bool
+    /// True when a refresh path reaches other values than at the request's position.
+    public var refreshed: Bool
+    /// The row's version; 0 when the object is gone.
+    public var version: UInt64
+    /// The row, nil when the object is gone.
+    public var row: Row?
+
+    /// A verdict on `object`.
+    public init(
+        object: ObjectReference, matches: Bool, refreshed: Bool = false, version: UInt64,
+        row: Row?
+    ) {
+        self.object = object
+        self.matches = matches
+        self.refreshed = refreshed
+        self.version = version
+        self.row = row
+    }
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.reference(object)
+        writer.bool(matches)
+        writer.bool(refreshed)
+        writer.uint64(version)
+        writer.optional(row) { $0.row($1) }
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        object = try reader.reference()
+        matches = try reader.bool()
+        refreshed = try reader.bool()
+        version = try reader.uint64()
+        row = try reader.optionalRow()
+    }
+}

@@ -1,0 +1,30 @@
+/// The bounds of the protocol, all in one place.
+///
+/// What exceeds one is answered with an error or closes the connection; nothing is dropped
+/// silently.
+public enum WireLimits {
+    /// The version of the protocol that this build speaks.
+    public static let protocolVersion: UInt16 = 1
+    /// The payload of one frame: no peer has to hold more than this to see the next header.
+    public static let frameBytes = 1 << 20
+    /// A message from client to daemon: a transaction of 16 MiB and 64 KiB for what is around it.
+    public static let clientMessageBytes = (16 << 20) + (64 << 10)
+    /// A hello, which anybody may send: room for a model in JSON, not for a transaction.
+    public static let helloBytes = 4 << 20
+    /// A message from daemon to client: bounds what a damaged length could make a client collect.
+    public static let daemonMessageBytes = 1 << 30
+    /// Requests of one connection without an answer.
+    public static let requestsInFlight = 64
+    /// Bytes that were received from one connection and are not handled yet; then it is not read.
+    public static let inboundQueueBytes = 4 << 20
+    /// Milliseconds from the connection to the hello, and from the hello to the welcome.
+    public static let handshakeMilliseconds: Int64 = 5_000
+    /// Open controllers of one connection, and the questions in one verdict request.
+    public static let controllers = 256
+    /// The bytes of a save id.
+    public static let saveIDBytes = 64
+    /// The names or key paths in one list: more entities than any model has in practice.
+    public static let names = 4_096
+    /// The hops of one key path.
+    public static let keyPathHops = 64
+}

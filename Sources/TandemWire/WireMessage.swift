@@ -1,0 +1,32 @@
+public import TandemModel
+
+/// How the id in a message's frames is used.
+public enum RequestIDRule: Hashable, Sendable {
+    /// The id is 0: the message belongs to no request.
+    case zero
+    /// The id is that of a request, never 0.
+    case request
+    /// Either.
+    case any
+}
+
+/// All messages of one direction.
+public protocol WireMessage: Hashable, Sendable {
+    /// The type byte.
+    var type: UInt8 { get }
+
+    /// Appends the payload.
+    func encodePayload(into writer: inout ByteWriter)
+
+    /// Reads the payload of a message of `type`, up to the reader's end.
+    init(type: UInt8, from reader: inout ByteReader) throws(CodingError)
+
+    /// The name of the type, as in the table of the protocol's page; nil for an unknown type.
+    static func name(type: UInt8) -> String?
+
+    /// The largest payload of a type, in bytes; nil for an unknown type.
+    static func maximumBytes(type: UInt8) -> Int?
+
+    /// How a type uses the request id.
+    static func requestID(type: UInt8) -> RequestIDRule
+}
