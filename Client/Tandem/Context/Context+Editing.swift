@@ -57,8 +57,10 @@ extension ManagedObjectContext {
             "\(object.id) belongs to another context; delete it there.")
         guard !record.isDeleted else { return }
         if record.pending.kind == .insert {
+            unlinkAll(record)
             discard(record)
             record.isMissing = true
+            return
         } else {
             edit(record) { edits in
                 edits = Edits()

@@ -239,7 +239,7 @@ extension ManagedObjectContext {
         for participant in all { participant.step(group, verdicts[ObjectIdentifier(participant)]) }
         undelivered = all
         for object in touched { object.noteChange() }
-        if let session {
+        if let session, payloads.hasListeners {
             payloads.describe { session.position($0) }
             for transaction in group.transactions { payloads.publish(transaction, session.model) }
         }

@@ -19,7 +19,10 @@ extension ManagedObjectContext {
     }
 
     /// Sets a value, and for a to-one relationship keeps the other ends in step.
+    ///
+    /// An object that is gone takes no edits.
     func set(_ value: Value, _ slot: Int, of record: ObjectRecord) {
+        guard !record.isMissing else { return }
         if let relationship = record.entity.properties[slot].relationship {
             unlink(record, slot, relationship)
             edit(record) { $0.values[slot] = value }
@@ -87,6 +90,21 @@ extension ManagedObjectContext {
             edit(member) { $0.remove(record.reference, from: relationship.inverseSlot) }
         } else {
             set(.null, relationship.inverseSlot, of: member)
+        }
+    }
+
+    /// Lets nothing lead to an object that was never saved and will not be.
+    func unlinkAll(_ record: ObjectRecord) {
+        for property in record.entity.properties {
+            guard let relationship = property.relationship else { continue }
+            if !relationship.toMany {
+                set(.null, property.slot, of: record)
+                continue
+            }
+            for member in members(of: record, property.slot) ?? [] {
+                guard let other = records[member.number] else { continue }
+                remove(other, from: property.slot, of: record)
+            }
         }
     }
 

@@ -114,8 +114,9 @@ extension ManagedObjectContext {
         for record in records {
             let edits = record.inFlight.under(record.pending)
             record.inFlight = Edits()
-            record.pending = edits
-            guard !edits.isEmpty else { continue }
+            // Who deleted the object meanwhile has won over the edits.
+            record.pending = record.isMissing ? Edits() : edits
+            guard !record.pending.isEmpty else { continue }
             edited[record.reference.number] = object(of: record)
         }
     }

@@ -122,7 +122,7 @@ open class ManagedObject: Observable {
 
     private func value(_ slot: Int) -> Value {
         if let value = record.value(slot) { return value }
-        managedObjectContext?.fire { try $0.loadStep([record.reference], members: []) }
+        managedObjectContext?.fire { try $0.loadStep($0.faultBatch(record), members: []) }
         return record.value(slot) ?? .null
     }
 
