@@ -265,6 +265,7 @@ extension ManagedObjectContext {
             record.row = change.row
         case .touch: break
         case .delete:
+            undoStack.forget(record)
             record.fault()
             record.isMissing = true
             record.pending = Edits()
@@ -305,6 +306,7 @@ extension ManagedObjectContext {
 
     /// Moves records with objects or edits to another model, by the names of entities and properties.
     private func rebind(to model: CompiledModel) {
+        undoStack.clear()
         for (number, old) in records {
             guard !old.isIdle, let entity = model.entity(named: old.entity.name) else {
                 old.isMissing = true

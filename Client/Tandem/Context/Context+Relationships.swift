@@ -23,6 +23,8 @@ extension ManagedObjectContext {
     /// An object that is gone takes no edits.
     func set(_ value: Value, _ slot: Int, of record: ObjectRecord) {
         guard !record.isMissing else { return }
+        undoStack.begin()
+        defer { undoStack.end() }
         if let relationship = record.entity.properties[slot].relationship {
             unlink(record, slot, relationship)
             edit(record) { $0.values[slot] = value }
@@ -77,6 +79,8 @@ extension ManagedObjectContext {
             return set(.reference(record.reference), relationship.inverseSlot, of: member)
         }
         if members(of: record, slot)?.contains(member.reference) == true { return }
+        undoStack.begin()
+        defer { undoStack.end() }
         edit(record) { $0.add(member.reference, to: slot) }
         edit(member) { $0.add(record.reference, to: relationship.inverseSlot) }
     }
@@ -85,6 +89,8 @@ extension ManagedObjectContext {
     func remove(_ member: ObjectRecord, from slot: Int, of record: ObjectRecord) {
         guard let relationship = record.entity.properties[slot].relationship else { return }
         if let known = members(of: record, slot), !known.contains(member.reference) { return }
+        undoStack.begin()
+        defer { undoStack.end() }
         if relationship.inverseToMany {
             edit(record) { $0.remove(member.reference, from: slot) }
             edit(member) { $0.remove(record.reference, from: relationship.inverseSlot) }
@@ -111,6 +117,7 @@ extension ManagedObjectContext {
     /// Changes the pending layer of a record and keeps the books.
     func edit(_ record: ObjectRecord, _ change: (inout Edits) -> Void) {
         let object = object(of: record)
+        undoStack.note(record)
         object.willChange()
         change(&record.pending)
         if record.pending.isEmpty {

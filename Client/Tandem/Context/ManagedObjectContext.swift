@@ -41,6 +41,7 @@ public final class ManagedObjectContext {
     /// Participants that stepped and have not delivered yet.
     var undelivered: [any ResultsParticipant] = []
     var unanswered: UnansweredSave?
+    var undoStack = UndoStack()
     let payloads: PayloadHub
 
     init(
