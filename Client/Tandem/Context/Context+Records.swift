@@ -54,6 +54,10 @@ extension ManagedObjectContext {
         let type = core.type(for: record.entity, in: session?.model)
         let object = type.init(binding: ObjectBinding(context: self, record: record))
         record.object = object
+        if record.isFault {
+            if recentFaults.count >= core.limits.faultBatch { recentFaults.removeAll() }
+            recentFaults.append(record.reference)
+        }
         return object
     }
 
@@ -76,6 +80,18 @@ extension ManagedObjectContext {
     }
 
     // MARK: Loading
+
+    /// A fault that is needed now, and others of its entity that were handed out lately.
+    func faultBatch(_ record: ObjectRecord) -> [ObjectReference] {
+        let lately = recentFaults.filter { other in
+            guard other.tag == record.reference.tag, other != record.reference,
+                let known = records[other.number]
+            else { return false }
+            return known.isFault && known.object != nil
+        }
+        recentFaults.removeAll()
+        return [record.reference] + lately
+    }
 
     /// Loads objects that are faults, all with one request; blocks.
     public func load(_ objects: some Sequence<ManagedObject>) throws {

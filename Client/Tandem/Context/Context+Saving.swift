@@ -45,6 +45,7 @@ extension ManagedObjectContext {
                     try self.saveStep(policy, saveID, author)
                 }
             }
+            try self.validate()
             let request = self.request(session, policy, saveID, author)
             // Without edits there is nothing to send, except a repeat that a save id stands for.
             guard !request.operations.isEmpty || saveID != nil else {
@@ -53,6 +54,13 @@ extension ManagedObjectContext {
             }
             self.putInFlight(request)
             return try self.sendStep(request)
+        }
+    }
+
+    /// Asks every new and changed object whether it may be saved; a refusal leaves all as it is.
+    private func validate() throws {
+        for object in editedInOrder where object.record.pending.kind != .delete {
+            try object.validate()
         }
     }
 
@@ -76,6 +84,7 @@ extension ManagedObjectContext {
 
     private func putInFlight(_ request: SaveRequest) {
         let records = editedInOrder.map(\.record)
+        undoStack.clear()
         for record in records {
             record.inFlight = record.pending
             record.pending = Edits()
@@ -114,8 +123,9 @@ extension ManagedObjectContext {
         for record in records {
             let edits = record.inFlight.under(record.pending)
             record.inFlight = Edits()
-            record.pending = edits
-            guard !edits.isEmpty else { continue }
+            // Who deleted the object meanwhile has won over the edits.
+            record.pending = record.isMissing ? Edits() : edits
+            guard !record.pending.isEmpty else { continue }
             edited[record.reference.number] = object(of: record)
         }
     }

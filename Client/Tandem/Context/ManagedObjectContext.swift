@@ -34,11 +34,14 @@ public final class ManagedObjectContext {
     /// Objects with pending edits; they are kept alive until these are saved or dropped.
     var edited: [ObjectNumber: ManagedObject] = [:]
     var lastSerial = 0
+    /// Objects that were handed out as faults lately; they are loaded together when one of them is needed.
+    var recentFaults: [ObjectReference] = []
     var sweepAt: Int
     var participants: [WeakParticipant] = []
     /// Participants that stepped and have not delivered yet.
     var undelivered: [any ResultsParticipant] = []
     var unanswered: UnansweredSave?
+    var undoStack = UndoStack()
     let payloads: PayloadHub
 
     init(
