@@ -71,7 +71,9 @@ extension Store {
         return owner
     }
 
-    /// The number of objects of exactly this entity. Cost: all its keys.
+    /// The number of objects of exactly this entity.
+    ///
+    /// Cost: all its keys.
     public func count(of tag: EntityTag) throws(StoreError) -> Int {
         var count = 0
         try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { _, _ in

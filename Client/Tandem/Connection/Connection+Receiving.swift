@@ -234,12 +234,13 @@ extension Connection {
         for session in late.sessions { session.settle(.failure(error)) }
     }
 
-    private func tooLate(_ request: PendingRequest, _ reason: TandemError?) -> TandemError {
+    /// The error of a request that gets no answer any more.
+    func tooLate(_ request: PendingRequest, _ reason: TandemError?) -> TandemError {
         let why = reason?.message ?? "\(transport.name): no answer came in time"
         if case .save = request.message, request.wasSent {
             return TandemError(
                 .unknownOutcome, "the save may or may not have happened (\(why)); save again")
         }
-        return TandemError(reason == nil ? .timeout : .disconnected, why)
+        return reason.map { TandemError($0.code, $0.message) } ?? TandemError(.timeout, why)
     }
 }

@@ -56,7 +56,9 @@ extension PersistentContainer {
     /// What becomes of the connection after it was made for the first time.
     public var connectionEvents: AsyncStream<ConnectionEvent> { connection.payloads.events() }
 
-    /// Follows entities, subentities included; all if nil. Returns the position from which on every save is heard of. Blocks.
+    /// Follows entities, subentities included; all if nil; blocks.
+    ///
+    /// Returns the position from which on every save is heard of.
     @discardableResult
     public func follow(_ entities: [String]? = nil) throws -> Position {
         let session = try connection.session()
@@ -64,7 +66,9 @@ extension PersistentContainer {
         return try position(connection.answer(.read(read)).get())
     }
 
-    /// Follows entities, subentities included; all if nil. Returns the position from which on every save is heard of.
+    /// Follows entities, subentities included; all if nil.
+    ///
+    /// Returns the position from which on every save is heard of.
     @discardableResult
     public nonisolated(nonsending) func follow(_ entities: [String]? = nil) async throws -> Position
     {

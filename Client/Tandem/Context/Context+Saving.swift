@@ -5,12 +5,14 @@ import TandemWire
 extension ManagedObjectContext {
     /// Saves all edits as one transaction, whole or not at all; blocks until it is durable.
     ///
-    /// Returns the position up to which the context has merged, which includes the save. Throws `conflict`, `validation`, `uniqueness`, `deleteDenied`
-    /// (the edits stay pending), `disconnected`, or `unknownOutcome`: then the next save repeats this one first.
+    /// What others did up to the save is merged first. After a failure the edits are pending as before.
     /// - Parameters:
     ///   - policy: What to do where others changed the same objects; ``mergePolicy`` if nil.
     ///   - saveID: A name under which the save may be repeated, also by another process; at most 64 bytes.
     ///   - author: A name to be shown instead of the container's.
+    /// - Returns: The position up to which the context has merged, which includes the save.
+    /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, or `unknownOutcome`: then
+    ///   the next save repeats this one first.
     @discardableResult
     public func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
@@ -43,6 +45,7 @@ extension ManagedObjectContext {
                     try self.saveStep(policy, saveID, author)
                 }
             }
+            try self.validate()
             let request = self.request(session, policy, saveID, author)
             // Without edits there is nothing to send, except a repeat that a save id stands for.
             guard !request.operations.isEmpty || saveID != nil else {
@@ -51,6 +54,13 @@ extension ManagedObjectContext {
             }
             self.putInFlight(request)
             return try self.sendStep(request)
+        }
+    }
+
+    /// Asks every new and changed object whether it may be saved; a refusal leaves all as it is.
+    private func validate() throws {
+        for object in editedInOrder where object.record.pending.kind != .delete {
+            try object.validate()
         }
     }
 
@@ -74,6 +84,7 @@ extension ManagedObjectContext {
 
     private func putInFlight(_ request: SaveRequest) {
         let records = editedInOrder.map(\.record)
+        undoStack.clear()
         for record in records {
             record.inFlight = record.pending
             record.pending = Edits()
@@ -112,8 +123,9 @@ extension ManagedObjectContext {
         for record in records {
             let edits = record.inFlight.under(record.pending)
             record.inFlight = Edits()
-            record.pending = edits
-            guard !edits.isEmpty else { continue }
+            // Who deleted the object meanwhile has won over the edits.
+            record.pending = record.isMissing ? Edits() : edits
+            guard !record.pending.isEmpty else { continue }
             edited[record.reference.number] = object(of: record)
         }
     }

@@ -23,6 +23,8 @@ final class PayloadHub: Sendable {
         state.withLock { $0.describe = position }
     }
 
+    var hasListeners: Bool { state.withLock { !$0.saves.isEmpty } }
+
     func saves() -> Saves {
         let (stream, continuation) = Saves.makeStream(bufferingPolicy: .bufferingOldest(limit))
         let key = state.withLock { state in

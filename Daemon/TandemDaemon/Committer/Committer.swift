@@ -64,7 +64,9 @@ final class Committer {
         case answered(Saved)
     }
 
-    /// Checks, plans and applies a save. Throws ``TandemError`` for what the client did.
+    /// Checks, plans and applies a save.
+    ///
+    /// Throws ``TandemError`` for what the client did.
     func begin(_ request: SaveRequest, by principal: Principal) throws -> Outcome {
         if let repeated = try answer(toRepeat: request, principal.uid) {
             return .answered(repeated)
@@ -184,7 +186,9 @@ final class Committer {
         return done
     }
 
-    /// Commits the store if it is time to. Returns the milliseconds until it may be due, nil for never.
+    /// Commits the store if it is time to.
+    ///
+    /// Returns the milliseconds until it may be due, nil for never.
     func checkpointIfDue() throws -> Int32? {
         guard store.appliedPosition > store.checkpointPosition else { return nil }
         let now = clock.monotonicNanoseconds

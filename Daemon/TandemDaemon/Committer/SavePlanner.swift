@@ -24,7 +24,9 @@ struct SavePlanner {
         var replaced: [Replacement]
     }
 
-    /// Plans a save. Throws ``TandemError`` for what the client did, `StoreError` for what the store can't.
+    /// Plans a save.
+    ///
+    /// Throws ``TandemError`` for what the client did, `StoreError` for what the store can't.
     ///
     /// Where a new object meets an existing one with its unique values and the policy allows it, the two become one: the save
     /// is planned again with the existing object in the place of the new one.

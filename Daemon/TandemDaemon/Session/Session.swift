@@ -85,7 +85,9 @@ final class Session {
         pushes += 1
     }
 
-    /// Writes as much as the socket takes. Returns false when the connection is gone.
+    /// Writes as much as the socket takes.
+    ///
+    /// Returns false when the connection is gone.
     func write() -> Bool {
         while outboundBytes > 0 {
             let result = outbound.withUnsafeBytes { bytes in
