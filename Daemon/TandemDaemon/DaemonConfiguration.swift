@@ -1,4 +1,3 @@
-public import TandemIO
 public import TandemJournal
 
 /// What a daemon is told at its start.

@@ -30,6 +30,8 @@ public enum DaemonLimits {
     public static let checkpointMilliseconds: UInt64 = 1_000
     /// A checkpoint is due after this many changes; keeps the dirty pages far below LMDB's spill limit.
     public static let checkpointChanges = 20_000
+    /// How long a full disk is left alone before room is asked for again.
+    public static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
     /// Transactions in one history answer.
     public static let historyTransactions = 4_096
     /// Bytes in one history answer.

@@ -64,7 +64,8 @@ enum DurabilityArgument: String, ExpressibleByArgument, CaseIterable {
 extension LogLevel {
     /// Writes a line to standard error; journald takes the priority from its beginning.
     func print(_ line: String) {
-        let prefix = ThisProcess.environment("JOURNAL_STREAM") == nil ? "tandemd: " : "<\(rawValue)>"
+        let prefix =
+            ThisProcess.environment("JOURNAL_STREAM") == nil ? "tandemd: " : "<\(rawValue)>"
         StandardStream.error.write(prefix + line + "\n")
     }
 }

@@ -29,6 +29,11 @@ public protocol File: AnyObject {
     /// failed: a second call may succeed without the data.
     func sync() throws(IOError)
 
+    /// Takes room for `bytes` from the start of the file, or throws `ENOSPC` at once.
+    ///
+    /// Where the file system can't reserve, it does nothing.
+    func reserve(_ bytes: UInt64) throws(IOError)
+
     /// Cuts or extends the file to `size` bytes; an extension reads as zeros.
     func truncate(to size: UInt64) throws(IOError)
 

@@ -3,7 +3,7 @@ import Glibc
 /// Tells systemd how the daemon is; does nothing where systemd did not start it.
 public enum Notify {
     /// The daemon serves.
-    public static func ready(status: String) { send("READY=1\nSTATUS=\(oneLine(status))") }
+    public static func ready(status: String) { send(readyMessage(status)) }
 
     /// One line for `systemctl status`.
     public static func status(_ text: String) { send("STATUS=\(oneLine(text))") }
@@ -21,13 +21,20 @@ public enum Notify {
         return ThisProcess.environment("WATCHDOG_USEC").flatMap { UInt64($0) }
     }
 
+    static func readyMessage(_ status: String) -> String {
+        "READY=1\nSTATUS=\(oneLine(status))"
+    }
+
     private static func oneLine(_ text: String) -> String {
         String(text.map { $0.isNewline ? " " : $0 })
     }
 
     // Best effort by design: a daemon that can't report must still serve.
     private static func send(_ message: String) {
-        guard let path = ThisProcess.environment("NOTIFY_SOCKET") else { return }
+        if let path = ThisProcess.environment("NOTIFY_SOCKET") { send(message, to: path) }
+    }
+
+    static func send(_ message: String, to path: String) {
         var name = Array(path.utf8)
         guard name.count <= SocketAddress.maximumPathBytes, let first = name.first else { return }
         // "@" stands for the zero byte of an abstract name.

@@ -31,18 +31,20 @@ public final class RealFileSystem: FileSystem, Sendable {
     }
 
     /// Creates a directory and its missing parents; one that exists is left as it is.
+    ///
+    /// What was created is on the disk on return.
     public func createDirectory(_ path: String, mode: UInt32) throws(IOError) {
-        if mkdir(path, mode) == 0 { return }
-        let number = errno
-        if number == EEXIST && isDirectory(path) { return }
+        if isDirectory(path) { return }
         let parent = directoryName(of: path)
-        guard number == ENOENT, parent != path, parent != "." else {
-            throw IOError(.createDirectory, path, errno: number)
+        if parent != path { try createDirectory(parent, mode: mode) }
+        if mkdir(path, mode) == 0 {
+            try syncDirectory(parent)
+            return
         }
-        try createDirectory(parent, mode: mode)
-        if mkdir(path, mode) == 0 { return }
-        let again = errno
-        if again != EEXIST { throw IOError(.createDirectory, path, errno: again) }
+        let number = errno
+        // Another process may have been quicker.
+        if number == EEXIST && isDirectory(path) { return }
+        throw IOError(.createDirectory, path, errno: number)
     }
 
     /// Returns once the names in a directory are on the disk.
@@ -139,6 +141,14 @@ final class RealFile: File {
     // No retry, not even after EINTR: a second sync may succeed without the data.
     func sync() throws(IOError) {
         if fdatasync(descriptor) != 0 { throw IOError(.sync, path, errno: errno) }
+    }
+
+    func reserve(_ bytes: UInt64) throws(IOError) {
+        // Returns the error number and leaves errno alone.
+        let number = posix_fallocate(descriptor, 0, off_t(truncatingIfNeeded: bytes))
+        if number != 0, number != EINVAL, number != EOPNOTSUPP {
+            throw IOError(.write, path, errno: number)
+        }
     }
 
     func truncate(to size: UInt64) throws(IOError) {

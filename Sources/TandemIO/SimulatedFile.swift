@@ -98,6 +98,14 @@ final class SimulatedFile: File {
         node.settle()
     }
 
+    func reserve(_ bytes: UInt64) throws(IOError) {
+        try mustBeOpen(.write)
+        guard let capacity = owner.capacityBytes else { return }
+        guard owner.usedBytes - node.content.count + Int(clamping: bytes) <= capacity else {
+            throw IOError(.write, path, errno: ENOSPC)
+        }
+    }
+
     func truncate(to size: UInt64) throws(IOError) {
         try mustBeOpen(.truncate)
         owner.record(.truncate(path, size: Int(size)))

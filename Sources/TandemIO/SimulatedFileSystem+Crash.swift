@@ -105,7 +105,8 @@ extension SimulatedFileSystem {
         }
     }
 
-    private func replay(_ operation: Operation) {
+    /// Does an operation of another file system to this one, for tests.
+    public func replay(_ operation: Operation) {
         switch operation {
         case .create(let path): _ = try? open(path, .createNew)
         case .write(let path, let offset, let bytes):

@@ -66,15 +66,20 @@ public final class UnixListener {
         defer {
             for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] { unsetenv(name) }
         }
-        guard let owner = ThisProcess.environment("LISTEN_PID").flatMap({ Int32($0) }),
-            owner == getpid(),
-            let count = ThisProcess.environment("LISTEN_FDS").flatMap({ Int32($0) }),
-            count > 0, count <= 64
-        else { return [] }
-        // They begin at descriptor 3 (SD_LISTEN_FDS_START).
-        let descriptors = Array(3..<3 + count)
+        let descriptors = systemdDescriptors(
+            owner: ThisProcess.environment("LISTEN_PID"),
+            count: ThisProcess.environment("LISTEN_FDS"))
         for descriptor in descriptors { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         return descriptors
+    }
+
+    /// The descriptors that the two variables speak of, if they speak to this process.
+    static func systemdDescriptors(owner: String?, count: String?) -> [Int32] {
+        guard let owner = owner.flatMap({ Int32($0) }), owner == getpid(),
+            let count = count.flatMap({ Int32($0) }), count > 0, count <= 64
+        else { return [] }
+        // They begin at descriptor 3 (SD_LISTEN_FDS_START).
+        return Array(3..<3 + count)
     }
 
     /// The next connection, itself not blocking, or nil if none waits.

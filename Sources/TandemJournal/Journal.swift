@@ -163,6 +163,7 @@ public final class Journal: ChangeLog {
     }
 
     private func prepareSpareWhenHalfFull() {
-        if end > capacity / 2 { maker.prepare(bytes: options.segmentBytes) }
+        let header = UInt64(SegmentFormat.headerBytes)
+        if end - header > (capacity - header) / 2 { maker.prepare(bytes: options.segmentBytes) }
     }
 }

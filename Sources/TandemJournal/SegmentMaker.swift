@@ -83,6 +83,8 @@ final class SegmentMaker {
         do throws(IOError) {
             let file = try fileSystem.open(path, .createNew)
             defer { file.close() }
+            // A full disk shows here, before a whole segment is written in vain.
+            try file.reserve(UInt64(bytes))
             try fill(file, bytes)
         } catch {
             // What was written so far must not take the room that is missing.

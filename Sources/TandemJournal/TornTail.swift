@@ -48,7 +48,7 @@ struct TornTail {
         try place.fileSystem.syncDirectory(place.directory)
     }
 
-    // From the end, so that a power cut in between leaves a torn batch, never a hole before one.
+    // A power cut in between leaves a torn batch again, of which the copy has all.
     private func erase(_ range: Range<UInt64>) throws(IOError) {
         try eachChunk(of: range) { (offset, count) throws(IOError) in
             try segment.file.write([UInt8](repeating: 0, count: count), at: offset)

@@ -79,7 +79,9 @@ public final class CompiledModel: Sendable {
         writer.string(model.json.text)
     }
 
-    /// Reads the binary form. Throws ``CodingError``.
+    /// Reads the binary form.
+    ///
+    /// Throws ``CodingError``.
     public convenience init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         let version = try reader.uint16()

@@ -1,11 +1,63 @@
 public import TandemModel
 
 extension FetchRequest {
-    /// Appends the request's binary form.
-    public func encode(into writer: inout ByteWriter) {}
+    /// The version of the binary form.
+    private static let format: UInt8 = 1
 
-    /// Reads the binary form. Throws ``CodingError``.
+    /// Appends the request's binary form: version, entity, flags, predicate, sort keys, limit, offset.
+    public func encode(into writer: inout ByteWriter) {
+        writer.uint8(FetchRequest.format)
+        writer.string(entity)
+        writer.bool(includesSubentities)
+        writer.bool(predicate != nil)
+        predicate?.encode(into: &writer)
+        writer.count(sort.count)
+        for key in sort {
+            writer.string(key.keyPath)
+            writer.bool(key.ascending)
+            writer.uint8(key.selector.rawValue)
+        }
+        writer.bool(limit != nil)
+        writer.int64(Int64(limit ?? 0))
+        writer.int64(Int64(offset))
+    }
+
+    /// Reads the binary form.
+    ///
+    /// Throws ``CodingError``, also for a predicate deeper than ``ObjectPredicate/maximumDepth`` or larger
+    /// than ``ObjectPredicate/maximumNodes``, and for a negative limit or offset.
     public init(from reader: inout ByteReader) throws(CodingError) {
-        throw CodingError(expected: "a request", offset: reader.offset)
+        let start = reader.offset
+        guard try reader.uint8() == FetchRequest.format else {
+            throw CodingError(expected: "request format \(FetchRequest.format)", offset: start)
+        }
+        self.init(entity: try reader.string())
+        includesSubentities = try reader.bool()
+        if try reader.bool() { predicate = try ObjectPredicate(from: &reader) }
+        for _ in 0..<(try reader.count(itemBytes: 3)) { sort.append(try SortKey(from: &reader)) }
+        let hasLimit = try reader.bool()
+        let limit = try FetchRequest.natural(from: &reader)
+        self.limit = hasLimit ? limit : nil
+        offset = try FetchRequest.natural(from: &reader)
+    }
+
+    private static func natural(from reader: inout ByteReader) throws(CodingError) -> Int {
+        let start = reader.offset
+        guard let value = Int(exactly: try reader.int64()), value >= 0 else {
+            throw CodingError(expected: "a number that isn't negative", offset: start)
+        }
+        return value
+    }
+}
+
+extension SortKey {
+    fileprivate init(from reader: inout ByteReader) throws(CodingError) {
+        let keyPath = try reader.string()
+        let ascending = try reader.bool()
+        let start = reader.offset
+        guard let selector = Selector(rawValue: try reader.uint8()) else {
+            throw CodingError(expected: "the selector of a sort key", offset: start)
+        }
+        self.init(keyPath, ascending: ascending, selector: selector)
     }
 }

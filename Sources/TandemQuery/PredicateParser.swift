@@ -1,13 +1,190 @@
 public import TandemModel
 
 extension ObjectPredicate {
-    /// Parses a predicate's text, with `arguments` for `%@` and its like in order.
+    /// Parses a predicate's text, with `arguments` for `%@`, `%K`, `%d`, `%i`, `%u` and `%f` in order.
+    ///
+    /// Throws ``TandemError`` with `invalidPredicate`, what was expected, and the offset in the text's UTF-8; with
+    /// `limitExceeded` beyond ``maximumDepth`` or ``maximumNodes``. Cost: linear in the text.
+    ///
+    ///     let nearby = try ObjectPredicate(
+    ///         format: "team.name ==[c] %@ AND SUBQUERY(games, $g, $g.goals > 2).@count > 0",
+    ///         arguments: [.value(.string("ghana"))])
     public init(
         format: String, arguments: [PredicateArgument] = []
     ) throws(TandemError) {
-        throw TandemError(.invalidPredicate, "not yet")
+        var parser = try PredicateParser(format, arguments)
+        self = try parser.parse()
+        try PredicateLimits.check(self)
+    }
+}
+
+/// Parses by precedence: `OR`, `AND`, `NOT`, comparison, `+ -`, `* /`, primary.
+///
+/// A parenthesis may hold a predicate or an expression; that is known when it closes. So every level returns an
+/// ``Item`` and those above say which they need: nothing is ever parsed twice.
+struct PredicateParser {
+    enum Item {
+        case predicate(ObjectPredicate)
+        case expression(QueryExpression)
     }
 
-    /// The text that parses to this predicate.
-    public var format: String { "" }
+    private var lexer: PredicateLexer
+    var token: PredicateToken
+    private var depth = 0
+    let arguments: [PredicateArgument]
+    var argumentsUsed = 0
+
+    init(_ text: String, _ arguments: [PredicateArgument]) throws(TandemError) {
+        lexer = PredicateLexer(text)
+        self.arguments = arguments
+        token = try lexer.next()
+    }
+
+    mutating func parse() throws(TandemError) -> ObjectPredicate {
+        let predicate = try predicate()
+        guard token.kind == .end else { throw expected("AND, OR or the end") }
+        guard argumentsUsed == arguments.count else {
+            throw error("expected \(argumentsUsed) arguments, got \(arguments.count)")
+        }
+        return predicate
+    }
+
+    // MARK: Predicates
+
+    mutating func predicate() throws(TandemError) -> ObjectPredicate {
+        try asPredicate(try or())
+    }
+
+    mutating func or() throws(TandemError) -> Item {
+        let first = try and()
+        guard isNext("OR", "||") else { return first }
+        var parts = [try asPredicate(first)]
+        while isNext("OR", "||") {
+            try advance()
+            parts.append(try asPredicate(try and()))
+        }
+        return .predicate(.or(parts))
+    }
+
+    private mutating func and() throws(TandemError) -> Item {
+        let first = try not()
+        guard isNext("AND", "&&") else { return first }
+        var parts = [try asPredicate(first)]
+        while isNext("AND", "&&") {
+            try advance()
+            parts.append(try asPredicate(try not()))
+        }
+        return .predicate(.and(parts))
+    }
+
+    private mutating func not() throws(TandemError) -> Item {
+        guard isNext("NOT", "!") else { return try comparison() }
+        try enter()
+        defer { depth -= 1 }
+        try advance()
+        return .predicate(.not(try asPredicate(try not())))
+    }
+
+    private mutating func comparison() throws(TandemError) -> Item {
+        let quantifier = PredicateParser.quantifiers[token.keyword ?? ""]
+        if quantifier != nil { try advance() }
+        let first = token.offset
+        let left = try sum()
+        if case .predicate = left, quantifier != nil {
+            throw PredicateLexer.error(first, "expected a key path after ANY, ALL or NONE")
+        }
+        guard case .expression(let left) = left, let op = comparisonOperator() else {
+            if quantifier == nil { return left }
+            throw expected("an operator such as ==")
+        }
+        try advance()
+        let options = try options()
+        let right = try expression()
+        return .predicate(
+            .comparison(
+                Comparison(left, op, right, options: options, quantifier: quantifier ?? .direct)))
+    }
+
+    private static let quantifiers: [String: Comparison.Quantifier] = [
+        "ANY": .any, "SOME": .any, "ALL": .all, "NONE": .none,
+    ]
+
+    // MARK: Operators
+
+    private static let signs: [String: Comparison.Operator] = [
+        "=": .equal, "==": .equal, "!=": .notEqual, "<>": .notEqual, "<": .less,
+        "<=": .lessOrEqual, "=<": .lessOrEqual, ">": .greater, ">=": .greaterOrEqual,
+        "=>": .greaterOrEqual,
+    ]
+
+    private static let words: [String: Comparison.Operator] = [
+        "BETWEEN": .between, "IN": .in, "BEGINSWITH": .beginsWith, "CONTAINS": .contains,
+        "ENDSWITH": .endsWith, "LIKE": .like,
+    ]
+
+    private func comparisonOperator() -> Comparison.Operator? {
+        if case .sign(let sign) = token.kind { return PredicateParser.signs[sign] }
+        return token.keyword.flatMap { PredicateParser.words[$0] }
+    }
+
+    /// `[c]`, `[d]` or `[cd]`.
+    private mutating func options() throws(TandemError) -> Comparison.Options {
+        guard token.kind == .sign("[") else { return [] }
+        try advance()
+        guard case .word(let letters) = token.kind else { throw expected("c, d or cd") }
+        var options: Comparison.Options = []
+        for letter in letters.utf8 {
+            switch letter | 0x20 {
+            case UInt8(ascii: "c"): options.insert(.caseInsensitive)
+            case UInt8(ascii: "d"): options.insert(.diacriticInsensitive)
+            default: throw expected("c, d or cd")
+            }
+        }
+        try advance()
+        try skip("]")
+        return options
+    }
+
+    // MARK: Tokens
+
+    mutating func advance() throws(TandemError) { token = try lexer.next() }
+
+    mutating func skip(_ sign: String) throws(TandemError) {
+        guard token.kind == .sign(sign) else { throw expected("`\(sign)`") }
+        try advance()
+    }
+
+    func isNext(_ keyword: String, _ sign: String) -> Bool {
+        token.kind == .sign(sign) || token.keyword == keyword
+    }
+
+    /// Called before every nesting, undone by whoever calls it.
+    mutating func enter() throws(TandemError) {
+        depth += 1
+        guard depth <= ObjectPredicate.maximumDepth else { throw PredicateLimits.tooDeep }
+    }
+
+    mutating func nested<Result>(
+        _ body: (inout PredicateParser) throws(TandemError) -> Result
+    ) throws(TandemError) -> Result {
+        try enter()
+        defer { depth -= 1 }
+        return try body(&self)
+    }
+
+    func asPredicate(_ item: Item) throws(TandemError) -> ObjectPredicate {
+        guard case .predicate(let predicate) = item else {
+            throw expected("an operator such as ==")
+        }
+        return predicate
+    }
+
+    func error(_ message: String) -> TandemError { PredicateLexer.error(token.offset, message) }
+
+    func expected(_ what: String) -> TandemError {
+        if token.keyword == "MATCHES" {
+            return error("MATCHES isn't supported; expected LIKE or another operator")
+        }
+        return error("expected \(what), found \(token.shown)")
+    }
 }

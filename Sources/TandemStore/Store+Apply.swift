@@ -24,7 +24,8 @@ extension Store {
     public func apply(_ transaction: Transaction) throws(StoreError) {
         guard transaction.position == appliedPosition + 1 else {
             throw StoreError(
-                .damaged, "the store at \(path) stands at \(appliedPosition); transaction "
+                .damaged,
+                "the store at \(path) stands at \(appliedPosition); transaction "
                     + "\(transaction.position) can't be applied to it")
         }
         let open = try current
@@ -32,7 +33,8 @@ extension Store {
         case .model(let bytes): try install(bytes, at: transaction.position, open)
         case .objects(let changes):
             guard let model else {
-                throw StoreError(.damaged, "the store at \(path) has no model to apply objects with")
+                throw StoreError(
+                    .damaged, "the store at \(path) has no model to apply objects with")
             }
             for change in changes { try apply(change, transaction.position, model, open) }
             uncommittedChanges += changes.count
@@ -44,9 +46,11 @@ extension Store {
     private func apply(
         _ change: Change, _ position: UInt64, _ model: CompiledModel, _ open: LMDBTransaction
     ) throws(StoreError) {
-        guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity) else {
+        guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
+        else {
             throw StoreError(
-                .damaged, "transaction \(position) has a change of object \(change.object.number) "
+                .damaged,
+                "transaction \(position) has a change of object \(change.object.number) "
                     + "that does not fit the model")
         }
         let object = change.object

@@ -21,7 +21,7 @@ public struct Fetch: WireCodable {
     public var related: [[String]]
     /// Entities that are added to the session's interests at or below the answer's position.
     public var interests: [EntityTag]
-    /// The position to read at; 0 is now. Reserved.
+    /// The position to read at; 0, the only value yet, is now.
     public var at: UInt64
 
     /// A fetch of the given content.
@@ -45,7 +45,7 @@ public struct Fetch: WireCodable {
         writer.uint64(at)
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         request = try FetchRequest(from: &reader)
         let start = reader.offset
@@ -68,7 +68,9 @@ public struct StoredObject: WireCodable {
     public var object: ObjectReference
     /// The position of the transaction that last changed the row.
     public var version: UInt64
-    /// The row. Check it with ``TandemModel/Row/isValid(for:)`` when it comes from the wire.
+    /// The row.
+    ///
+    /// Check it with `Row.isValid(for:)` before reading columns when it came from the wire.
     public var row: Row
 
     /// An object with its row.
@@ -88,7 +90,7 @@ public struct StoredObject: WireCodable {
         writer.row(row)
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         object = try reader.reference()
         version = try reader.uint64()
@@ -130,7 +132,7 @@ public struct Fetched: WireCodable {
         writer.list(related)
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         count = try reader.uint64()

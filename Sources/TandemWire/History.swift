@@ -19,7 +19,7 @@ public struct Sync: WireCodable {
         writer.uint32(timeoutMilliseconds)
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         number = try reader.uint64()
         timeoutMilliseconds = try reader.uint32()
@@ -53,7 +53,7 @@ public struct HistoryRequest: WireCodable {
         writer.uint32(limit)
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         from = try reader.uint64()
         to = try reader.uint64()
@@ -62,7 +62,9 @@ public struct HistoryRequest: WireCodable {
     }
 }
 
-/// The answer to ``HistoryRequest``. Its position is no news of the session: pushes don't count it.
+/// The answer to ``HistoryRequest``.
+///
+/// Its position is not announced by it: the predecessors of pushes do not count it.
 public struct History: WireCodable {
     /// The answer covers everything up to this number.
     public var position: UInt64
@@ -85,7 +87,7 @@ public struct History: WireCodable {
         writer.bool(isComplete)
     }
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         transactions = try reader.list(itemBytes: 64) { reader throws(CodingError) in

@@ -23,6 +23,9 @@ final class Committer {
     private let clock: any Clock
     private let log: @Sendable (LogLevel, String) -> Void
     private(set) var counters = CommitCounters()
+    /// True while the journal has no room for another save.
+    private(set) var isReadOnly = false
+    private var readOnlySince: UInt64 = 0
     private var lastSave: UInt64 = 0
     private var lastCheckpoint: UInt64 = 0
 
@@ -61,9 +64,13 @@ final class Committer {
         case answered(Saved)
     }
 
-    /// Checks, plans and applies a save. Throws ``TandemError`` for what the client did.
+    /// Checks, plans and applies a save.
+    ///
+    /// Throws ``TandemError`` for what the client did.
     func begin(_ request: SaveRequest, by principal: Principal) throws -> Outcome {
-        if let repeated = try answer(toRepeat: request, principal.uid) { return .answered(repeated) }
+        if let repeated = try answer(toRepeat: request, principal.uid) {
+            return .answered(repeated)
+        }
         guard let model = store.model else {
             throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
         }
@@ -91,7 +98,8 @@ final class Committer {
         guard let first = try store.save(by: uid, id: request.saveID) else { return nil }
         guard first.contentHash == request.contentHash else {
             throw TandemError(
-                .usage, "this save id was used for other content at position \(first.position); "
+                .usage,
+                "this save id was used for other content at position \(first.position); "
                     + "choose a new id")
         }
         counters.repeats += 1
@@ -124,13 +132,37 @@ final class Committer {
         let encoded = EncodedTransaction(transaction)
         guard encoded.bytes.count <= DaemonLimits.transactionBytes else {
             throw TandemError(
-                .limitExceeded, "the save takes \(encoded.bytes.count) bytes; a transaction has at "
+                .limitExceeded,
+                "the save takes \(encoded.bytes.count) bytes; a transaction has at "
                     + "most \(DaemonLimits.transactionBytes): save in parts")
         }
+        try reserve(encoded.bytes.count)
         try store.apply(transaction)
         batch.append(encoded.bytes)
         pending.append(encoded)
     }
+
+    /// Makes sure that the journal has room before anything is applied; without it saves are refused, reads go on.
+    private func reserve(_ bytes: Int) throws {
+        let now = clock.monotonicNanoseconds
+        guard !isReadOnly || now > readOnlySince + DaemonLimits.spaceRetryNanoseconds else {
+            throw Committer.noSpace
+        }
+        do {
+            try journal.reserve(bytes: batch.frameBytes + bytes + 64)
+            if isReadOnly { log(.notice, "there is room for the journal again; saves are taken") }
+            isReadOnly = false
+        } catch {
+            guard error.code == .noSpace else { throw error }
+            if !isReadOnly { log(.error, "read-only: \(error)") }
+            isReadOnly = true
+            readOnlySince = now
+            throw Committer.noSpace
+        }
+    }
+
+    private static let noSpace = TandemError(
+        .readOnly, "the disk of the journal is full; saves are refused until there is room again")
 
     // MARK: Durability
 
@@ -154,7 +186,9 @@ final class Committer {
         return done
     }
 
-    /// Commits the store if it is time to. Returns the milliseconds until it may be due, nil for never.
+    /// Commits the store if it is time to.
+    ///
+    /// Returns the milliseconds until it may be due, nil for never.
     func checkpointIfDue() throws -> Int32? {
         guard store.appliedPosition > store.checkpointPosition else { return nil }
         let now = clock.monotonicNanoseconds

@@ -24,7 +24,9 @@ struct SavePlanner {
         var replaced: [Replacement]
     }
 
-    /// Plans a save. Throws ``TandemError`` for what the client did, `StoreError` for what the store can't.
+    /// Plans a save.
+    ///
+    /// Throws ``TandemError`` for what the client did, `StoreError` for what the store can't.
     ///
     /// Where a new object meets an existing one with its unique values and the policy allows it, the two become one: the save
     /// is planned again with the existing object in the place of the new one.
@@ -65,7 +67,8 @@ struct SavePlanner {
         for operation in request.operations { try perform(operation, mapping) }
         guard conflicts.isEmpty else {
             var error = TandemError(
-                .conflict, "\(conflicts.count) objects were changed by others in the meantime: "
+                .conflict,
+                "\(conflicts.count) objects were changed by others in the meantime: "
                     + conflicts.prefix(3).map { model.id(of: $0.object).description }
                     .joined(separator: ", ") + "; refresh and save again, or choose a merge policy")
             error.conflicts = conflicts
@@ -127,7 +130,8 @@ struct SavePlanner {
 
     /// True when the store's value is no longer the one that the save was based on.
     private func storeChanged(_ value: SaveValue, _ stored: Store.Stored?) -> Bool {
-        guard let stored, let base = value.base, let entity = model.entity(tagged: stored.object.tag),
+        guard let stored, let base = value.base,
+            let entity = model.entity(tagged: stored.object.tag),
             value.slot < entity.properties.count
         else { return false }
         return stored.row.value(value.slot, in: entity) != base

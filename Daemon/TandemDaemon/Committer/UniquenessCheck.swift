@@ -70,6 +70,7 @@ struct UniquenessCheck {
         let values = index.slots.map { working.values[$0].json.text }.joined(separator: ", ")
         return ValidationProblem(
             object: model.id(of: working.object), property: index.properties.joined(separator: ","),
-            message: "\(values.prefix(200)) is taken by \(model.id(of: owner)); choose another value")
+            message:
+                "\(values.prefix(200)) is taken by \(model.id(of: owner)); choose another value")
     }
 }

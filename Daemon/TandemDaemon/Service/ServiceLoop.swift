@@ -60,7 +60,7 @@ final class ServiceLoop {
 
     /// Sleeps until something happens, a checkpoint or a waiting sync is due, or handshakes are to be looked at.
     private func timeout(_ checkpoint: Int32?) -> Int32 {
-        var milliseconds: Int32 = engine.sessions.values.contains { !$0.isReady } ? 1_000 : -1
+        var milliseconds: Int32 = engine.hasHandshakes ? 1_000 : -1
         func earlier(_ other: Int32) {
             milliseconds = milliseconds < 0 ? other : min(milliseconds, other)
         }
@@ -134,11 +134,11 @@ final class ServiceLoop {
             writing.remove(id)
             try poller.modify(session.socket.descriptor, token: id, interest: .read)
         }
-        for session in engine.sessions.values
-        where session.isWaitingToWrite && !writing.contains(session.id) {
-            writing.insert(session.id)
-            try poller.modify(
-                session.socket.descriptor, token: session.id, interest: [.read, .write])
+        for id in engine.takeBlocked() {
+            guard let session = engine.sessions[id], session.isWaitingToWrite,
+                writing.insert(id).inserted
+            else { continue }
+            try poller.modify(session.socket.descriptor, token: id, interest: [.read, .write])
         }
     }
 }

@@ -74,7 +74,8 @@ struct Answerer {
                 let relationship = entity.properties[request.slot].relationship, relationship.toMany
             else {
                 throw TandemError(
-                    .unknownProperty, "\(model.id(of: request.owner)) has no to-many relationship "
+                    .unknownProperty,
+                    "\(model.id(of: request.owner)) has no to-many relationship "
                         + "\(request.slot)")
             }
             let members = try committer.store.members(of: request.owner.number, relationship)
@@ -137,12 +138,14 @@ struct Answerer {
         let end = request.to == 0 ? committer.position : min(request.to, committer.position)
         guard request.from + 1 >= bounds.first else {
             throw TandemError(
-                .historyExpired, "the journal begins at \(bounds.first); start again from a snapshot")
+                .historyExpired,
+                "the journal begins at \(bounds.first); start again from a snapshot")
         }
         var answer = History(position: request.from, transactions: [], isComplete: true)
         let source = TransactionSource(committer.journal)
         let wanted = Set(request.interests)
-        let limit = request.limit == 0
+        let limit =
+            request.limit == 0
             ? DaemonLimits.historyTransactions
             : min(Int(request.limit), DaemonLimits.historyTransactions)
         var bytes = 0

@@ -21,7 +21,7 @@ extension Engine {
             "journalFirst": .int(Int64(bounds.first)),
             "mapBytes": .int(Int64(usage.mapBytes)),
             "usedBytes": .int(Int64(usage.usedBytes)),
-            "readOnly": .bool(false),
+            "readOnly": .bool(committer.isReadOnly),
             "model": committer.store.model.map { .string($0.hash.description) } ?? .null,
             "clients": .array(sessions.values.sorted { $0.id < $1.id }.map(client)),
             "refused": .int(Int64(refused)),

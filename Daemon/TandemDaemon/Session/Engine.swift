@@ -19,6 +19,12 @@ final class Engine {
     private var ready: [UInt64] = []
     private var planned: [(session: Session, id: UInt32, saved: Saved)] = []
     private(set) var refused: UInt64 = 0
+    /// Sessions with a sync that waits; kept apart so that a turn does not walk all sessions.
+    private var waiting: Set<UInt64> = []
+    /// Sessions that have yet to say hello.
+    private var greeting: Set<UInt64> = []
+    /// Sessions whose socket took less than was there since ``takeBlocked()`` was last called.
+    private var blocked: [UInt64] = []
     let startedAt: UInt64
     let storePath: String
 
@@ -57,6 +63,7 @@ final class Engine {
             now: clock.monotonicNanoseconds, source: TransactionSource(committer.journal))
         nextSession += 1
         sessions[session.id] = session
+        greeting.insert(session.id)
         return session
     }
 
@@ -68,16 +75,25 @@ final class Engine {
         if let reason {
             refused += 1
             log(
-                .warning, "closed the connection of pid \(session.peer.pid) uid \(session.peer.uid) "
+                .warning,
+                "closed the connection of pid \(session.peer.pid) uid \(session.peer.uid) "
                     + "(\(session.author)): \(reason)")
         }
     }
 
-    /// Sessions that did not say hello in time.
+    /// Whether any connection has yet to say hello.
+    var hasHandshakes: Bool { !greeting.isEmpty }
+
+    /// Closes connections that did not say hello in time.
     func expireHandshakes() {
         let limit = UInt64(DaemonLimits.handshakeSeconds) * 1_000_000_000
         let now = clock.monotonicNanoseconds
-        for session in sessions.values where !session.isReady && now > session.connectedAt + limit {
+        for id in greeting {
+            guard let session = sessions[id], !session.isReady else {
+                greeting.remove(id)
+                continue
+            }
+            guard now > session.connectedAt + limit else { continue }
             disconnect(session, because: "no hello within \(DaemonLimits.handshakeSeconds) s")
         }
     }
@@ -88,18 +104,31 @@ final class Engine {
     func receive(_ bytes: UnsafeRawBufferPointer, from session: Session) {
         session.decoder.append(bytes)
         do {
-            while let message = try session.decoder.next() {
-                guard case .client(let request) = message.body else { continue }
+            while let envelope = try session.decoder.next() {
                 session.noteRequest()
-                session.inbox.append((message.id, request))
-                guard session.inbox.count <= WireLimits.requestsInFlight else {
-                    return fail(session, "more than \(WireLimits.requestsInFlight) requests in flight")
-                }
+                guard admit(envelope, session) else { return }
             }
         } catch {
             return fail(session, "\(error)")
         }
         ready.append(session.id)
+    }
+
+    /// Queues a request; false when it ends the connection.
+    private func admit(_ envelope: Envelope<ClientMessage>, _ session: Session) -> Bool {
+        if case .hello = envelope.message {
+            session.inbox.append((envelope.id, envelope.message))
+            return true
+        }
+        switch session.machine.received(request: envelope.id) {
+        case .run: session.inbox.append((envelope.id, envelope.message))
+        case .refuse(let error): session.answer(.failure(error), to: envelope.id)
+        case .close(let error):
+            fail(session, error.message)
+            return false
+        case .ignore: break
+        }
+        return true
     }
 
     private func fail(_ session: Session, _ reason: String) {
@@ -180,10 +209,10 @@ final class Engine {
                 let transaction = try session.source.transaction(
                     at: session.sent + 1, committer.ring)
                 if let wanted = transaction.filtered({ session.interests.contains($0) }) {
-                    session.push(wanted)
+                    try session.push(wanted)
                 }
                 session.sent += 1
-            } catch where error.code == .historyExpired {
+            } catch let error as TandemError where error.code == .historyExpired {
                 return disconnect(session, because: "it fell behind the journal's first position")
             }
         }
@@ -203,11 +232,13 @@ final class Engine {
             session.answer(.synced(position: session.sent), to: sync.id)
         }
         session.syncs.removeAll { $0.number <= session.sent }
+        if session.syncs.isEmpty { waiting.remove(session.id) }
     }
 
     /// Writes what is queued; a connection that is gone is forgotten.
     private func finish(_ session: Session) {
-        if !session.write() { disconnect(session, because: nil) }
+        if !session.write() { return disconnect(session, because: nil) }
+        if session.isWaitingToWrite { blocked.append(session.id) }
     }
 
     /// Goes on with a session whose socket takes bytes again, or that has requests.
@@ -224,20 +255,35 @@ final class Engine {
     }
 
     private func expireSyncs() throws {
+        guard !waiting.isEmpty else { return }
         let now = clock.monotonicNanoseconds
-        for session in sessions.values where session.syncs.contains(where: { $0.deadline <= now }) {
+        for id in waiting {
+            guard let session = sessions[id] else {
+                waiting.remove(id)
+                continue
+            }
             for sync in session.syncs where sync.deadline <= now {
-                let text = "position \(sync.number) was not reached in time; the journal ends at "
+                let text =
+                    "position \(sync.number) was not reached in time; the journal ends at "
                     + "\(committer.position)"
                 session.answer(.failure(TandemError(.timeout, text)), to: sync.id)
             }
             session.syncs.removeAll { $0.deadline <= now }
+            if session.syncs.isEmpty { waiting.remove(id) }
             finish(session)
         }
     }
 
     /// The earliest deadline of a waiting sync, if any.
-    var nextDeadline: UInt64? { sessions.values.lazy.flatMap(\.syncs).map(\.deadline).min() }
+    var nextDeadline: UInt64? {
+        waiting.lazy.compactMap { self.sessions[$0] }.flatMap(\.syncs).map(\.deadline).min()
+    }
+
+    /// The sessions that have to wait for their sockets since this was last asked.
+    func takeBlocked() -> [UInt64] {
+        defer { blocked.removeAll(keepingCapacity: true) }
+        return blocked
+    }
 
     /// Tags mean something else under another model only for new entities; interests stay valid.
     private func modelChanged() { log(.info, "clients are told of the new model") }
@@ -257,6 +303,7 @@ final class Engine {
                 let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
                 let deadline = clock.monotonicNanoseconds + wait
                 session.syncs.append((sync.number, id, deadline))
+                waiting.insert(session.id)
                 release(session)
             case .schema(let request): try schema(request, id, session)
             default: session.answer(try answerer.answer(message), to: id)
@@ -298,12 +345,20 @@ final class Engine {
         guard case .hello(let hello) = message else {
             return fail(session, "the first message must be a hello")
         }
-        guard hello.protocolVersion == 1 else {
-            return fail(session, "protocol \(hello.protocolVersion) is not spoken here, 1 is")
+        switch session.machine.received(hello) {
+        case .ignore: return
+        case .refuse(let error): return fail(session, error.message)
+        case .greet: break
         }
         session.author = hello.author
-        if let text = hello.model, !(try serves(text)) { try install(text, session) }
-        try welcome(hello, id, session)
+        do {
+            if let text = hello.model, !(try serves(text)) { try install(text, session) }
+            try welcome(hello, id, session)
+        } catch let error as TandemError {
+            session.answer(.failure(error), to: 0)
+            _ = session.write()
+            disconnect(session, because: error.description)
+        }
     }
 
     /// True when a client that brings this model finds everything it knows in the store.
@@ -319,15 +374,15 @@ final class Engine {
         if let model = committer.store.model {
             session.interests = Set(hello.interests.compactMap { model.entity(named: $0)?.tag })
         }
-        session.isReady = true
         session.sent = resumed ? hello.resume?.number ?? last : last
         let welcome = Welcome(
             protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
             resumed: resumed, model: committer.modelBytes,
             lease: try committer.lease(DaemonLimits.leaseNumbers),
-            saveIDFloor: committer.store.saveFloor, isReadOnly: false, server: "tandemd")
+            saveIDFloor: committer.store.saveFloor, isReadOnly: committer.isReadOnly,
+            server: "tandemd")
         session.answer(.welcome(welcome), to: id)
-        session.announced = session.sent
+        _ = session.machine.welcomed(cursor: session.sent)
         try pump(session)
     }
 

@@ -6,8 +6,8 @@ import TandemWire
 ///
 /// State:
 /// - `sent`: every transaction up to here was considered for this client: pushed, or of no interest.
-/// - `announced`: the last position that the client was told, by a push or by an answer; the next push names it as its
-///   predecessor, so that the client notices a gap.
+/// - `machine`: hello, requests in flight, and the last position that the client was told, by a push or by an answer: the
+///   next push names it as its predecessor, so that the client notices a gap.
 /// - `inbox`: requests that wait for the session to reach the tail; `held`: answers that wait for pushes to go first.
 /// - `outbound`: bytes not yet taken by the socket, from `outboundStart` on.
 final class Session {
@@ -16,13 +16,12 @@ final class Session {
     let peer: PeerCredentials
     let unit: String
     let connectedAt: UInt64
-    var decoder = FrameDecoder(side: .daemon)
-    var isReady = false
+    var decoder = ClientMessageDecoder()
+    var machine = DaemonSessionStateMachine()
     var isClosing = false
     var author = ""
     var interests: Set<EntityTag> = []
     var sent: UInt64 = 0
-    var announced: UInt64 = 0
     var inbox: [(id: UInt32, message: ClientMessage)] = []
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
@@ -58,29 +57,43 @@ final class Session {
     /// Whether more pushes may be queued; if not, the session stays where it is until the client reads.
     var hasRoom: Bool { outboundBytes < DaemonLimits.outboundBytes }
 
+    /// Whether hello and welcome are exchanged.
+    var isReady: Bool { machine.state == .ready }
+
     func noteRequest() { requests += 1 }
 
     // MARK: Sending
 
-    /// Queues an answer; positions in it count as announced.
+    /// Queues an answer; a position in it counts as announced.
+    ///
+    /// An answer that is too large for the wire becomes an error.
     func answer(_ message: DaemonMessage, to id: UInt32) {
-        if let position = message.announcedPosition { announced = max(announced, position) }
-        FrameEncoder.encode(message, id: id, into: &outbound)
+        do {
+            try FrameEncoder.encode(message, id: id, into: &outbound)
+            _ = machine.answered(id: id, position: message.announcedPosition)
+        } catch {
+            let failure = TandemError(.limitExceeded, "the answer is too large: \(error)")
+            answer(.failure(failure), to: id)
+        }
     }
 
     /// Queues a push of a transaction, or of what interests this session in it.
-    func push(_ transaction: EncodedTransaction) {
-        FrameEncoder.encodeTransactionPush(
-            previous: announced, transactionBytes: transaction.bytes, into: &outbound)
-        announced = max(announced, transaction.position)
+    func push(_ transaction: EncodedTransaction) throws(WireError) {
+        guard let previous = machine.pushing(transaction.position) else { return }
+        outbound += try FrameEncoder.encodeTransactionPush(
+            previous: previous, transactionBytes: transaction.bytes)
         pushes += 1
     }
 
-    /// Writes as much as the socket takes. Returns false when the connection is gone.
+    /// Writes as much as the socket takes.
+    ///
+    /// Returns false when the connection is gone.
     func write() -> Bool {
         while outboundBytes > 0 {
             let result = outbound.withUnsafeBytes { bytes in
-                Result { try socket.write(UnsafeRawBufferPointer(rebasing: bytes[outboundStart...])) }
+                Result {
+                    try socket.write(UnsafeRawBufferPointer(rebasing: bytes[outboundStart...]))
+                }
             }
             switch result {
             case .success(.bytes(let count)): outboundStart += count

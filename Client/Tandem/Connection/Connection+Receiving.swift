@@ -1,0 +1,245 @@
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// What a batch of messages leads to, handed out once the connection's state is at rest again.
+struct Inbox {
+    /// Answers with those who wait for them.
+    var answers: [(reply: Reply<DaemonMessage>, outcome: Reply<DaemonMessage>.Outcome)] = []
+    /// Those who wait for a session.
+    var sessions: [Reply<Session>] = []
+    /// Transactions that came in.
+    var transactions: [Transaction] = []
+    /// Whether the stream moved.
+    var moved = false
+    /// What became of the connection.
+    var event: ConnectionEvent?
+}
+
+extension Connection {
+    /// Begins a conversation on a socket: says who this is and where to go on.
+    func greet(on socket: Socket) throws(TandemError) {
+        try state.withLock { state throws(TandemError) in
+            state.socket = socket
+            state.outbox.removeAll()
+            if state.phase != .closed { state.phase = .greeting }
+            let session = state.session
+            let names = state.interests.compactMap { session?.model.entity(tagged: $0)?.name }
+            let hello = Hello(
+                protocolVersion: WireLimits.protocolVersion, author: author,
+                model: declaredModel?.json.text, resume: session.map { $0.position($0.position) },
+                interests: names.sorted())
+            try state.send(.hello(hello), id: 0)
+        }
+    }
+
+    var isReady: Bool { state.withLock { $0.phase == .ready } }
+
+    /// Takes one message; throws when the daemon broke the rules or refuses.
+    func receive(_ message: DaemonMessage, id: UInt32, _ inbox: inout Inbox) throws(TandemError) {
+        switch message {
+        case .welcome(let welcome): try welcomed(welcome, &inbox)
+        case .transaction(let push): try pushed(push, &inbox)
+        case .progress(let push): try progressed(push, &inbox)
+        case .failure(let error) where id == 0: throw error
+        default: try answered(message, id: id, &inbox)
+        }
+    }
+
+    /// Hands out what a batch of messages led to.
+    func deliver(_ inbox: Inbox) {
+        if !inbox.transactions.isEmpty, let model = knownSession?.model {
+            for transaction in inbox.transactions { payloads.publish(transaction, model) }
+        }
+        if let event = inbox.event { payloads.publish(event) }
+        for answer in inbox.answers { answer.reply.settle(answer.outcome) }
+        if !inbox.sessions.isEmpty, let session = knownSession {
+            for reply in inbox.sessions { reply.settle(.success(session)) }
+        }
+        guard inbox.moved else { return }
+        for link in state.withLock({ $0.links }) { link.signal() }
+    }
+
+    // MARK: Pushes
+
+    private func pushed(_ push: TransactionPush, _ inbox: inout Inbox) throws(TandemError) {
+        let encoded = push.transaction
+        let transaction: Transaction
+        do {
+            transaction = try encoded.decoded()
+        } catch {
+            throw TandemError(.storage, "transaction \(encoded.position) can't be read: \(error)")
+        }
+        try state.withLock { state throws(TandemError) in
+            try state.checkPush(from: push.previous, to: encoded.position)
+            try check(transaction, &state)
+            state.ring.append(transaction, bytes: encoded.bytes.count)
+            state.session?.position = encoded.position
+        }
+        inbox.transactions.append(transaction)
+        inbox.moved = true
+    }
+
+    private func progressed(_ push: ProgressPush, _ inbox: inout Inbox) throws(TandemError) {
+        try state.withLock { state throws(TandemError) in
+            try state.checkPush(from: push.previous, to: push.position)
+            state.session?.position = push.position
+        }
+        inbox.moved = true
+    }
+
+    /// Checks changes that came from outside; a new model takes effect for all that follows.
+    private func check(
+        _ transaction: Transaction, _ state: inout ConnectionState
+    ) throws(TandemError) {
+        if case .model(let bytes) = transaction.content {
+            state.session?.model = try Self.model(bytes)
+            return
+        }
+        guard let model = state.session?.model else { return }
+        for change in transaction.changes {
+            guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
+            else {
+                throw TandemError(
+                    .storage,
+                    "transaction \(transaction.position) does not fit the model: object "
+                        + "\(model.id(of: change.object))")
+            }
+        }
+    }
+
+    private static func model(_ bytes: [UInt8]) throws(TandemError) -> CompiledModel {
+        var reader = ByteReader(bytes)
+        do {
+            return try CompiledModel(from: &reader)
+        } catch {
+            throw TandemError(.schemaMismatch, "the daemon's model can't be read: \(error)")
+        }
+    }
+
+    // MARK: Welcome and answers
+
+    private func welcomed(_ welcome: Welcome, _ inbox: inout Inbox) throws(TandemError) {
+        var model: CompiledModel?
+        if let bytes = welcome.model { model = try Self.model(bytes) }
+        try state.withLock { state throws(TandemError) in
+            let before = state.session
+            let goesOn = welcome.resumed && before != nil
+            if !goesOn { state.ring.restart(at: welcome.position) }
+            state.session = Session(
+                model: model ?? before?.model ?? Self.emptyModel, log: welcome.log,
+                epoch: welcome.epoch,
+                generation: (before?.generation ?? 0) + (goesOn ? 0 : 1),
+                position: goesOn ? before?.position ?? 0 : welcome.position)
+            state.leases.add(welcome.lease)
+            if model == nil, let declared = declaredModel {
+                state.phase = .installing
+                try state.send(
+                    .schema(SchemaRequest(model: declared.json.text)), id: Self.installID)
+                return
+            }
+            becomeReady(&state, &inbox)
+            if before != nil { inbox.event = event(.restored, state) }
+        }
+    }
+
+    private func becomeReady(_ state: inout ConnectionState, _ inbox: inout Inbox) {
+        guard state.phase != .closed else { return }
+        state.phase = .ready
+        state.lastError = nil
+        inbox.sessions += state.sessionWaiters.map(\.reply)
+        state.sessionWaiters.removeAll()
+        inbox.moved = true
+        let end = deadline(after: limits.answerMilliseconds)
+        for index in state.queue.indices { state.queue[index].deadline = end }
+        state.dispatchQueue()
+    }
+
+    private func answered(
+        _ message: DaemonMessage, id: UInt32, _ inbox: inout Inbox
+    ) throws(TandemError) {
+        try state.withLock { state throws(TandemError) in
+            if let position = WireCoding.announcedPosition(message) { state.announce(position) }
+            if id == Self.installID { return try installed(message, &state, &inbox) }
+            if case .lease(let lease) = message { state.leases.add(lease) }
+            // An answer to a request that was given up is of no use to anyone.
+            guard let request = state.requests.removeValue(forKey: id) else { return }
+            if case .failure(let error) = message {
+                inbox.answers.append((request.reply, .failure(error)))
+            } else {
+                inbox.answers.append((request.reply, .success(message)))
+            }
+            state.dispatchQueue()
+        }
+    }
+
+    private func installed(
+        _ message: DaemonMessage, _ state: inout ConnectionState, _ inbox: inout Inbox
+    ) throws(TandemError) {
+        switch message {
+        case .failure(let error): throw error
+        case .schema(let answer):
+            if let bytes = answer.model { state.session?.model = try Self.model(bytes) }
+            becomeReady(&state, &inbox)
+        default: throw TandemError(.storage, "the daemon did not answer about its model")
+        }
+    }
+
+    /// The number of the request that installs a model during the greeting.
+    static let installID = UInt32.max
+
+    private static let emptyModel: CompiledModel = {
+        do {
+            return try CompiledModel(Model())
+        } catch {
+            preconditionFailure("A model without entities has nothing wrong in it: \(error)")
+        }
+    }()
+
+    // MARK: Losses and time
+
+    /// Notes that the connection is gone; what was in flight waits for the next one.
+    func lost(_ error: TandemError) {
+        let end = deadline(after: limits.connectMilliseconds)
+        let event = state.withLock { state -> ConnectionEvent? in
+            let wasReady = state.phase == .ready
+            if state.phase != .closed { state.phase = .connecting }
+            state.socket = nil
+            state.lastError = error
+            state.requeue(deadline: end)
+            return wasReady ? self.event(.lost, state) : nil
+        }
+        if let event { payloads.publish(event) }
+    }
+
+    private func event(_ kind: ConnectionEvent.State, _ state: ConnectionState) -> ConnectionEvent?
+    {
+        state.session.map { ConnectionEvent(state: kind, position: $0.position($0.position)) }
+    }
+
+    /// Milliseconds until something has waited too long; -1 when nothing waits.
+    func timeout() -> Int32 {
+        let next = state.withLock { $0.phase == .ready ? $0.nextDeadline : $0.nextDeadline ?? 0 }
+        guard let next else { return -1 }
+        let now = clock.monotonicNanoseconds
+        return next <= now ? (next == 0 ? 100 : 0) : Int32(clamping: (next - now) / 1_000_000 + 1)
+    }
+
+    /// Fails what has waited too long.
+    func expire() {
+        let now = clock.monotonicNanoseconds
+        let (late, reason) = state.withLock { ($0.expired(at: now), $0.lastError) }
+        for request in late.requests { request.reply.settle(.failure(tooLate(request, reason))) }
+        let error = reason ?? TandemError(.disconnected, "\(transport.name): no welcome came")
+        for session in late.sessions { session.settle(.failure(error)) }
+    }
+
+    private func tooLate(_ request: PendingRequest, _ reason: TandemError?) -> TandemError {
+        let why = reason?.message ?? "\(transport.name): no answer came in time"
+        if case .save = request.message, request.wasSent {
+            return TandemError(
+                .unknownOutcome, "the save may or may not have happened (\(why)); save again")
+        }
+        return TandemError(reason == nil ? .timeout : .disconnected, why)
+    }
+}

@@ -1,0 +1,200 @@
+import Synchronization
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// One socket to the daemon and the one thread that reads it.
+///
+/// Requests are written by the thread that makes them. The connection is made at the first use, made again
+/// when it is lost, and goes on at the last position; what was in flight is sent again: saves under their id.
+final class Connection: Sendable {
+    let transport: Transport
+    let author: String
+    let declaredModel: Model?
+    let limits: ClientLimits
+    let state: Mutex<ConnectionState>
+    let clock: any Clock
+    let payloads: PayloadHub
+    private let latches = LatchPool()
+
+    init(
+        transport: Transport, author: String, model: Model?, limits: ClientLimits,
+        clock: any Clock = SystemClock()
+    ) {
+        self.transport = transport
+        self.author = author
+        declaredModel = model
+        self.limits = limits
+        self.clock = clock
+        payloads = PayloadHub(limit: limits.bufferedPayloads)
+        let ring = TransactionRing(
+            floor: 0, maximumCount: limits.recentTransactions, maximumBytes: limits.recentBytes)
+        state = Mutex(ConnectionState(ring: ring))
+    }
+
+    // MARK: Sessions
+
+    /// The session, waiting for a connection if there is none.
+    func session() throws(TandemError) -> Session {
+        try requestSession().wait(with: latches).get()
+    }
+
+    nonisolated(nonsending) func sessionAsync() async throws(TandemError) -> Session {
+        try await requestSession().value().get()
+    }
+
+    /// The session as it was last known; nil before the first connection.
+    var knownSession: Session? { state.withLock { $0.session } }
+
+    private func requestSession() -> Reply<Session> {
+        let reply = Reply<Session>()
+        let deadline = deadline(after: limits.connectMilliseconds)
+        let outcome = state.withLock { state -> Reply<Session>.Outcome? in
+            if state.phase == .closed { return .failure(Self.closedError) }
+            if state.phase == .ready, let session = state.session { return .success(session) }
+            state.sessionWaiters.append((reply, deadline))
+            state.wake?.signal()
+            return nil
+        }
+        if let outcome { reply.settle(outcome) } else { startIfIdle() }
+        return reply
+    }
+
+    // MARK: Requests
+
+    /// Sends a request and waits for its answer on the calling thread.
+    func answer(_ message: ClientMessage) -> Result<DaemonMessage, TandemError> {
+        submit(message).wait(with: latches)
+    }
+
+    /// Sends a request and awaits its answer.
+    nonisolated(nonsending) func answerAsync(
+        _ message: ClientMessage
+    ) async -> Result<DaemonMessage, TandemError> {
+        await submit(message).value()
+    }
+
+    /// Sends a request whose answer nobody needs.
+    func submit(_ message: ClientMessage) -> Reply<DaemonMessage> {
+        let reply = Reply<DaemonMessage>()
+        let request = PendingRequest(
+            message: message, reply: reply, deadline: deadline(for: message))
+        let isClosed = state.withLock { state in
+            if state.phase != .closed { state.submit(request) }
+            return state.phase == .closed
+        }
+        if isClosed { reply.settle(.failure(Self.closedError)) } else { startIfIdle() }
+        return reply
+    }
+
+    private func deadline(for message: ClientMessage) -> UInt64 {
+        let isReady = state.withLock { $0.phase == .ready }
+        guard isReady else { return deadline(after: limits.connectMilliseconds) }
+        if case .sync(let sync) = message {
+            return deadline(after: UInt64(sync.timeoutMilliseconds) + limits.connectMilliseconds)
+        }
+        return deadline(after: limits.answerMilliseconds)
+    }
+
+    func deadline(after milliseconds: UInt64) -> UInt64 {
+        clock.monotonicNanoseconds &+ milliseconds &* 1_000_000
+    }
+
+    static let closedError = TandemError(.disconnected, "the container was closed")
+
+    // MARK: Transactions
+
+    /// What happened above a position, as far as it is still at hand.
+    enum Recent {
+        /// The transactions, in order.
+        case transactions([Transaction])
+        /// What is kept begins after this position.
+        case behind(floor: UInt64)
+        /// The stream was interrupted: start anew.
+        case interrupted(Session)
+    }
+
+    /// The transactions of interest above `low`, up to `high`.
+    func recent(after low: UInt64, through high: UInt64, generation: Int) -> Recent {
+        state.withLock { state in
+            if let session = state.session, session.generation != generation {
+                return .interrupted(session)
+            }
+            if let found = state.ring.transactions(after: low, through: high) {
+                return .transactions(found)
+            }
+            return .behind(floor: state.ring.floor)
+        }
+    }
+
+    /// The next number for a new object, or nil when a lease has to be asked for.
+    func nextNumber() -> ObjectNumber? {
+        let (number, isLow) = state.withLock { state -> (ObjectNumber?, Bool) in
+            let number = state.leases.next()
+            let isLow = state.leases.remaining < Int(Self.leaseCount) / 2
+            let asks = isLow && !state.leases.isAsking && state.phase == .ready
+            if asks { state.leases.isAsking = true }
+            return (number, asks)
+        }
+        if isLow { _ = submit(.lease(count: Self.leaseCount)) }
+        return number
+    }
+
+    /// How many numbers are asked for at once.
+    static let leaseCount: UInt32 = 4_096
+
+    /// The entities that the session follows.
+    var interests: Set<EntityTag> { state.withLock { $0.interests } }
+
+    // MARK: Contexts and life
+
+    func attach(_ link: ContextLink) {
+        state.withLock { $0.links.append(link) }
+    }
+
+    func detach(_ link: ContextLink) {
+        state.withLock { $0.links.removeAll { $0 === link } }
+    }
+
+    /// Ends the thread; requests in flight fail.
+    func close() {
+        let (requests, waiters) = state.withLock { state in
+            state.phase = .closed
+            state.socket?.shutdown()
+            state.wake?.signal()
+            let requests = Array(state.requests.values) + state.queue
+            let waiters = state.sessionWaiters.map(\.reply)
+            state.requests.removeAll()
+            state.queue.removeAll()
+            state.sessionWaiters.removeAll()
+            return (requests, waiters)
+        }
+        for request in requests { request.reply.settle(.failure(Self.closedError)) }
+        for waiter in waiters { waiter.settle(.failure(Self.closedError)) }
+        payloads.finish()
+    }
+
+    private func startIfIdle() {
+        let isFirst = state.withLock { state in
+            guard state.phase == .idle else { return false }
+            state.phase = .connecting
+            return true
+        }
+        guard isFirst else { return }
+        do {
+            let wake = try WakeUp()
+            state.withLock { $0.wake = wake }
+            _ = try KernelThread.start(name: "tandem") { [self] in
+                ConnectionThread(self, wake).run()
+            }
+        } catch {
+            fail(TandemError(.limitExceeded, "the connection's thread can't be started: \(error)"))
+        }
+    }
+
+    /// Fails everything that waits, for good.
+    func fail(_ error: TandemError) {
+        state.withLock { $0.lastError = error }
+        close()
+    }
+}

@@ -1,0 +1,169 @@
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// A request that has no answer yet.
+struct PendingRequest: Sendable {
+    var message: ClientMessage
+    var reply: Reply<DaemonMessage>
+    /// When it fails, in nanoseconds of the monotonic clock.
+    var deadline: UInt64
+    /// Whether it was sent before, so that it may have been carried out.
+    var wasSent = false
+}
+
+/// Everything a connection knows; guarded by the connection's mutex.
+struct ConnectionState: Sendable {
+    enum Phase { case idle, connecting, greeting, installing, ready, closed }
+
+    var phase = Phase.idle
+    var socket: Socket?
+    var wake: WakeUp?
+    /// Bytes that the socket did not take at once.
+    var outbox: [UInt8] = []
+    /// Requests that were sent, by their number.
+    var requests: [UInt32: PendingRequest] = [:]
+    /// Requests that wait for a connection or for room, in order.
+    var queue: [PendingRequest] = []
+    var lastID: UInt32 = 0
+    var session: Session?
+    var sessionWaiters: [(reply: Reply<Session>, deadline: UInt64)] = []
+    var ring: TransactionRing
+    var interests: Set<EntityTag> = []
+    var leases = LeasedNumbers()
+    var links: [ContextLink] = []
+    var lastError: TandemError?
+
+    /// Sends a message under a number, at once as far as the socket takes it.
+    mutating func send(_ message: ClientMessage, id: UInt32) throws(TandemError) {
+        let wasEmpty = outbox.isEmpty
+        try WireCoding.encode(message, id: id, into: &outbox)
+        if wasEmpty { flush() } else { wake?.signal() }
+    }
+
+    /// Gives the socket what it takes; the thread is woken to see to the rest.
+    mutating func flush() {
+        guard let socket, !outbox.isEmpty else { return }
+        let result = outbox.withUnsafeBytes { try? socket.write($0) }
+        switch result {
+        case .bytes(let count) where count == outbox.count:
+            outbox.removeAll(keepingCapacity: outbox.count < 1 << 20)
+            return
+        case .bytes(let count): outbox.removeFirst(count)
+        // The reading side notices that the daemon is gone.
+        case .wouldBlock, .closed, nil: break
+        }
+        wake?.signal()
+    }
+
+    /// Sends a request if there is room, else keeps it in order.
+    mutating func submit(_ request: PendingRequest) {
+        guard phase == .ready, queue.isEmpty, requests.count < WireCoding.requestsInFlight else {
+            queue.append(request)
+            wake?.signal()
+            return
+        }
+        dispatch(request)
+    }
+
+    private mutating func dispatch(_ request: PendingRequest) {
+        lastID = lastID == .max ? 1 : lastID + 1
+        var sent = request
+        sent.wasSent = true
+        interests.formUnion(WireCoding.interests(of: request.message))
+        do throws(TandemError) {
+            try send(request.message, id: lastID)
+            requests[lastID] = sent
+        } catch {
+            request.reply.settle(.failure(error))
+        }
+    }
+
+    /// Sends what waits, as far as there is room.
+    mutating func dispatchQueue() {
+        guard phase == .ready else { return }
+        while !queue.isEmpty, requests.count < WireCoding.requestsInFlight {
+            dispatch(queue.removeFirst())
+        }
+    }
+
+    /// Puts everything in flight back into the queue, in the order in which it was sent.
+    mutating func requeue(deadline: UInt64) {
+        let unanswered = requests.sorted { $0.key < $1.key }.map { entry in
+            var request = entry.value
+            request.deadline = min(request.deadline, deadline)
+            return request
+        }
+        requests.removeAll()
+        outbox.removeAll()
+        queue.insert(contentsOf: unanswered, at: 0)
+    }
+
+    /// Takes out what has waited too long.
+    mutating func expired(
+        at now: UInt64
+    ) -> (requests: [PendingRequest], sessions: [Reply<Session>]) {
+        var late: [PendingRequest] = []
+        for (id, request) in requests where request.deadline <= now {
+            requests[id] = nil
+            late.append(request)
+        }
+        late += queue.filter { $0.deadline <= now }
+        queue.removeAll { $0.deadline <= now }
+        let waiters = sessionWaiters.filter { $0.deadline <= now }.map(\.reply)
+        sessionWaiters.removeAll { $0.deadline <= now }
+        return (late, waiters)
+    }
+
+    /// The earliest moment at which something has waited too long.
+    var nextDeadline: UInt64? {
+        let sent = requests.values.lazy.map(\.deadline).min()
+        let queued = queue.lazy.map(\.deadline).min()
+        let waiting = sessionWaiters.lazy.map(\.deadline).min()
+        return [sent, queued, waiting].compactMap { $0 }.min()
+    }
+
+    /// Checks that a push follows the cursor; a gap ends the conversation, which is then resumed there.
+    func checkPush(from previous: UInt64, to position: UInt64) throws(TandemError) {
+        guard phase == .ready || phase == .installing, let cursor = session?.position else {
+            throw TandemError(.storage, "the daemon pushed before its welcome")
+        }
+        guard previous == cursor, position > previous else {
+            throw TandemError(
+                .storage, "a gap in the stream: \(position) follows \(previous), not \(cursor)")
+        }
+    }
+
+    /// Moves the cursor to a position that an answer named.
+    mutating func announce(_ position: UInt64) {
+        if let session, position > session.position { self.session?.position = position }
+    }
+}
+
+/// The object numbers that this process may give to new objects.
+struct LeasedNumbers: Sendable {
+    /// Whether more have been asked for.
+    var isAsking = false
+    private var blocks: [Range<ObjectNumber>] = []
+    private var epoch: UInt32 = 0
+
+    /// Adds a block; blocks of another epoch are void.
+    mutating func add(_ lease: Lease) {
+        isAsking = false
+        if lease.epoch != epoch { blocks.removeAll() }
+        epoch = lease.epoch
+        let (end, overflow) = lease.first.addingReportingOverflow(UInt64(lease.count))
+        if !overflow, lease.count > 0 { blocks.append(lease.first..<end) }
+    }
+
+    /// The next number, or nil when more have to be asked for first.
+    mutating func next() -> ObjectNumber? {
+        guard let block = blocks.first else { return nil }
+        let rest = block.dropFirst()
+        if rest.isEmpty { blocks.removeFirst() } else { blocks[0] = rest }
+        return block.lowerBound
+    }
+
+    /// The numbers left.
+    var remaining: Int { blocks.reduce(0) { $0 + $1.count } }
+}

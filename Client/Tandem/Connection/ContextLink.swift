@@ -1,0 +1,22 @@
+import Synchronization
+
+/// How a connection reaches a context: from its thread to the context's actor, never further.
+final class ContextLink: Sendable {
+    let actor: any Actor
+    private let isScheduled = Atomic<Bool>(false)
+    // Guard: set once on the actor before the link is attached, and read on the actor only.
+    nonisolated(unsafe) weak var context: ManagedObjectContext?
+
+    init(actor: any Actor) { self.actor = actor }
+
+    /// Lets the context follow what has come in, soon; signals until then count as one.
+    func signal() {
+        if isScheduled.exchange(true, ordering: .acquiringAndReleasing) { return }
+        Task { await run(on: actor) }
+    }
+
+    private func run(on actor: isolated any Actor) async {
+        isScheduled.store(false, ordering: .releasing)
+        await context?.followPushes()
+    }
+}

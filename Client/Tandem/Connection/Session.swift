@@ -1,0 +1,36 @@
+public import TandemModel
+
+/// What is known of the daemon while a connection stands.
+struct Session: Sendable {
+    /// The store's model.
+    var model: CompiledModel
+    /// The log's random id.
+    var log: LogID
+    /// The log's epoch.
+    var epoch: UInt32
+    /// Rises when the stream of transactions was interrupted, so that contexts have to start anew.
+    var generation: Int
+    /// The last position that was announced.
+    var position: UInt64
+
+    /// A number of this log as a position that may leave the process.
+    func position(_ number: UInt64) -> Position {
+        Position(log: log, epoch: epoch, number: number)
+    }
+}
+
+/// A change of the connection's state.
+public struct ConnectionEvent: Hashable, Sendable {
+    /// What became of the connection.
+    public enum State: String, Hashable, Sendable {
+        /// The daemon can't be reached; requests wait.
+        case lost
+        /// The connection stands again and goes on where it was.
+        case restored
+    }
+
+    /// What became of the connection.
+    public var state: State
+    /// The last position that was received.
+    public var position: Position
+}

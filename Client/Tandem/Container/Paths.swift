@@ -1,0 +1,50 @@
+import TandemIO
+
+/// Where a daemon of a name is found; the only place in the client that knows paths.
+public enum TandemPaths {
+    /// The variable that overrides every default.
+    public static let socketVariable = "TANDEM_SOCKET"
+
+    /// The socket of the daemon `name`.
+    ///
+    /// That is `$TANDEM_SOCKET`, else `$XDG_RUNTIME_DIR/tandem/NAME.sock`, else `/run/tandem/NAME.sock`.
+    public static func socket(name: String = "default") -> String {
+        if let path = ThisProcess.environment(socketVariable), !path.isEmpty { return path }
+        if let directory = ThisProcess.environment("XDG_RUNTIME_DIR"), !directory.isEmpty {
+            return "\(directory)/tandem/\(name).sock"
+        }
+        return systemSocket(name: name)
+    }
+
+    /// The socket of the system's daemon `name`.
+    public static func systemSocket(name: String = "default") -> String {
+        "/run/tandem/\(name).sock"
+    }
+}
+
+/// What a client keeps and how long it waits; every bound of the library by name.
+public struct ClientLimits: Hashable, Sendable {
+    /// Recent transactions kept for contexts that have not merged them yet.
+    public var recentTransactions = 4_096
+    /// Bytes of recent transactions kept, encoded.
+    public var recentBytes = 16 << 20
+    /// Rows that a context keeps besides those of objects in use.
+    public var cachedRows = 65_536
+    /// Payloads that an observer may lag behind before its sequence ends with `limitExceeded`.
+    public var bufferedPayloads = 4_096
+    /// Milliseconds that a request waits for a connection, and for its answer after a loss.
+    public var connectMilliseconds: UInt64 = 5_000
+    /// Milliseconds that an answer may take on a connection that stands.
+    public var answerMilliseconds: UInt64 = 60_000
+    /// The first pause before connecting again, in milliseconds; it doubles each time.
+    public var firstBackoffMilliseconds: UInt64 = 10
+    /// The longest pause before connecting again, in milliseconds.
+    public var longestBackoffMilliseconds: UInt64 = 1_000
+    /// Transactions asked for at once when a context is behind what is kept.
+    public var historyBatch: UInt32 = 1_024
+    /// How often a read is repeated because the context was led beyond its answer meanwhile.
+    public var readAttempts = 8
+
+    /// The defaults.
+    public init() {}
+}

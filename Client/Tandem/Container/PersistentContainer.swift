@@ -1,0 +1,142 @@
+import Synchronization
+import TandemIO
+public import TandemModel
+import TandemWire
+
+/// This process's access to a store: one connection, shared by all its contexts.
+///
+/// A container is Sendable and connects at its first use; make one for each store and keep it.
+///
+///     let container = PersistentContainer(model: Model(Team.self, Player.self))
+///     let context = container.viewContext
+///     let teams = try context.fetch(Team.self, sort: ["-wins"])
+public final class PersistentContainer: Sendable {
+    /// The model that this process declares; nil takes the daemon's.
+    public let model: Model?
+    /// The name under which the journal lists this process's saves.
+    public let author: String
+    /// What is kept, and how long is waited.
+    public let limits: ClientLimits
+
+    let connection: Connection
+    private let types = Mutex<[String: ManagedObject.Type]>([:])
+    @MainActor private var mainContext: ManagedObjectContext?
+
+    /// A container of the daemon at a socket or of a name.
+    ///
+    /// Nothing is connected yet. An empty store takes over `model`; one with a model that does not fit refuses with `schemaMismatch`.
+    /// - Parameters:
+    ///   - model: The model; nil takes the daemon's.
+    ///   - socket: The path of the socket; nil derives it from `name`, see ``TandemPaths``.
+    ///   - name: The daemon's name.
+    ///   - author: What the journal calls this process; `uid:pid` if nil.
+    ///   - transport: Another way to the daemon; `socket` and `name` don't count then.
+    ///   - limits: Other limits than the defaults.
+    public init(
+        model: Model? = nil, socket: String? = nil, name: String = "default",
+        author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
+    ) {
+        self.model = model
+        self.limits = limits
+        let own = "\(ThisProcess.effectiveUserID):\(ThisProcess.processID)"
+        self.author = author ?? own
+        let path = socket ?? TandemPaths.socket(name: name)
+        connection = Connection(
+            transport: transport ?? .socketPath(path), author: self.author, model: model,
+            limits: limits)
+        connection.payloads.describe { [weak connection] number in
+            connection?.knownSession?.position(number)
+        }
+    }
+
+    deinit { connection.close() }
+
+    /// Ends the connection; whatever waits fails with `disconnected`, and so does all that follows.
+    public func close() { connection.close() }
+
+    // MARK: Contexts
+
+    /// The main actor's context; it follows the saves of others by itself.
+    @MainActor public var viewContext: ManagedObjectContext {
+        if let mainContext { return mainContext }
+        let context = makeContext(name: "view", mergesAutomatically: true)
+        mainContext = context
+        return context
+    }
+
+    /// A context of the calling actor; outside an actor this does not compile.
+    /// - Parameters:
+    ///   - name: The name under which the journal lists its saves.
+    ///   - mergesAutomatically: Whether it follows the saves of others unprompted.
+    ///   - isolation: The actor; leave it out.
+    public func makeContext(
+        name: String, mergesAutomatically: Bool = false,
+        isolation: isolated (any Actor) = #isolation
+    ) -> ManagedObjectContext {
+        ManagedObjectContext(
+            container: self, name: name, mergesAutomatically: mergesAutomatically,
+            actor: isolation)
+    }
+
+    /// Runs a piece of work with a context of its own, away from the caller's actor.
+    ///
+    ///     let position = try await container.withContext { try $0.importTeams(from: file) }
+    public func withContext<Result: Sendable>(
+        name: String = "work",
+        _ work: nonisolated(nonsending) @Sendable (ManagedObjectContext) async throws -> Result
+    ) async throws -> Result {
+        try await Worker().run(self, name, work)
+    }
+
+    private actor Worker {
+        func run<Result: Sendable>(
+            _ container: PersistentContainer, _ name: String,
+            _ work: nonisolated(nonsending) @Sendable (ManagedObjectContext) async throws -> Result
+        ) async throws -> Result {
+            let context = container.makeContext(name: name)
+            return try await work(context)
+        }
+    }
+
+    // MARK: Types
+
+    /// Lets objects of a class's entity be shown by that class; fetching or inserting by class does so too.
+    public func register(_ type: any ManagedEntity.Type) {
+        types.withLock { $0[type.entity.name] = type }
+    }
+
+    /// The class for objects of an entity: its own or that of the nearest entity it inherits from.
+    func type(for entity: CompiledEntity, in model: CompiledModel?) -> ManagedObject.Type {
+        types.withLock { types in
+            for tag in entity.ancestors {
+                if let name = model?.entity(tagged: tag)?.name, let type = types[name] {
+                    return type
+                }
+            }
+            return ManagedObject.self
+        }
+    }
+
+    // MARK: The daemon
+
+    /// The store's model as the daemon has it; blocks for a connection.
+    public func storeModel() throws -> CompiledModel { try connection.session().model }
+
+    /// Installs a model in an empty store, or migrates; blocks. Returns the position of that transaction.
+    @discardableResult
+    public func install(_ model: Model) throws -> Position {
+        let request = SchemaRequest(model: model.json.text)
+        guard case .schema(let answer) = try connection.answer(.schema(request)).get() else {
+            throw TandemError(.storage, "the daemon did not answer about its model")
+        }
+        return try connection.session().position(answer.position)
+    }
+
+    /// The daemon's status as JSON text; blocks.
+    public func status() throws -> String {
+        guard case .status(let text) = try connection.answer(.status).get() else {
+            throw TandemError(.storage, "the daemon did not answer about its status")
+        }
+        return text
+    }
+}

@@ -1,0 +1,36 @@
+public import TandemIO
+import TandemModel
+
+/// How a container reaches its daemon.
+///
+///     PersistentContainer(model: model, transport: .socketPath("/run/tandem/default.sock"))
+public struct Transport: Sendable {
+    /// What error messages call the other side.
+    let name: String
+    let connect: @Sendable () throws -> Socket
+
+    /// Connects to the socket at a path.
+    public static func socketPath(_ path: String) -> Transport {
+        Transport(name: path) {
+            do throws(IOError) {
+                return try Socket.connect(path: path)
+            } catch {
+                throw missing(path, error)
+            }
+        }
+    }
+
+    /// Takes a connected socket from `connect` each time a connection is needed.
+    ///
+    /// This is how a daemon inside the process, or a scripted one in a test, hands over its end.
+    public static func connected(_ connect: @escaping @Sendable () throws -> Socket) -> Transport {
+        Transport(name: "<connected>", connect: connect)
+    }
+
+    private static func missing(_ path: String, _ error: IOError) -> TandemError {
+        TandemError(
+            .disconnected,
+            "no daemon listens on \(path) (\(error)); start it with `tandemd --store DIR --socket "
+                + "\(path)` or name another with --socket")
+    }
+}

@@ -1,0 +1,120 @@
+import TandemModel
+import TandemWire
+
+extension ManagedObjectContext {
+    /// Makes a new object of an entity; its id is final at once.
+    ///
+    /// Blocks only at the very first use of the container and when the leased numbers run out. Throws `unknownEntity`, or
+    /// `disconnected` if there was no connection yet.
+    public func insert(_ entity: String) throws -> ManagedObject {
+        try insertStep(entity).run(on: connection)
+    }
+
+    /// Makes a new object of a class.
+    public func insert<Object: ManagedEntity>(_ type: Object.Type) throws -> Object {
+        container.register(type)
+        let object = try insert(type.entity.name)
+        guard let typed = object as? Object else {
+            throw TandemError(.usage, "entity \(type.entity.name) belongs to another class")
+        }
+        return typed
+    }
+
+    private func insertStep(_ name: String) throws -> Step<ManagedObject> {
+        try sessionStep().then { session in
+            guard let entity = session.model.entity(named: name) else {
+                throw TandemError(.unknownEntity, "no entity is named \(name)")
+            }
+            guard let number = self.connection.nextNumber() else {
+                return .ask(.lease(count: Connection.leaseCount)) {
+                    if case .lease = $0 { true } else { nil }
+                } then: { (_: Bool) in
+                    try self.insertStep(name)
+                }
+            }
+            return .done(self.insert(entity, number))
+        }
+    }
+
+    private func insert(_ entity: CompiledEntity, _ number: ObjectNumber) -> ManagedObject {
+        let record = record(ObjectReference(tag: entity.tag, number: number))
+        edit(record) { edits in
+            edits.kind = .insert
+            for (slot, value) in entity.defaults.enumerated() where !value.isNull {
+                edits.values[slot] = value
+            }
+        }
+        return object(of: record)
+    }
+
+    /// Marks an object for deletion by the next save; a new object is simply forgotten.
+    ///
+    /// Relationships show it gone at once. What delete rules lead to (cascades, refusals) is found by the daemon at the save.
+    public func delete(_ object: ManagedObject) {
+        let record = object.record
+        precondition(
+            object.managedObjectContext === self,
+            "\(object.id) belongs to another context; delete it there.")
+        guard !record.isDeleted else { return }
+        if record.pending.kind == .insert {
+            discard(record)
+            record.isMissing = true
+        } else {
+            edit(record) { edits in
+                edits = Edits()
+                edits.kind = .delete
+            }
+        }
+        for property in record.entity.properties {
+            guard let relationship = property.relationship else { continue }
+            noteOthers(of: record, property.slot, relationship)
+        }
+    }
+
+    /// Lets those who observe the other ends know.
+    private func noteOthers(
+        of record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship
+    ) {
+        let others =
+            relationship.toMany
+            ? Array(record.members(slot) ?? [])
+            : record.committedValue(slot)?.reference.map { [$0] } ?? []
+        for other in others { records[other.number]?.object?.noteChange() }
+    }
+
+    /// Drops the pending edits of a record.
+    func discard(_ record: ObjectRecord) {
+        record.pending = Edits()
+        edited[record.reference.number] = nil
+        record.object?.noteChange()
+    }
+
+    /// Drops all pending edits; new objects are gone, values are again what was merged.
+    public func rollback() {
+        for object in editedInOrder {
+            let record = object.record
+            if record.pending.kind == .insert { record.isMissing = true }
+            discard(record)
+        }
+        edited.removeAll()
+    }
+
+    /// Forgets all objects and edits. Objects that are still held become faults without edits.
+    public func reset() {
+        rollback()
+        for record in records.values {
+            record.fault()
+            record.object?.noteChange()
+        }
+        records = records.filter { $0.value.object != nil || $0.value.pins > 0 }
+    }
+
+    /// Makes an object a fault; with `mergeChanges` pending edits stay on top, else they are dropped.
+    public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
+        let record = object.record
+        if record.isInserted { return }
+        if !mergeChanges { discard(record) }
+        record.fault()
+        object.noteChange()
+    }
+}

@@ -1,0 +1,159 @@
+public import TandemModel
+import TandemWire
+
+extension ManagedObjectContext {
+    /// The object of an id, as a fault if it isn't held; nothing is asked of the daemon.
+    ///
+    /// Throws `unknownEntity` for an id of no entity of the model. The object may not exist: see ``existingObject(with:)``.
+    public func object(with id: ObjectID) throws -> ManagedObject {
+        let session = try sessionStep().run(on: connection)
+        return object(try reference(id, session))
+    }
+
+    /// The object of an id, loaded; blocks if it isn't held. Throws `unknownObject` when there is none.
+    public func existingObject(with id: ObjectID) throws -> ManagedObject {
+        try existingStep(id).run(on: connection)
+    }
+
+    /// The object of an id, loaded. Throws `unknownObject` when there is none.
+    public nonisolated(nonsending) func existingObject(
+        with id: ObjectID
+    ) async throws -> ManagedObject {
+        try await existingStep(id).runAsync(on: connection)
+    }
+
+    private func existingStep(_ id: ObjectID) throws -> Step<ManagedObject> {
+        try sessionStep().then { session in
+            let reference = try self.reference(id, session)
+            return try self.loadStep([reference], members: []).then { _ in
+                let record = self.record(reference)
+                guard !record.isDeleted, !record.isFault else {
+                    throw TandemError(.unknownObject, "there is no object \(id)")
+                }
+                return .done(self.object(reference))
+            }
+        }
+    }
+
+    func reference(_ id: ObjectID, _ session: Session) throws(TandemError) -> ObjectReference {
+        guard let reference = session.model.reference(to: id) else {
+            throw TandemError(.unknownEntity, "no entity is named \(id.entity) (in \(id))")
+        }
+        return reference
+    }
+
+    /// The object of a reference: always the same one as long as somebody holds it.
+    func object(_ reference: ObjectReference) -> ManagedObject { object(of: record(reference)) }
+
+    func object(of record: ObjectRecord) -> ManagedObject {
+        if let object = record.object { return object }
+        let type = container.type(for: record.entity, in: session?.model)
+        let object = type.init(binding: ObjectBinding(context: self, record: record))
+        record.object = object
+        return object
+    }
+
+    /// The record of a reference, made if need be.
+    func record(_ reference: ObjectReference) -> ObjectRecord {
+        if let record = records[reference.number] { return record }
+        guard let entity = session?.model.entity(tagged: reference.tag) else {
+            preconditionFailure("References are checked against the model when they come in.")
+        }
+        if records.count >= sweepAt { sweep() }
+        let record = ObjectRecord(reference, entity)
+        records[reference.number] = record
+        return record
+    }
+
+    /// Forgets rows that nobody uses; they can be asked for again.
+    private func sweep() {
+        records = records.filter { !$0.value.isIdle }
+        sweepAt = max(container.limits.cachedRows, records.count * 2)
+    }
+
+    // MARK: Loading
+
+    /// Loads objects that are faults, all with one request; blocks.
+    public func load(_ objects: some Sequence<ManagedObject>) throws {
+        try loadStep(objects.map(\.record.reference), members: []).run(on: connection)
+    }
+
+    /// Loads objects that are faults, all with one request.
+    public nonisolated(nonsending) func load(_ objects: [ManagedObject]) async throws {
+        try await loadStep(objects.map(\.record.reference), members: []).runAsync(on: connection)
+    }
+
+    /// Loads what of rows and members isn't held.
+    func loadStep(
+        _ objects: [ObjectReference], members: [(owner: ObjectReference, slot: Int)]
+    ) throws -> Step<Void> {
+        let rows = objects.filter { self.record($0).isFault }
+        let lists = members.filter { self.record($0.owner).members($0.slot) == nil }
+        if rows.isEmpty, lists.isEmpty { return .done(()) }
+        let tags = rows.map(\.tag) + lists.map(\.owner.tag)
+        let read = Read(
+            objects: rows,
+            members: lists.map { MemberRequest(owner: $0.owner, slot: $0.slot) },
+            interests: Set(tags).sorted())
+        return try positionedStep(.read(read)) { message -> (Objects, UInt64)? in
+            guard case .objects(let answer) = message else { return nil }
+            return (answer, answer.position)
+        } use: { answer in
+            try self.adopt(answer)
+        }
+    }
+
+    private func adopt(_ answer: Objects) throws {
+        guard answer.position == merged else { return }
+        for object in answer.objects { try adopt(object) }
+        for missing in answer.missing where records[missing.number] != nil {
+            let record = record(missing)
+            record.fault()
+            record.isMissing = record.pending.kind != .insert && record.inFlight.kind != .insert
+        }
+        for list in answer.members {
+            try check(list.members + [list.owner])
+            record(list.owner).members[list.slot] = Set(list.members)
+        }
+    }
+
+    /// Takes over a row that was read at the context's position.
+    func adopt(_ stored: StoredObject) throws(TandemError) {
+        try check([stored.object])
+        let record = record(stored.object)
+        guard record.row == nil || stored.version >= record.version else { return }
+        guard stored.row.isValid(for: record.entity) else {
+            throw TandemError(
+                .storage,
+                "the row of \(record.entity.name)/\(stored.object.number) can't be read")
+        }
+        record.row = stored.row
+        record.version = stored.version
+        record.isMissing = false
+    }
+
+    /// Checks references that came from outside.
+    func check(_ references: [ObjectReference]) throws(TandemError) {
+        for reference in references where session?.model.entity(tagged: reference.tag) == nil {
+            throw TandemError(
+                .storage, "object \(reference.number) is of an entity that the model lacks")
+        }
+    }
+
+    /// Asks something whose answer is at a position, merges up to it, and uses the answer.
+    ///
+    /// When merging led the context beyond the answer, it asks again, a bounded number of times.
+    func positionedStep<Answer, Output>(
+        _ message: ClientMessage, _ read: @escaping (DaemonMessage) -> (Answer, UInt64)?,
+        attempt: Int = 1, use: @escaping (Answer) throws -> Output
+    ) throws -> Step<Output> {
+        .ask(message, read) { answer, position in
+            try self.mergeStep(through: position).then { _ in
+                if self.merged == position || attempt >= self.container.limits.readAttempts {
+                    return .done(try use(answer))
+                }
+                return try self.positionedStep(message, read, attempt: attempt + 1, use: use)
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import TandemModel
+
+extension ManagedObjectContext {
+    /// The members of a to-many relationship with all edits of both ends; nil when the list has to be loaded first.
+    func members(of record: ObjectRecord, _ slot: Int) -> Set<ObjectReference>? {
+        guard let relationship = record.entity.properties[slot].relationship,
+            let members = record.members(slot)
+        else { return nil }
+        return members.filter { member in
+            guard let other = records[member.number] else { return true }
+            if other.isDeleted { return false }
+            if relationship.inverseToMany { return true }
+            // The to-one end is the truth: a member that was moved elsewhere is none.
+            let inverse = relationship.inverseSlot
+            guard let value = other.pending.values[inverse] ?? other.inFlight.values[inverse]
+            else { return true }
+            return value.reference?.number == record.reference.number
+        }
+    }
+
+    /// Sets a value, and for a to-one relationship keeps the other ends in step.
+    func set(_ value: Value, _ slot: Int, of record: ObjectRecord) {
+        if let relationship = record.entity.properties[slot].relationship {
+            unlink(record, slot, relationship)
+            edit(record) { $0.values[slot] = value }
+            if let target = value.reference { link(record, to: target, relationship) }
+        } else {
+            edit(record) { $0.values[slot] = value }
+        }
+        // Writing back what the store has leaves nothing to save.
+        if record.inFlight.values[slot] == nil, record.row != nil,
+            record.committedValue(slot) == value
+        {
+            edit(record) { $0.values[slot] = nil }
+        }
+    }
+
+    /// Takes a record out of the far end of its to-one relationship.
+    private func unlink(_ record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship) {
+        guard let old = record.value(slot)?.reference, let other = records[old.number] else {
+            return
+        }
+        let inverse = relationship.inverseSlot
+        if relationship.inverseToMany {
+            edit(other) { $0.remove(record.reference, from: inverse) }
+        } else if other.value(inverse)?.reference?.number == record.reference.number {
+            edit(other) { $0.values[inverse] = .null }
+        }
+    }
+
+    /// Puts a record into the far end of its to-one relationship.
+    private func link(
+        _ record: ObjectRecord, to target: ObjectReference, _ relationship: CompiledRelationship
+    ) {
+        let other = self.record(target)
+        let inverse = relationship.inverseSlot
+        if relationship.inverseToMany {
+            edit(other) { $0.add(record.reference, to: inverse) }
+            return
+        }
+        let slot = other.entity.properties[inverse].relationship?.inverseSlot ?? 0
+        if let rival = other.value(inverse)?.reference, rival.number != record.reference.number,
+            let loser = records[rival.number]
+        {
+            edit(loser) { $0.values[slot] = .null }
+        }
+        edit(other) { $0.values[inverse] = .reference(record.reference) }
+    }
+
+    /// Adds a member to a to-many relationship, on both ends.
+    func add(_ member: ObjectRecord, to slot: Int, of record: ObjectRecord) {
+        guard let relationship = record.entity.properties[slot].relationship else { return }
+        if !relationship.inverseToMany {
+            return set(.reference(record.reference), relationship.inverseSlot, of: member)
+        }
+        if members(of: record, slot)?.contains(member.reference) == true { return }
+        edit(record) { $0.add(member.reference, to: slot) }
+        edit(member) { $0.add(record.reference, to: relationship.inverseSlot) }
+    }
+
+    /// Removes a member from a to-many relationship, on both ends.
+    func remove(_ member: ObjectRecord, from slot: Int, of record: ObjectRecord) {
+        guard let relationship = record.entity.properties[slot].relationship else { return }
+        if let known = members(of: record, slot), !known.contains(member.reference) { return }
+        if relationship.inverseToMany {
+            edit(record) { $0.remove(member.reference, from: slot) }
+            edit(member) { $0.remove(record.reference, from: relationship.inverseSlot) }
+        } else {
+            set(.null, relationship.inverseSlot, of: member)
+        }
+    }
+
+    /// Changes the pending layer of a record and keeps the books.
+    func edit(_ record: ObjectRecord, _ change: (inout Edits) -> Void) {
+        let object = object(of: record)
+        object.willChange()
+        change(&record.pending)
+        if record.pending.isEmpty {
+            edited[record.reference.number] = nil
+        } else if edited[record.reference.number] == nil {
+            lastSerial += 1
+            record.pending.serial = lastSerial
+            edited[record.reference.number] = object
+        }
+        object.didChange()
+    }
+}

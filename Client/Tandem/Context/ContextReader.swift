@@ -1,0 +1,29 @@
+import TandemModel
+import TandemQuery
+
+/// What a context holds, for evaluating predicates, sort keys and sections without asking anybody.
+///
+/// With ``includesEdits`` pending edits lie on top, else it is the graph as merged.
+struct ContextReader: GraphReader {
+    let context: ManagedObjectContext
+    var includesEdits = false
+
+    func row(of object: ObjectReference) -> RowLookup {
+        guard let record = context.records[object.number] else { return .unknown }
+        if record.isMissing || (includesEdits && record.isDeleted) { return .missing }
+        if includesEdits {
+            let version = context.session?.model.version ?? 0
+            return record.currentRow(modelVersion: version).map { .row($0) } ?? .unknown
+        }
+        if let row = record.row { return .row(row) }
+        return record.isInserted ? .missing : .unknown
+    }
+
+    func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]? {
+        guard let record = context.records[object.number] else { return nil }
+        if includesEdits { return context.members(of: record, slot).map { $0.sorted() } }
+        return record.members[slot].map { $0.sorted() }
+    }
+}

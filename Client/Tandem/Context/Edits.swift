@@ -1,0 +1,60 @@
+import TandemModel
+
+/// What was changed in memory about one object and is not in the store yet.
+struct Edits {
+    enum Kind { case none, insert, delete }
+
+    /// Whether the object is new or to be deleted.
+    var kind = Kind.none
+    /// The values that were set, by slot.
+    var values: [Int: Value] = [:]
+    /// The members that to-many relationships gained, by slot.
+    var added: [Int: Set<ObjectReference>] = [:]
+    /// The members that to-many relationships lost, by slot.
+    var removed: [Int: Set<ObjectReference>] = [:]
+    /// The order in which objects were first changed.
+    var serial = 0
+
+    /// True when there is nothing to save.
+    var isEmpty: Bool { kind == .none && values.isEmpty && added.isEmpty && removed.isEmpty }
+
+    /// The slots that were changed.
+    var slots: Set<Int> {
+        Set(values.keys).union(added.keys).union(removed.keys)
+    }
+
+    mutating func add(_ member: ObjectReference, to slot: Int) {
+        if removed[slot]?.remove(member) == nil { added[slot, default: []].insert(member) }
+        tidy(slot)
+    }
+
+    mutating func remove(_ member: ObjectReference, from slot: Int) {
+        if added[slot]?.remove(member) == nil { removed[slot, default: []].insert(member) }
+        tidy(slot)
+    }
+
+    private mutating func tidy(_ slot: Int) {
+        if added[slot]?.isEmpty == true { added[slot] = nil }
+        if removed[slot]?.isEmpty == true { removed[slot] = nil }
+    }
+
+    /// These edits with later ones on top: what a failed save leaves.
+    func under(_ later: Edits) -> Edits {
+        var result = self
+        result.values.merge(later.values) { $1 }
+        for (slot, members) in later.added {
+            for member in members { result.add(member, to: slot) }
+        }
+        for (slot, members) in later.removed {
+            for member in members { result.remove(member, from: slot) }
+        }
+        if later.kind != .none { result.kind = later.kind }
+        return result
+    }
+
+    /// The members of a slot once these edits are applied to what was there.
+    func applied(to members: Set<ObjectReference>, _ slot: Int) -> Set<ObjectReference> {
+        guard added[slot] != nil || removed[slot] != nil else { return members }
+        return members.subtracting(removed[slot] ?? []).union(added[slot] ?? [])
+    }
+}

@@ -1,0 +1,135 @@
+public import TandemModel
+import TandemWire
+
+/// A set of objects that stand at one position of the journal, with edits that nobody else sees yet.
+///
+/// A context belongs to the actor that makes it and is not Sendable; the compiler holds you to it. Whatever is answered at a
+/// position (a fetch, a save) first merges everything up to it, so all objects of a context always fit together.
+///
+///     let context = container.makeContext(name: "import")
+///     let team = try context.insert("Team")
+///     team["name"] = .string("Cameroon")
+///     let position = try context.save()
+public final class ManagedObjectContext {
+    /// The container that the context belongs to.
+    public let container: PersistentContainer
+    /// The name under which the journal lists this context's saves.
+    public let name: String
+    /// Whether the context follows every save of others unprompted, unless it is paused.
+    public let mergesAutomatically: Bool
+    /// The policy of saves that name none.
+    public var mergePolicy = MergePolicy.error
+    /// Whether ``pause()`` was called last.
+    public internal(set) var isPaused = false
+    /// Why an object could not be loaded when one of its properties was read.
+    ///
+    /// Such a property reads as null; the next throwing call of the context throws this error.
+    public internal(set) var faultFailure: TandemError?
+
+    let connection: Connection
+    let link: ContextLink
+    var session: Session?
+    /// Everything up to here is merged.
+    var merged: UInt64 = 0
+    var records: [ObjectNumber: ObjectRecord] = [:]
+    /// Objects with pending edits; they are kept alive until these are saved or dropped.
+    var edited: [ObjectNumber: ManagedObject] = [:]
+    var lastSerial = 0
+    var sweepAt: Int
+    var participants: [WeakParticipant] = []
+    /// Participants that stepped and have not delivered yet.
+    var undelivered: [any ResultsParticipant] = []
+    var unanswered: UnansweredSave?
+    let payloads: PayloadHub
+
+    init(
+        container: PersistentContainer, name: String, mergesAutomatically: Bool, actor: any Actor
+    ) {
+        self.container = container
+        self.name = name
+        self.mergesAutomatically = mergesAutomatically
+        connection = container.connection
+        link = ContextLink(actor: actor)
+        sweepAt = container.limits.cachedRows
+        payloads = PayloadHub(limit: container.limits.bufferedPayloads)
+        link.context = self
+        connection.attach(link)
+    }
+
+    deinit { connection.detach(link) }
+
+    /// The position up to which everything is merged; nil before the context was first used.
+    public var position: Position? { session.map { $0.position(merged) } }
+
+    /// Whether there is anything to save.
+    public var hasChanges: Bool { edited.values.contains { !$0.record.pending.isEmpty } }
+
+    /// The new objects that are not saved yet, in the order in which they were made.
+    public var insertedObjects: [ManagedObject] { pending(.insert) }
+
+    /// The objects with unsaved edits, apart from new and deleted ones.
+    public var updatedObjects: [ManagedObject] { pending(.none) }
+
+    /// The objects that the next save deletes.
+    public var deletedObjects: [ManagedObject] { pending(.delete) }
+
+    private func pending(_ kind: Edits.Kind) -> [ManagedObject] {
+        editedInOrder.filter { $0.record.pending.kind == kind && !$0.record.pending.isEmpty }
+    }
+
+    var editedInOrder: [ManagedObject] {
+        edited.values.sorted { $0.record.pending.serial < $1.record.pending.serial }
+    }
+
+    // MARK: Contact
+
+    /// Makes sure that there is a connection and that the context stands at a position; blocks.
+    ///
+    /// It sees every save that was acknowledged before. Throws `disconnected` when no daemon answers in time. Calling it is never needed, reading and
+    /// saving do so themselves.
+    @discardableResult
+    public func connect() throws -> Position { try connectStep().run(on: connection) }
+
+    /// Makes sure that there is a connection and that the context stands at a position.
+    @discardableResult
+    public nonisolated(nonsending) func connect() async throws -> Position {
+        try await connectStep().runAsync(on: connection)
+    }
+
+    func connectStep() throws -> Step<Position> {
+        try sessionStep().then { session in .done(session.position(self.merged)) }
+    }
+
+    /// The session, with the context standing somewhere in it.
+    func sessionStep() throws -> Step<Session> {
+        if let failure = faultFailure {
+            faultFailure = nil
+            throw failure
+        }
+        if let session { return .done(session) }
+        return .connect { found in
+            .ask(.sync(Sync(number: 0, timeoutMilliseconds: 0))) {
+                if case .synced = $0 { true } else { nil }
+            } then: { (_: Bool) in
+                if let session = self.session { return .done(session) }
+                guard let now = self.connection.knownSession else { return .done(found) }
+                self.session = now
+                self.merged = now.position
+                return .done(now)
+            }
+        }
+    }
+
+    // MARK: Participants
+
+    /// Registers something that steps with every merge; it is held weakly.
+    func add(_ participant: any ResultsParticipant) {
+        participants.removeAll { $0.value == nil || $0.value === participant }
+        participants.append(WeakParticipant(value: participant))
+    }
+
+    func remove(_ participant: any ResultsParticipant) {
+        participants.removeAll { $0.value == nil || $0.value === participant }
+        undelivered.removeAll { $0 === participant }
+    }
+}

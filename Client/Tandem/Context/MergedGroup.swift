@@ -1,0 +1,135 @@
+import TandemModel
+
+/// What a context merges at one time: one transaction, or several folded into their net effect.
+struct MergedGroup: Sendable {
+    /// The position merged before.
+    var from: UInt64
+    /// The position merged afterwards.
+    var to: UInt64
+    /// The transactions as they came, of interest to the connection.
+    var transactions: [Transaction]
+    /// The net change of every object, by entity tag, then number.
+    var changes: [Change]
+    /// The position at which each row was last written, also where no net change is left.
+    var versions: [ObjectNumber: UInt64]
+    /// Whether the stream was interrupted or the model replaced: nothing that was held counts.
+    var isRestart = false
+
+    /// Folds transactions, all of one model, into their net effect.
+    ///
+    /// Cost: linear in the changes, and a sort of the objects touched when there are several transactions.
+    init(from: UInt64, to: UInt64, transactions: [Transaction], model: CompiledModel) {
+        self.from = from
+        self.to = to
+        self.transactions = transactions
+        versions = [:]
+        for transaction in transactions {
+            for change in transaction.changes where change.kind == .insert || change.kind == .update
+            { versions[change.object.number] = transaction.position }
+        }
+        if transactions.count == 1 {
+            changes = transactions[0].changes
+        } else {
+            changes = NetEffect.fold(transactions, model)
+        }
+    }
+
+    /// A group after which everything has to be read again.
+    init(restartFrom from: UInt64, at to: UInt64) {
+        self.from = from
+        self.to = to
+        transactions = []
+        changes = []
+        versions = [:]
+        isRestart = true
+    }
+}
+
+/// Folds the changes of several transactions into one change for each object.
+enum NetEffect {
+    static func fold(_ transactions: [Transaction], _ model: CompiledModel) -> [Change] {
+        var net: [ObjectNumber: Change?] = [:]
+        for transaction in transactions {
+            for change in transaction.changes {
+                guard let entity = model.entity(tagged: change.object.tag) else { continue }
+                if let earlier = net[change.object.number] ?? nil {
+                    net[change.object.number] = .some(join(earlier, change, entity))
+                } else {
+                    net[change.object.number] = .some(change)
+                }
+            }
+        }
+        let left = net.values.compactMap { change in
+            change.flatMap { reduced($0, model) }
+        }
+        return left.sorted { ($0.object.tag, $0.object.number) < ($1.object.tag, $1.object.number) }
+    }
+
+    /// One change after another; nil when an object came and went.
+    private static func join(_ a: Change, _ b: Change, _ entity: CompiledEntity) -> Change? {
+        if a.kind == .insert, b.kind == .delete { return nil }
+        var result = b
+        result.links = joined(a.links, b.links)
+        result.changed = a.changed.union(b.changed)
+        // Links that came and went leave nothing.
+        for link in a.links + b.links where !result.links.contains(where: { $0.slot == link.slot })
+        {
+            result.changed.remove(link.slot)
+        }
+        switch (a.kind, b.kind) {
+        case (.insert, .update), (.insert, .touch):
+            result.kind = .insert
+            result.row = b.row ?? a.row
+            result.before = []
+        case (.update, .touch):
+            result.kind = .update
+            result.row = a.row
+            result.before = a.before
+        case (.update, .update): result.before = earliest(a.before, b.before)
+        case (.update, .delete):
+            result.deleted = b.deleted?.replacing(
+                a.before.map { ($0.slot, $0.value) }, in: entity)
+        default: break
+        }
+        return result
+    }
+
+    private static func earliest(_ a: [SlotValue], _ b: [SlotValue]) -> [SlotValue] {
+        let known = Set(a.map(\.slot))
+        return (a + b.filter { !known.contains($0.slot) }).sorted { $0.slot < $1.slot }
+    }
+
+    private static func joined(_ a: [LinkChange], _ b: [LinkChange]) -> [LinkChange] {
+        var result = a
+        for link in b {
+            var opposite = link
+            opposite.isAdded.toggle()
+            if let index = result.firstIndex(of: opposite) {
+                result.remove(at: index)
+            } else if !result.contains(link) {
+                result.append(link)
+            }
+        }
+        return result.sorted { ($0.slot, $0.target.number) < ($1.slot, $1.target.number) }
+    }
+
+    /// What is left of a change when values that are back where they were are left out.
+    private static func reduced(_ change: Change, _ model: CompiledModel) -> Change? {
+        guard let entity = model.entity(tagged: change.object.tag) else { return nil }
+        var result = change
+        switch change.kind {
+        case .insert, .delete: return change
+        case .touch: return change.changed.isEmpty ? nil : change
+        case .update:
+            guard let row = change.row else { return change }
+            let toMany = change.changed.slots.filter {
+                $0 < entity.properties.count && entity.properties[$0].isToMany
+            }
+            result.before = change.before.filter { row.value($0.slot, in: entity) != $0.value }
+            result.changed = PropertyMask(result.before.map(\.slot) + toMany)
+            if !result.before.isEmpty { return result }
+            if toMany.isEmpty { return nil }
+            return Change(.touch, change.object, changed: result.changed, links: change.links)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import TandemModel
+
+/// What a context knows of one object: the merged row, what is in flight, what is pending.
+///
+/// Merging changes the row layer only; an acknowledgement settles what is in flight, a failed save returns it.
+final class ObjectRecord {
+    let reference: ObjectReference
+    let entity: CompiledEntity
+    /// The row as of the context's position; nil when it isn't held.
+    var row: Row?
+    /// The position of the transaction that last changed the row; 0 when it isn't held.
+    var version: UInt64 = 0
+    /// Whether the store has no such object (any more).
+    var isMissing = false
+    /// The members of to-many relationships as of the context's position, where they are held.
+    var members: [Int: Set<ObjectReference>] = [:]
+    /// What an unanswered save carries.
+    var inFlight = Edits()
+    /// What the next save will carry.
+    var pending = Edits()
+    /// How many lists need the row to be kept.
+    var pins = 0
+    /// The object that shows this record, if somebody holds it.
+    weak var object: ManagedObject?
+
+    init(_ reference: ObjectReference, _ entity: CompiledEntity) {
+        self.reference = reference
+        self.entity = entity
+    }
+
+    /// Whether the object is new: not in the store as of the context's position.
+    var isInserted: Bool {
+        row == nil && (pending.kind == .insert || inFlight.kind == .insert) && !isDeleted
+    }
+
+    /// Whether the object is gone or will be with the next save.
+    var isDeleted: Bool { isMissing || pending.kind == .delete || inFlight.kind == .delete }
+
+    /// Whether nothing is known of the values yet.
+    var isFault: Bool { row == nil && !isInserted && !isMissing }
+
+    /// Whether there is anything that the store does not have.
+    var hasEdits: Bool { !pending.isEmpty || !inFlight.isEmpty }
+
+    /// Whether the context may forget the record.
+    var isIdle: Bool { object == nil && pins == 0 && !hasEdits }
+
+    /// The value with all edits; nil when the row has to be loaded first.
+    func value(_ slot: Int) -> Value? {
+        if let value = pending.values[slot] ?? inFlight.values[slot] { return value }
+        if let row { return row.value(slot, in: entity) }
+        return isFault ? nil : .null
+    }
+
+    /// The value without edits; nil when the row has to be loaded first.
+    func committedValue(_ slot: Int) -> Value? {
+        if let row { return row.value(slot, in: entity) }
+        return isFault ? nil : .null
+    }
+
+    /// The members with all edits; nil when they have to be loaded first.
+    func members(_ slot: Int) -> Set<ObjectReference>? {
+        let base = members[slot] ?? (isInserted || isMissing ? [] : nil)
+        return base.map { pending.applied(to: inFlight.applied(to: $0, slot), slot) }
+    }
+
+    /// The row with all edits on top; nil when there is none or it has to be loaded first.
+    func currentRow(modelVersion: UInt16) -> Row? {
+        if row == nil, !isInserted { return nil }
+        let edits = inFlight.values.merging(pending.values) { $1 }
+        var values = row?.values(in: entity) ?? entity.properties.map { _ in .null }
+        if let row, edits.isEmpty { return row }
+        for (slot, value) in edits { values[slot] = value }
+        return Row(values, of: entity, version: modelVersion)
+    }
+
+    /// Forgets what was loaded, not what was edited.
+    func fault() {
+        row = nil
+        version = 0
+        members.removeAll()
+    }
+}

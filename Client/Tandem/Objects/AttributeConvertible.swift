@@ -1,0 +1,164 @@
+public import FoundationEssentials
+public import TandemModel
+
+/// A Swift type that an attribute's values convert to and from.
+public protocol AttributeConvertible: ManagedValue, OptionalManagedValue {
+    /// The value as this type; nil when it is null or of another type.
+    init?(attribute value: Value)
+    /// As an attribute's value.
+    var attributeValue: Value { get }
+    /// What a property of this type shows when there is no value.
+    static var zero: Self { get }
+}
+
+extension AttributeConvertible {
+    /// Reads the property of an object.
+    public static func read(from object: ManagedObject, _ property: String) -> Self {
+        readOptional(from: object, property) ?? zero
+    }
+
+    /// Writes the property of an object.
+    public func write(to object: ManagedObject, _ property: String) {
+        object[property] = attributeValue
+    }
+
+    /// Reads the property of an object; nil when there is no value.
+    public static func readOptional(from object: ManagedObject, _ property: String) -> Self? {
+        Self(attribute: object[property])
+    }
+
+    /// Writes the property of an object.
+    public static func writeOptional(_ value: Self?, to object: ManagedObject, _ property: String) {
+        object[property] = value?.attributeValue ?? .null
+    }
+}
+
+extension Bool: AttributeConvertible {
+    /// What a property shows when there is no value.
+    public static var zero: Bool { false }
+
+    /// The value as this type; nil when it is null or of another type.
+    public init?(attribute value: Value) {
+        guard case .bool(let value) = value else { return nil }
+        self = value
+    }
+
+    /// As an attribute's value.
+    public var attributeValue: Value { .bool(self) }
+}
+
+extension Int64: AttributeConvertible {
+    /// The value as this type; nil when it is null or of another type.
+    public init?(attribute value: Value) {
+        guard case .int(let value) = value else { return nil }
+        self = value
+    }
+
+    /// As an attribute's value.
+    public var attributeValue: Value { .int(self) }
+}
+
+extension Int: AttributeConvertible {
+    /// The value as this type; nil when it is null or of another type.
+    public init?(attribute value: Value) {
+        guard case .int(let value) = value else { return nil }
+        self = Int(value)
+    }
+
+    /// As an attribute's value.
+    public var attributeValue: Value { .int(Int64(self)) }
+}
+
+extension Double: AttributeConvertible {
+    /// The value as this type; nil when it is null or of another type.
+    public init?(attribute value: Value) {
+        guard case .double(let value) = value else { return nil }
+        self = value
+    }
+
+    /// As an attribute's value.
+    public var attributeValue: Value { .double(self) }
+}
+
+extension Decimal: AttributeConvertible {
+    /// What a property shows when there is no value.
+    public static var zero: Decimal { Decimal() }
+
+    /// The value as this type; nil when it is null or of another type.
+    public init?(attribute value: Value) {
+        guard case .decimal(let value) = value else { return nil }
+        self = value
+    }
+
+    /// As an attribute's value.
+    public var attributeValue: Value { .decimal(self) }
+}
+
+extension String: AttributeConvertible {
+    /// What a property shows when there is no value.
+    public static var zero: String { "" }
+
+    /// The value as this type; nil when it is null or of another type.
+    public init?(attribute value: Value) {
+        guard case .string(let value) = value else { return nil }
+        self = value
+    }
+
+    /// As an attribute's value.
+    public var attributeValue: Value { .string(self) }
+}
+
+extension Date: AttributeConvertible {
+    /// What a property shows when there is no value.
+    public static var zero: Date { Date(timeIntervalSince1970: 0) }
+
+    /// The value as this type; nil when it is null or of another type.
+    public init?(attribute value: Value) {
+        guard case .date(let value) = value else { return nil }
+        self = Date(timeIntervalSince1970: value)
+    }
+
+    /// As an attribute's value.
+    public var attributeValue: Value { .date(timeIntervalSince1970) }
+}
+
+extension Data: AttributeConvertible {
+    /// What a property shows when there is no value.
+    public static var zero: Data { Data() }
+
+    /// The value as this type; nil when it is null or of another type.
+    public init?(attribute value: Value) {
+        guard case .data(let value) = value else { return nil }
+        self = Data(value)
+    }
+
+    /// As an attribute's value.
+    public var attributeValue: Value { .data(Array(self)) }
+}
+
+extension UUID: AttributeConvertible {
+    /// What a property shows when there is no value.
+    public static var zero: UUID { UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
+
+    /// The value as this type; nil when it is null or of another type.
+    public init?(attribute value: Value) {
+        guard case .uuid(let value) = value else { return nil }
+        self = value
+    }
+
+    /// As an attribute's value.
+    public var attributeValue: Value { .uuid(self) }
+}
+
+extension URL: OptionalManagedValue {
+    /// Reads the property of an object; nil when there is no URL.
+    public static func readOptional(from object: ManagedObject, _ property: String) -> URL? {
+        guard case .url(let text) = object[property] else { return nil }
+        return URL(string: text)
+    }
+
+    /// Writes the property of an object.
+    public static func writeOptional(_ value: URL?, to object: ManagedObject, _ property: String) {
+        object[property] = value.map { .url($0.absoluteString) } ?? .null
+    }
+}

@@ -1,0 +1,88 @@
+/// A property of a ``ManagedObject`` subclass that shows a property of the entity.
+///
+///     @Managed("wins") var wins: Int
+///     @Managed("captain") var captain: Player?
+///     @Managed("players") var players: Set<Player>
+///
+/// A type without nil shows its zero (0, "", false, the epoch) where the store has no value.
+@propertyWrapper
+public struct Managed<Value: ManagedValue> {
+    let name: String
+
+    /// Shows the property of that name.
+    public init(_ name: String) { self.name = name }
+
+    /// Only usable in a subclass of ``ManagedObject``.
+    @available(*, unavailable, message: "@Managed belongs into a subclass of ManagedObject")
+    public var wrappedValue: Value {
+        get { preconditionFailure("@Managed belongs into a subclass of ManagedObject.") }
+        // The compiler wants a setter; it can't be called.
+        set { preconditionFailure("@Managed belongs into a subclass of ManagedObject.") }
+    }
+
+    /// Reads and writes through the object that holds the property.
+    public static subscript<Owner: ManagedObject>(
+        _enclosingInstance owner: Owner,
+        wrapped _: ReferenceWritableKeyPath<Owner, Value>,
+        storage storage: ReferenceWritableKeyPath<Owner, Managed<Value>>
+    ) -> Value {
+        get { Value.read(from: owner, owner[keyPath: storage].name) }
+        set { newValue.write(to: owner, owner[keyPath: storage].name) }
+    }
+}
+
+/// A type that ``Managed`` can show.
+public protocol ManagedValue {
+    /// Reads the property of an object.
+    static func read(from object: ManagedObject, _ property: String) -> Self
+    /// Writes the property of an object.
+    func write(to object: ManagedObject, _ property: String)
+}
+
+/// A type that ``Managed`` can show as an optional.
+public protocol OptionalManagedValue {
+    /// Reads the property of an object; nil when there is no value.
+    static func readOptional(from object: ManagedObject, _ property: String) -> Self?
+    /// Writes the property of an object.
+    static func writeOptional(_ value: Self?, to object: ManagedObject, _ property: String)
+}
+
+extension Optional: ManagedValue where Wrapped: OptionalManagedValue {
+    /// Reads the property of an object.
+    public static func read(from object: ManagedObject, _ property: String) -> Wrapped? {
+        Wrapped.readOptional(from: object, property)
+    }
+
+    /// Writes the property of an object.
+    public func write(to object: ManagedObject, _ property: String) {
+        Wrapped.writeOptional(self, to: object, property)
+    }
+}
+
+extension ManagedObject: OptionalManagedValue {
+    /// The object at the end of a to-one relationship.
+    public static func readOptional(from object: ManagedObject, _ property: String) -> Self? {
+        object.object(property).flatMap { $0 as? Self }
+    }
+
+    /// Sets the object at the end of a to-one relationship.
+    public static func writeOptional(
+        _ value: ManagedObject?, to object: ManagedObject, _ property: String
+    ) {
+        object.setObject(value, for: property)
+    }
+}
+
+extension Set: ManagedValue where Element: ManagedObject {
+    /// The objects at the end of a to-many relationship.
+    public static func read(from object: ManagedObject, _ property: String) -> Set<Element> {
+        Set(object.objects(property).compactMap { $0 as? Element })
+    }
+
+    /// Replaces the objects at the end of a to-many relationship.
+    public func write(to object: ManagedObject, _ property: String) {
+        let before = Set.read(from: object, property)
+        for member in before.subtracting(self) { object.remove(member, from: property) }
+        for member in subtracting(before) { object.add(member, to: property) }
+    }
+}

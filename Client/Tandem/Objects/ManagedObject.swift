@@ -1,0 +1,187 @@
+public import Observation
+public import TandemModel
+
+/// What ties an object to its context; made by contexts only.
+public struct ObjectBinding {
+    let context: ManagedObjectContext
+    let record: ObjectRecord
+}
+
+/// An object of the graph as one context sees it.
+///
+/// An object is a fault until one of its properties is read. Three layers make up what it shows: the row as merged, what a save
+/// in flight carries, and what is pending; saves of others change the first only. It belongs to its context's actor.
+///
+/// Views that read properties under `withObservationTracking` are told of edits and merges alike.
+open class ManagedObject: Observable {
+    /// The context; nil when that is gone, and then every property reads as null.
+    public private(set) weak var managedObjectContext: ManagedObjectContext?
+    private(set) var record: ObjectRecord
+    private var registrar: ObservationRegistrar?
+
+    /// Made by contexts: insert or fetch objects instead.
+    public required init(binding: ObjectBinding) {
+        managedObjectContext = binding.context
+        record = binding.record
+    }
+
+    /// The id, final from the moment of insertion.
+    public var id: ObjectID {
+        ObjectID(entity: record.entity.name, number: record.reference.number)
+    }
+
+    /// The name of the object's own entity.
+    public var entityName: String { record.entity.name }
+
+    /// The object's own entity.
+    public var entity: CompiledEntity { record.entity }
+
+    /// Whether the object is new and not in the store.
+    public var isInserted: Bool { record.isInserted }
+
+    /// Whether there are unsaved edits to an object that is in the store.
+    public var isUpdated: Bool {
+        !record.isInserted && !record.isDeleted && !record.pending.isEmpty
+    }
+
+    /// Whether the object is gone from the store, or will be with the next save.
+    public var isDeleted: Bool { record.isDeleted }
+
+    /// Whether the values have to be loaded when they are needed.
+    public var isFault: Bool { record.isFault }
+
+    /// Whether there are unsaved edits.
+    public var hasChanges: Bool { !record.pending.isEmpty }
+
+    /// The position of the save that last changed the object's row; 0 when it isn't held.
+    public var version: UInt64 { record.version }
+
+    // MARK: Values
+
+    /// An attribute, or a to-one relationship as a reference; null for a to-many one.
+    ///
+    /// Reading may block to load a fault; when that fails the value is null and the context's ``ManagedObjectContext/faultFailure`` says why.
+    /// Setting traps on an unknown property or a value of another type: check what comes from outside with ``CompiledProperty/accepts(_:)``.
+    public subscript(property: String) -> Value {
+        get {
+            guard let slot = slot(property) else { return .null }
+            access()
+            return value(slot)
+        }
+        set {
+            guard let slot = slot(property) else { return }
+            let declared = record.entity.properties[slot]
+            precondition(
+                declared.accepts(newValue), "\(entityName).\(property) can't hold \(newValue).")
+            managedObjectContext?.set(newValue, slot, of: record)
+        }
+    }
+
+    /// The object at the end of a to-one relationship.
+    public func object(_ relationship: String) -> ManagedObject? {
+        guard let context = managedObjectContext, let target = self[relationship].reference,
+            context.session?.model.entity(tagged: target.tag) != nil
+        else { return nil }
+        let other = context.record(target)
+        return other.isDeleted ? nil : context.object(of: other)
+    }
+
+    /// Sets the object at the end of a to-one relationship; its other end follows.
+    public func setObject(_ object: ManagedObject?, for relationship: String) {
+        precondition(
+            object.map { $0.managedObjectContext === managedObjectContext } ?? true,
+            "Objects of different contexts can't be related; use object(with:) first.")
+        self[relationship] = object.map { .reference($0.record.reference) } ?? .null
+    }
+
+    /// The objects at the end of a to-many relationship; loading them may block.
+    public func objects(_ relationship: String) -> Set<ManagedObject> {
+        guard let context = managedObjectContext, let slot = toManySlot(relationship) else {
+            return []
+        }
+        access()
+        if record.members(slot) == nil {
+            context.fire { try $0.loadStep([], members: [(record.reference, slot)]) }
+        }
+        return Set((context.members(of: record, slot) ?? []).map { context.object($0) })
+    }
+
+    /// Adds an object to a to-many relationship; the other end follows. Adding a member does nothing.
+    public func add(_ member: ManagedObject, to relationship: String) {
+        guard let slot = toManySlot(relationship) else { return }
+        managedObjectContext?.add(member.record, to: slot, of: record)
+    }
+
+    /// Removes an object from a to-many relationship; the other end follows.
+    public func remove(_ member: ManagedObject, from relationship: String) {
+        guard let slot = toManySlot(relationship) else { return }
+        managedObjectContext?.remove(member.record, from: slot, of: record)
+    }
+
+    private func value(_ slot: Int) -> Value {
+        if let value = record.value(slot) { return value }
+        managedObjectContext?.fire { try $0.loadStep([record.reference], members: []) }
+        return record.value(slot) ?? .null
+    }
+
+    private func slot(_ property: String) -> Int? {
+        guard let slot = record.entity.slot(of: property) else {
+            preconditionFailure("\(entityName) has no property \(property).")
+        }
+        return slot
+    }
+
+    private func toManySlot(_ relationship: String) -> Int? {
+        guard let slot = slot(relationship) else { return nil }
+        precondition(
+            record.entity.properties[slot].isToMany,
+            "\(entityName).\(relationship) is no to-many relationship.")
+        return slot
+    }
+
+    // MARK: Observation
+
+    private static var observed: KeyPath<ManagedObject, Bool> { \ManagedObject.hasChanges }
+
+    private func access() {
+        if registrar == nil { registrar = ObservationRegistrar() }
+        registrar?.access(self, keyPath: Self.observed)
+    }
+
+    func willChange() { registrar?.willSet(self, keyPath: Self.observed) }
+
+    func didChange() { registrar?.didSet(self, keyPath: Self.observed) }
+
+    func noteChange() {
+        willChange()
+        didChange()
+    }
+
+    /// Lets this object show another record.
+    func rebind(to record: ObjectRecord) {
+        willChange()
+        self.record = record
+        didChange()
+    }
+}
+
+extension ManagedObject: Hashable, Identifiable {
+    /// Objects are equal when they are the same object.
+    public static func == (a: ManagedObject, b: ManagedObject) -> Bool { a === b }
+
+    /// Hashes the identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension ManagedObjectContext {
+    /// Loads what a property needs; a failure is kept for the next throwing call.
+    func fire(_ step: (ManagedObjectContext) throws -> Step<Void>) {
+        do {
+            try step(self).run(on: connection)
+        } catch let error as TandemError {
+            if faultFailure == nil { faultFailure = error }
+        } catch {
+            faultFailure = TandemError(.storage, "\(error)")
+        }
+    }
+}

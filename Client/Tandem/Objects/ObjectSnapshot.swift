@@ -1,0 +1,52 @@
+public import TandemModel
+
+/// The values of an object at one moment; Sendable, so it may leave the context's actor.
+public struct ObjectSnapshot: Hashable, Sendable {
+    /// The object.
+    public var id: ObjectID
+    /// The position of the save that last changed its row.
+    public var version: UInt64
+    /// Attributes and to-one relationships by name, pending edits included.
+    public var values: [String: Value]
+
+    /// A value by name; null when there is none.
+    public subscript(property: String) -> Value { values[property] ?? .null }
+}
+
+extension ManagedObject {
+    /// The values now, pending edits included; may block to load a fault.
+    public var snapshot: ObjectSnapshot {
+        var values: [String: Value] = [:]
+        for property in entity.properties where !property.isToMany {
+            values[property.name] = self[property.name]
+        }
+        return ObjectSnapshot(id: id, version: version, values: values)
+    }
+
+    /// The properties with unsaved edits and their new values; a to-many relationship shows null.
+    public func changedValues() -> [String: Value] {
+        var result: [String: Value] = [:]
+        for slot in record.pending.slots {
+            let value = record.pending.values[slot] ?? .null
+            if !record.isInserted, record.pending.values[slot] != nil,
+                record.committedValue(slot) == value
+            {
+                continue
+            }
+            result[entity.properties[slot].name] = value
+        }
+        return result
+    }
+
+    /// The values without unsaved edits, of some properties or all; what isn't held is left out.
+    public func committedValues(forKeys names: [String]? = nil) -> [String: Value] {
+        var result: [String: Value] = [:]
+        for property in entity.properties where !property.isToMany {
+            guard names?.contains(property.name) ?? true,
+                let value = record.committedValue(property.slot)
+            else { continue }
+            result[property.name] = value
+        }
+        return result
+    }
+}

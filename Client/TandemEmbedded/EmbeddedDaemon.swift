@@ -1,0 +1,85 @@
+import Dispatch
+import Synchronization
+public import Tandem
+public import TandemDaemon
+import TandemIO
+
+/// A daemon inside this process, on a thread of its own: for single-process apps and for tests.
+///
+/// It is the very daemon that `tandemd` runs, with journal and store in a directory; clients reach it over socket pairs, and, if the
+/// configuration names a socket, other processes reach it there.
+///
+///     let daemon = try EmbeddedDaemon(DaemonConfiguration(store: directory))
+///     let container = PersistentContainer(model: model, transport: daemon.transport)
+///     …
+///     try daemon.stop()
+public final class EmbeddedDaemon: Sendable {
+    private let handle: Daemon.Handle
+    private let thread: KernelThread
+    private let outcome: Outcome
+
+    /// What the daemon's thread reports; guarded by the mutex, the semaphore says that it is there.
+    private final class Outcome: Sendable {
+        let opened = DispatchSemaphore(value: 0)
+        let handle = Mutex<Result<Daemon.Handle, DaemonError>?>(nil)
+        let failure = Mutex<DaemonError?>(nil)
+
+        func report(_ result: Result<Daemon.Handle, DaemonError>) {
+            handle.withLock { $0 = result }
+            opened.signal()
+        }
+    }
+
+    /// Starts the daemon; returns when it has recovered and takes connections.
+    ///
+    /// Throws ``DaemonError`` as ``Daemon/open(_:adopting:)`` does.
+    public init(_ configuration: DaemonConfiguration) throws(DaemonError) {
+        let outcome = Outcome()
+        do {
+            thread = try KernelThread.start(name: "tandemd", stackBytes: 8 << 20) {
+                EmbeddedDaemon.run(configuration, outcome)
+            }
+        } catch {
+            throw DaemonError(.system, error.description)
+        }
+        outcome.opened.wait()
+        self.outcome = outcome
+        switch outcome.handle.withLock({ $0 }) {
+        case .success(let handle): self.handle = handle
+        case .failure(let error): throw error
+        case nil: throw DaemonError(.system, "the daemon's thread ended before it opened the store")
+        }
+    }
+
+    private static func run(_ configuration: DaemonConfiguration, _ outcome: Outcome) {
+        do throws(DaemonError) {
+            let daemon = try Daemon.open(configuration)
+            outcome.report(.success(daemon.handle))
+            try daemon.run()
+        } catch {
+            outcome.failure.withLock { $0 = error }
+            outcome.report(.failure(error))
+        }
+    }
+
+    deinit { handle.stop() }
+
+    /// How a container of this process reaches the daemon; each connection is a pair of sockets.
+    public var transport: Transport {
+        let handle = handle
+        return .connected {
+            let (mine, its) = try Socket.pair()
+            handle.connect(its)
+            return mine
+        }
+    }
+
+    /// Stops the daemon after what it accepted, and waits for its checkpoint.
+    ///
+    /// Throws ``DaemonError`` if journal or store failed while it ran.
+    public func stop() throws(DaemonError) {
+        handle.stop()
+        thread.join()
+        if let error = outcome.failure.withLock({ $0 }) { throw error }
+    }
+}

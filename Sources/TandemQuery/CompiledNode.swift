@@ -1,0 +1,102 @@
+import TandemModel
+
+/// A predicate ready for evaluation.
+indirect enum PredicateNode: Sendable {
+    case constant(Bool)
+    case and([PredicateNode])
+    case or([PredicateNode])
+    case not(PredicateNode)
+    case comparison(ComparisonNode)
+}
+
+/// A comparison ready for evaluation.
+struct ComparisonNode: Sendable {
+    /// The right side, prepared as far as it is constant.
+    enum Right: Sendable {
+        /// A value that is not text.
+        case value(Value)
+        /// A text, folded.
+        case text(TextTest)
+        /// Two ends.
+        case between(Operand, Operand)
+        /// A constant list.
+        case members(Membership)
+        /// A list with key paths in it.
+        case list([Operand])
+        /// The values that a to-many path reaches.
+        case collection(Operand)
+        /// Anything else.
+        case operand(Operand)
+    }
+
+    var left: Operand
+    var op: Comparison.Operator
+    var right: Right
+    var options: Comparison.Options
+    var quantifier: Comparison.Quantifier
+    /// The column, when the left side is nothing but one of the object's own row.
+    var ownSlot: Int?
+}
+
+/// One side of a comparison, or a part of it, ready for evaluation.
+indirect enum Operand: Sendable {
+    case constant(Value)
+    case path(CompiledPath)
+    case aggregate(Aggregate, CollectionNode, CompiledPath)
+    case arithmetic(Arithmetic, Operand, Operand)
+
+    var isToMany: Bool { if case .path(let path) = self { path.isToMany } else { false } }
+}
+
+/// A collection of objects.
+indirect enum CollectionNode: Sendable {
+    case path(CompiledPath)
+    case subquery(CompiledPath, PredicateNode)
+}
+
+/// A constant list to look values up in.
+enum Membership: Sendable {
+    /// Integers, for an integer column.
+    case integers(Set<Int64>)
+    /// Objects.
+    case objects(Set<ObjectReference>)
+    /// Texts in UTF-8, folded.
+    case texts(Set<[UInt8]>)
+    /// Anything else.
+    case values([Value])
+
+    /// Prepares a list without null for values of a type.
+    init(_ values: [Value], _ type: OperandType, _ options: Comparison.Options) {
+        let integers = values.compactMap { if case .int(let int) = $0 { int } else { nil } }
+        if type.isText {
+            self = .texts(Set(values.compactMap { $0.text.map { TextFolding.fold($0, options) } }))
+        } else if type == .object {
+            self = .objects(Set(values.compactMap(\.reference)))
+        } else if type == .attribute(.int), integers.count == values.count {
+            self = .integers(Set(integers))
+        } else {
+            self = .values(values)
+        }
+    }
+
+    func contains(_ value: Value, _ options: Comparison.Options) -> Bool {
+        switch (self, value) {
+        case (.integers(let set), .int(let value)): set.contains(value)
+        case (.objects(let set), .reference(let value)): set.contains(value)
+        case (.texts(let set), .string(let text)), (.texts(let set), .url(let text)):
+            set.contains(TextFolding.fold(text, options))
+        case (.values(let values), _): values.contains { ValueOrder.areEqual($0, value) }
+        default: false
+        }
+    }
+}
+
+extension Value {
+    /// The text of a string or url.
+    var text: String? {
+        switch self {
+        case .string(let text), .url(let text): text
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import FoundationEssentials
+public import TandemModel
+
+extension CompiledRequest {
+    /// The encoded sort keys without the object's number; nil when the reader does not hold what they need.
+    ///
+    /// Byte order is sort order: nil first, all inverted when descending. Append the number for a total order.
+    public func sortKey<R: GraphReader & ~Copyable>(
+        _ object: ObjectReference, _ row: Row, _ reader: borrowing R
+    ) -> [UInt8]? {
+        guard let evaluation = evaluation(object, row) else { return nil }
+        var encoder = KeyEncoder()
+        for (path, key) in sort {
+            if let slot = path.ownSlot, key.selector == .compare {
+                encoder.append(
+                    slot, of: row, in: evaluation.object.entity, ascending: key.ascending)
+                continue
+            }
+            guard let value = evaluation.value(path, reader) else { return nil }
+            if key.selector == .caseInsensitiveCompare, let text = value.text {
+                encoder.append(bytes: TextFolding.caseFolded(text), ascending: key.ascending)
+            } else {
+                encoder.append(value, ascending: key.ascending)
+            }
+        }
+        return encoder.bytes
+    }
+
+    /// The name of the object's section; `""` without section key path.
+    public func section<R: GraphReader & ~Copyable>(
+        _ object: ObjectReference, _ row: Row, _ reader: borrowing R
+    ) -> SectionName {
+        guard let sectionPath else { return .known("") }
+        guard let evaluation = evaluation(object, row),
+            let value = evaluation.value(sectionPath, reader)
+        else { return .unknown }
+        return .known(value.sectionName)
+    }
+
+    /// Bytes that are equal when the refresh key paths reach the same values; nil when the reader does not hold them.
+    ///
+    /// A path that ends in a relationship stands for its members. The order of members plays no part. At most 64
+    /// bytes: more is replaced by its hash.
+    public func refreshValues<R: GraphReader & ~Copyable>(
+        _ object: ObjectReference, _ row: Row, _ reader: borrowing R
+    ) -> [UInt8]? {
+        guard let evaluation = evaluation(object, row) else { return nil }
+        var writer = ByteWriter()
+        for path in refreshPaths {
+            guard let values = evaluation.values(.path(path), reader) else { return nil }
+            writer.count(values.count)
+            let encoded = values.map(CompiledRequest.encoded)
+            for bytes in encoded.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+                writer.raw(bytes)
+            }
+        }
+        guard writer.count > 64 else { return writer.bytes }
+        let hash = StableHash(writer.bytes)
+        var digest = ByteWriter(capacity: 16)
+        digest.uint64(hash.first)
+        digest.uint64(hash.second)
+        return digest.bytes
+    }
+
+    private static func encoded(_ value: Value) -> [UInt8] {
+        var writer = ByteWriter()
+        value.encode(into: &writer)
+        return writer.bytes
+    }
+}
+
+extension Value {
+    /// The value as the name of a section: whole numbers without point, dates in seconds.
+    var sectionName: String {
+        switch self {
+        case .null, .data, .reference: ""
+        case .bool(let value): value ? "1" : "0"
+        case .int(let value): String(value)
+        case .double(let value), .date(let value):
+            Int64(exactly: value).map(String.init) ?? value.description
+        case .decimal(let value): value.description
+        case .string(let value), .url(let value): value
+        case .uuid(let value): value.uuidString
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import TandemModel
+
+/// One object under evaluation, with the variables bound around it.
+///
+/// Results are optional: nil stands for "depends on something that the reader does not hold". False and unknown is
+/// false, true or unknown is true.
+struct Evaluation {
+    /// An object that paths begin at; without a row when it is missing or not read yet.
+    struct Scope {
+        var object: ObjectReference
+        var row: Row
+        var entity: CompiledEntity
+    }
+
+    let model: CompiledModel
+    let object: Scope
+    /// Variables, the outermost first.
+    var variables: [Scope] = []
+
+    func holds<R: GraphReader & ~Copyable>(_ node: PredicateNode, _ reader: borrowing R) -> Bool? {
+        switch node {
+        case .constant(let value): return value
+        case .and(let parts): return all(parts, are: true, reader)
+        case .or(let parts): return all(parts, are: false, reader)
+        case .not(let part): return holds(part, reader).map { !$0 }
+        case .comparison(let comparison): return holds(comparison, reader)
+        }
+    }
+
+    /// `AND` for true, `OR` for false: the first part that differs decides.
+    private func all<R: GraphReader & ~Copyable>(
+        _ parts: [PredicateNode], are expected: Bool, _ reader: borrowing R
+    ) -> Bool? {
+        var isKnown = true
+        for part in parts {
+            guard let value = holds(part, reader) else {
+                isKnown = false
+                continue
+            }
+            if value != expected { return value }
+        }
+        return isKnown ? expected : nil
+    }
+
+    // MARK: Comparisons
+
+    private func holds<R: GraphReader & ~Copyable>(
+        _ node: ComparisonNode, _ reader: borrowing R
+    ) -> Bool? {
+        if let slot = node.ownSlot {
+            if case .text(let test) = node.right {
+                let result = object.row.withBytes(slot, in: object.entity) { test.holds(utf8: $0) }
+                return result ?? (test.op == .notEqual)
+            }
+            return holds(object.row.value(slot, in: object.entity), node, reader)
+        }
+        if node.quantifier == .direct {
+            guard let left = value(node.left, reader) else { return nil }
+            return holds(left, node, reader)
+        }
+        guard let values = values(node.left, reader) else { return nil }
+        return holds(values, node, reader)
+    }
+
+    private func holds<R: GraphReader & ~Copyable>(
+        _ values: [Value], _ node: ComparisonNode, _ reader: borrowing R
+    ) -> Bool? {
+        let decisive = node.quantifier != .all
+        var isKnown = true
+        for value in values {
+            let result = holds(value, node, reader)
+            if result == decisive { return node.quantifier == .any }
+            if result == nil { isKnown = false }
+        }
+        return isKnown ? node.quantifier != .any : nil
+    }
+
+    /// Whether one value on the left compares true with the right side.
+    private func holds<R: GraphReader & ~Copyable>(
+        _ left: Value, _ node: ComparisonNode, _ reader: borrowing R
+    ) -> Bool? {
+        switch node.right {
+        case .value(let right): return Evaluation.compare(left, node.op, right, node.options)
+        case .text(let test): return left.text.map { test.holds($0) } ?? (test.op == .notEqual)
+        case .operand(let operand):
+            return value(operand, reader).map {
+                Evaluation.compare(left, node.op, $0, node.options)
+            }
+        case .members(let members): return !left.isNull && members.contains(left, node.options)
+        case .collection(let operand):
+            return values(operand, reader).map { isMember(left, $0, node.options) }
+        case .list(let operands):
+            var values: [Value] = []
+            for operand in operands {
+                guard let value = value(operand, reader) else { return nil }
+                values.append(value)
+            }
+            return isMember(left, values, node.options)
+        case .between(let low, let high):
+            guard let low = value(low, reader), let high = value(high, reader) else { return nil }
+            return Evaluation.compare(left, .greaterOrEqual, low, node.options)
+                && Evaluation.compare(left, .lessOrEqual, high, node.options)
+        }
+    }
+
+    private func isMember(
+        _ value: Value, _ values: [Value], _ options: Comparison.Options
+    ) -> Bool {
+        !value.isNull
+            && values.contains {
+                !$0.isNull && Evaluation.compare(value, .equal, $0, options)
+            }
+    }
+
+    static func compare(
+        _ left: Value, _ op: Comparison.Operator, _ right: Value, _ options: Comparison.Options
+    ) -> Bool {
+        if left.isNull || right.isNull {
+            let areEqual = left.isNull == right.isNull
+            return op == .equal ? areEqual : op == .notEqual && !areEqual
+        }
+        if let right = right.text { return compare(left, TextTest(op, options, right)) }
+        let order = ValueOrder.compare(left, right)
+        switch op {
+        case .equal: return order == 0
+        case .notEqual: return order != 0
+        case .less: return order.map { $0 < 0 } ?? false
+        case .lessOrEqual: return order.map { $0 <= 0 } ?? false
+        case .greater: return order.map { $0 > 0 } ?? false
+        case .greaterOrEqual: return order.map { $0 >= 0 } ?? false
+        default: return false
+        }
+    }
+
+    private static func compare(_ left: Value, _ test: TextTest) -> Bool {
+        left.text.map { test.holds($0) } ?? false
+    }
+}

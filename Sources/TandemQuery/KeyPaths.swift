@@ -1,0 +1,60 @@
+import TandemModel
+
+/// Resolves the key paths of sort orders, sections and refreshes.
+enum KeyPaths {
+    static func sort(
+        _ keys: [SortKey], _ resolver: inout PathResolver
+    ) throws(TandemError) -> [(path: CompiledPath, key: SortKey)] {
+        var result: [(path: CompiledPath, key: SortKey)] = []
+        for key in keys {
+            let path = try single(key.keyPath, .sort, "sorted by", &resolver)
+            if key.selector == .caseInsensitiveCompare, !path.type.isText {
+                throw invalid(
+                    "`\(key.keyPath)` is \(path.type.name); caseInsensitiveCompare: needs text")
+            }
+            result.append((path, key))
+        }
+        return result
+    }
+
+    static func section(
+        _ keyPath: String?, _ resolver: inout PathResolver
+    ) throws(TandemError) -> CompiledPath? {
+        guard let keyPath else { return nil }
+        let path = try single(keyPath, .section, "divided into sections by", &resolver)
+        if path.type == .object || path.type == .attribute(.data) {
+            throw invalid("sections need an attribute that can be a name, not `\(keyPath)`")
+        }
+        return path
+    }
+
+    static func refresh(
+        _ keyPaths: [String], _ resolver: inout PathResolver
+    ) throws(TandemError) -> [CompiledPath] {
+        var result: [CompiledPath] = []
+        for keyPath in keyPaths { result.append(try resolver.path(names(keyPath), .refresh)) }
+        return result
+    }
+
+    private static func single(
+        _ keyPath: String, _ usage: ObservedPath.Usage, _ what: String,
+        _ resolver: inout PathResolver
+    ) throws(TandemError) -> CompiledPath {
+        let path = try resolver.path(names(keyPath), usage)
+        if path.isToMany {
+            throw invalid(
+                "objects can't be \(what) `\(keyPath)`, which leads to many; use to-one "
+                    + "relationships and attributes only")
+        }
+        return path
+    }
+
+    /// Never empty: an empty key path is a property without name, which no entity has.
+    private static func names(_ keyPath: String) -> [String] {
+        keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    private static func invalid(_ message: String) -> TandemError {
+        TandemError(.invalidPredicate, message, offset: 0)
+    }
+}

@@ -1,0 +1,138 @@
+import TandemModel
+
+/// Resolves key paths against a model, and notes every one that is used.
+struct PathResolver {
+    /// An object that a path can begin at: the object itself, or a variable over a collection.
+    struct Scope {
+        var variable: String
+        var entity: CompiledEntity
+        /// How it is reached from the object itself.
+        var prefix: [ObservedHop]
+    }
+
+    let model: CompiledModel
+    /// The object itself, then the variables from the outermost in.
+    var scopes: [Scope]
+    private(set) var observed: [ObservedPath] = []
+
+    init(_ model: CompiledModel, _ entity: CompiledEntity) {
+        self.model = model
+        scopes = [Scope(variable: "", entity: entity, prefix: [])]
+    }
+
+    /// Resolves a path that begins at a scope and notes its use.
+    mutating func path(
+        _ names: [String], from root: Int = 0, _ usage: ObservedPath.Usage
+    ) throws(TandemError) -> CompiledPath {
+        let scope = scopes[root]
+        var (path, hops, final) = try resolve(names, scope.entity)
+        path.root = root
+        if !names.isEmpty { note(scope.prefix + hops, final, usage) }
+        return path
+    }
+
+    /// Resolves a path that goes on from the objects that `collection` reaches.
+    mutating func path(
+        _ names: [String], after collection: CompiledPath, _ usage: ObservedPath.Usage
+    ) throws(TandemError) -> CompiledPath {
+        let entity = try destination(of: collection)
+        let (path, hops, final) = try resolve(names, entity)
+        note(prefix(of: collection) + hops, final, usage)
+        return path
+    }
+
+    /// The entity of the objects that a path reaches.
+    func destination(of path: CompiledPath) throws(TandemError) -> CompiledEntity {
+        let last = prefix(of: path).last
+        let entity = last.flatMap { model.entity(tagged: $0.destination) }
+        guard let entity else {
+            throw TandemError(.invalidPredicate, "expected a relationship as collection")
+        }
+        return entity
+    }
+
+    /// The hops from the object itself to what a path reaches.
+    func prefix(of path: CompiledPath) -> [ObservedHop] {
+        var hops = scopes[path.root].prefix
+        var owner = scopes[path.root].entity
+        let slots =
+            path.hops.map(\.slot) + (path.type == .object ? [path.final] : []).compactMap { $0 }
+        for slot in slots {
+            guard let relationship = owner.properties[slot].relationship,
+                let next = model.entity(tagged: relationship.destination)
+            else { break }
+            hops.append(PathResolver.hop(owner, slot, relationship))
+            owner = next
+        }
+        return hops
+    }
+
+    private mutating func note(
+        _ hops: [ObservedHop], _ final: ObservedProperty?, _ usage: ObservedPath.Usage
+    ) {
+        let index = observed.firstIndex { $0.hops == hops && $0.final == final }
+        if let index {
+            observed[index].usage.formUnion(usage)
+        } else {
+            observed.append(ObservedPath(hops: hops, final: final, usage: usage))
+        }
+    }
+
+    // MARK: Names
+
+    private func resolve(
+        _ names: [String], _ start: CompiledEntity
+    ) throws(TandemError) -> (CompiledPath, [ObservedHop], ObservedProperty?) {
+        var entity = start
+        var path = CompiledPath(type: .object)
+        var hops: [ObservedHop] = []
+        for (index, name) in names.enumerated() {
+            let isLast = index == names.count - 1
+            let property = try property(name, of: entity)
+            switch property.kind {
+            case .attribute(let attribute):
+                guard isLast else { throw PathResolver.leadsNowhere(entity, name) }
+                path.final = property.slot
+                path.type = .attribute(attribute.type)
+                let final = ObservedProperty(entity: entity.tag, slot: property.slot)
+                return (path, hops, final)
+            case .relationship(let relationship):
+                hops.append(PathResolver.hop(entity, property.slot, relationship))
+                if isLast, !relationship.toMany {
+                    path.final = property.slot
+                } else {
+                    path.hops.append(.init(slot: property.slot, relationship: relationship))
+                    path.isToMany = path.isToMany || relationship.toMany
+                }
+                guard let next = model.entity(tagged: relationship.destination) else { break }
+                entity = next
+            }
+        }
+        return (path, hops, nil)
+    }
+
+    private func property(
+        _ name: String, of entity: CompiledEntity
+    ) throws(TandemError) -> CompiledProperty {
+        guard let property = entity.property(named: name) else {
+            let known = entity.properties.map(\.name).sorted().joined(separator: ", ")
+            throw TandemError(
+                .unknownProperty, "\(entity.name) has no property `\(name)`; it has \(known)")
+        }
+        return property
+    }
+
+    private static func leadsNowhere(_ entity: CompiledEntity, _ name: String) -> TandemError {
+        TandemError(
+            .unknownProperty,
+            "\(entity.name).\(name) is an attribute; a key path can't go on after it")
+    }
+
+    private static func hop(
+        _ owner: CompiledEntity, _ slot: Int, _ relationship: CompiledRelationship
+    ) -> ObservedHop {
+        ObservedHop(
+            owner: owner.tag, slot: slot, isToMany: relationship.toMany,
+            destination: relationship.destination)
+    }
+}

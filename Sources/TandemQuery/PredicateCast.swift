@@ -1,0 +1,53 @@
+import FoundationEssentials
+import TandemModel
+
+/// The values that have no literal: `CAST(1.5, "NSDate")`.
+enum PredicateCast {
+    /// The value read as a type; nil when it can't be.
+    static func expression(_ value: Value, _ name: String) -> QueryExpression? {
+        var type = name.lowercased()
+        if type.hasPrefix("ns") { type.removeFirst(2) }
+        switch (type, value) {
+        case ("date", _): return constant(value, .date)
+        case ("decimal", _), ("decimalnumber", _): return constant(value, .decimal)
+        case ("uuid", _): return constant(value, .uuid)
+        case ("url", _): return constant(value, .url)
+        case ("data", _): return constant(value, .data)
+        case ("string", .string), ("number", .int), ("number", .double): return .constant(value)
+        case ("double", .string(let text)), ("number", .string(let text)):
+            return Double(text).map { .constant(.double($0)) }
+        case ("object", .string(let text)): return ObjectID(text).map { .object($0) }
+        case ("reference", .string(let text)):
+            guard let id = ObjectID(text), let tag = EntityTag(id.entity) else { return nil }
+            return .constant(.reference(ObjectReference(tag: tag, number: id.number)))
+        default: return nil
+        }
+    }
+
+    private static func constant(_ value: Value, _ type: AttributeType) -> QueryExpression? {
+        value.coerced(to: type).map { .constant($0) }
+    }
+}
+
+extension Value {
+    /// The value as one of another type, where nothing is lost or the text says so; nil where it can't be.
+    func coerced(to type: AttributeType) -> Value? {
+        if self.type == type || isNull { return self }
+        switch (self, type) {
+        case (.string(let text), _): return Value(json: .string(text), type: type)
+        case (.url(let text), .string): return .string(text)
+        case (.int(let number), .date): return .date(Double(number))
+        case (.double(let number), .date): return number.isFinite ? .date(number) : nil
+        case (.decimal(let number), .date): return Double(number.description).map { .date($0) }
+        case (.int(let number), .decimal): return .decimal(Decimal(number))
+        case (.double(let number), .decimal):
+            // The shortest text: so `price == 0.1` means the decimal 0.1.
+            return Decimal(string: number.description).map { .decimal($0) }
+        case (.int(0), .bool): return .bool(false)
+        case (.int(1), .bool): return .bool(true)
+        case (.int(let number), .double): return Double(exactly: number).map { .double($0) }
+        case (.bool(let value), .int): return .int(value ? 1 : 0)
+        default: return nil
+        }
+    }
+}

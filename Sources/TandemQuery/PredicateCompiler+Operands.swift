@@ -1,0 +1,132 @@
+import TandemModel
+
+extension PredicateCompiler {
+    /// Resolves an expression; lists are the business of `IN` and `BETWEEN`.
+    mutating func operand(
+        _ expression: QueryExpression
+    ) throws(TandemError) -> (Operand, OperandType) {
+        switch expression {
+        case .constant(let value): return (.constant(value), value.operandType)
+        case .object(let id):
+            guard let reference = resolver.model.reference(to: id) else {
+                throw TandemError(.unknownEntity, "there is no entity `\(id.entity)` for \(id)")
+            }
+            return (.constant(.reference(reference)), .object)
+        case .list: throw Self.invalid("a list can only follow IN or BETWEEN")
+        case .keyPath(let names):
+            guard !names.isEmpty else { throw Self.invalid("expected a key path") }
+            let path = try resolver.path(names, usage)
+            return (.path(path), path.type)
+        case .selfObject:
+            let path = try resolver.path([], usage)
+            return (.path(path), path.type)
+        case .variable(let name, let names):
+            let path = try resolver.path(names, from: try scope(name), usage)
+            return (.path(path), path.type)
+        case .aggregate(let aggregate, let collection, let names):
+            return try operand(aggregate, collection, names)
+        case .subquery: throw Self.invalid("expected .@count or another operator after SUBQUERY(…)")
+        case .arithmetic(let op, let left, let right):
+            let first = try number(left)
+            return (.arithmetic(op, first, try number(right)), .number)
+        }
+    }
+
+    private func scope(_ variable: String) throws(TandemError) -> Int {
+        let scopes = resolver.scopes
+        guard
+            let index = scopes.indices.dropFirst().last(where: { scopes[$0].variable == variable })
+        else { throw Self.invalid("there is no variable `$\(variable)` here") }
+        return index
+    }
+
+    private mutating func number(_ expression: QueryExpression) throws(TandemError) -> Operand {
+        let (operand, type) = try operand(expression)
+        guard type.isNumeric || type == .null else {
+            throw Self.invalid("arithmetic needs numbers, not \(type.name)")
+        }
+        if operand.isToMany { throw Self.toMany(expression) }
+        return operand
+    }
+
+    // MARK: Collections
+
+    private mutating func operand(
+        _ aggregate: Aggregate, _ expression: QueryExpression, _ names: [String]
+    ) throws(TandemError) -> (Operand, OperandType) {
+        let (collection, base) = try collection(expression)
+        if aggregate == .count {
+            guard names.isEmpty else { throw Self.invalid("nothing can follow @count") }
+            let tail = CompiledPath(root: 0, type: .attribute(.int))
+            return (.aggregate(.count, collection, tail), .attribute(.int))
+        }
+        guard !names.isEmpty else {
+            throw Self.invalid("expected a property after @\(aggregate.rawValue)")
+        }
+        let tail = try resolver.path(names, after: base, usage)
+        guard tail.type != .object else {
+            throw Self.invalid("@\(aggregate.rawValue) needs an attribute at its end")
+        }
+        guard tail.type.group == .number || aggregate == .min || aggregate == .max else {
+            throw Self.invalid("@\(aggregate.rawValue) needs numbers, not \(tail.type.name)")
+        }
+        let isAsAttribute = aggregate == .min || aggregate == .max
+        return (.aggregate(aggregate, collection, tail), isAsAttribute ? tail.type : .number)
+    }
+
+    private mutating func collection(
+        _ expression: QueryExpression
+    ) throws(TandemError) -> (CollectionNode, CompiledPath) {
+        if case .subquery(let inner, let variable, let predicate) = expression {
+            let path = try path(toMany: inner)
+            let scope = PathResolver.Scope(
+                variable: variable, entity: try resolver.destination(of: path),
+                prefix: resolver.prefix(of: path))
+            resolver.scopes.append(scope)
+            defer { resolver.scopes.removeLast() }
+            return (.subquery(path, try compile(predicate)), path)
+        }
+        let path = try path(toMany: expression)
+        return (.path(path), path)
+    }
+
+    private mutating func path(
+        toMany expression: QueryExpression
+    ) throws(TandemError) -> CompiledPath {
+        let (operand, type) = try operand(expression)
+        guard case .path(let path) = operand, path.isToMany, type == .object else {
+            throw Self.invalid(
+                "`\(expression.format)` is no collection; expected a to-many relationship")
+        }
+        return path
+    }
+}
+
+extension PathResolver {
+    /// Whether a key path from the object itself exists and leads to many.
+    func isToMany(_ names: [String]) throws(TandemError) -> Bool {
+        var copy = self
+        return try copy.path(names, .predicate).isToMany
+    }
+}
+
+extension QueryExpression {
+    /// Whether the expression's type comes from the model rather than from itself.
+    var isPath: Bool {
+        switch self {
+        case .keyPath, .variable, .aggregate, .selfObject, .arithmetic: true
+        default: false
+        }
+    }
+}
+
+extension Value {
+    /// The type that a constant has by itself.
+    var operandType: OperandType {
+        switch self {
+        case .null: .null
+        case .reference: .object
+        default: type.map { .attribute($0) } ?? .null
+        }
+    }
+}

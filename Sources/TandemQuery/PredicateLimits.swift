@@ -1,0 +1,56 @@
+import TandemModel
+
+/// Counts depth and nodes of a predicate; never goes deeper than the limit itself.
+struct PredicateLimits {
+    static let tooDeep = TandemError(
+        .limitExceeded,
+        "the predicate nests deeper than \(ObjectPredicate.maximumDepth); make it flatter")
+    static let tooLarge = TandemError(
+        .limitExceeded,
+        "the predicate has more than \(ObjectPredicate.maximumNodes) parts; split the request")
+
+    private var nodes = 0
+
+    static func check(_ predicate: ObjectPredicate) throws(TandemError) {
+        var limits = PredicateLimits()
+        try limits.visit(predicate, 1)
+    }
+
+    private mutating func enter(_ depth: Int) throws(TandemError) {
+        nodes += 1
+        guard depth <= ObjectPredicate.maximumDepth else { throw PredicateLimits.tooDeep }
+        guard nodes <= ObjectPredicate.maximumNodes else { throw PredicateLimits.tooLarge }
+    }
+
+    private mutating func visit(
+        _ predicate: ObjectPredicate, _ depth: Int
+    ) throws(TandemError) {
+        try enter(depth)
+        switch predicate {
+        case .constant: break
+        case .and(let parts), .or(let parts):
+            for part in parts { try visit(part, depth + 1) }
+        case .not(let part): try visit(part, depth + 1)
+        case .comparison(let comparison):
+            try visit(comparison.left, depth + 1)
+            try visit(comparison.right, depth + 1)
+        }
+    }
+
+    private mutating func visit(
+        _ expression: QueryExpression, _ depth: Int
+    ) throws(TandemError) {
+        try enter(depth)
+        switch expression {
+        case .constant, .object, .keyPath, .selfObject, .variable: break
+        case .list(let elements): for element in elements { try visit(element, depth + 1) }
+        case .aggregate(_, let collection, _): try visit(collection, depth + 1)
+        case .subquery(let collection, _, let predicate):
+            try visit(collection, depth + 1)
+            try visit(predicate, depth + 1)
+        case .arithmetic(_, let left, let right):
+            try visit(left, depth + 1)
+            try visit(right, depth + 1)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+/// The constants of a frame: a header of 12 bytes and a payload; see <doc:Protocol>.
+public enum Frame {
+    /// Where the payload's length is, in bytes; 4 bytes.
+    public static let lengthOffset = 0
+    /// Where the type of the message is; 1 byte.
+    public static let typeOffset = lengthOffset + 4
+    /// Where the flags are; 1 byte.
+    public static let flagsOffset = typeOffset + 1
+    /// Where the reserved bytes are; 2 bytes, always 0.
+    public static let reservedOffset = flagsOffset + 1
+    /// Where the request id is; 4 bytes.
+    public static let idOffset = reservedOffset + 2
+    /// The length of the header.
+    public static let headerBytes = idOffset + 4
+    /// The flag of a frame that is not the last one of its message.
+    public static let moreFlag: UInt8 = 1
+}
+
+/// The header of a frame.
+public struct FrameHeader: Hashable, Sendable {
+    /// The length of the payload, in bytes.
+    public var length: UInt32
+    /// The type of the message.
+    public var type: UInt8
+    /// True when more frames of this message follow.
+    public var hasMore: Bool
+    /// The request that the message belongs to, 0 for none.
+    public var id: UInt32
+
+    /// A header of the given content.
+    public init(length: UInt32, type: UInt8, hasMore: Bool = false, id: UInt32) {
+        self.length = length
+        self.type = type
+        self.hasMore = hasMore
+        self.id = id
+    }
+
+    /// Appends the 12 bytes.
+    public func encode(into output: inout [UInt8]) {
+        withUnsafeBytes(of: length.littleEndian) { output.append(contentsOf: $0) }
+        output.append(type)
+        output.append(hasMore ? Frame.moreFlag : 0)
+        output.append(0)
+        output.append(0)
+        withUnsafeBytes(of: id.littleEndian) { output.append(contentsOf: $0) }
+    }
+
+    /// Reads the 12 bytes at `offset`, which must be there.
+    ///
+    /// Throws ``WireError`` for flags and reserved bits that this version does not know.
+    init(at offset: Int, of bytes: [UInt8]) throws(WireError) {
+        precondition(
+            offset >= 0 && offset <= bytes.count - Frame.headerBytes,
+            "A frame header has \(Frame.headerBytes) bytes.")
+        let fields = bytes.withUnsafeBytes { buffer in
+            (
+                buffer.loadUnaligned(fromByteOffset: offset, as: UInt32.self),
+                buffer.loadUnaligned(fromByteOffset: offset + Frame.idOffset, as: UInt32.self)
+            )
+        }
+        length = UInt32(littleEndian: fields.0)
+        id = UInt32(littleEndian: fields.1)
+        type = bytes[offset + Frame.typeOffset]
+        let flags = bytes[offset + Frame.flagsOffset]
+        hasMore = flags == Frame.moreFlag
+        let reserved = offset + Frame.reservedOffset
+        guard flags & ~Frame.moreFlag == 0 else {
+            throw WireError(.badFrame, "unknown flags \(flags)", type: type, id: id)
+        }
+        guard bytes[reserved] | bytes[reserved + 1] == 0 else {
+            throw WireError(.badFrame, "reserved bytes are not 0", type: type, id: id)
+        }
+    }
+}

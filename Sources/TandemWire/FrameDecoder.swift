@@ -1,0 +1,183 @@
+import TandemModel
+
+/// A message and the request it belongs to.
+public struct Envelope<Message: WireMessage>: Hashable, Sendable {
+    /// The request id, 0 for a message that belongs to no request.
+    public var id: UInt32
+    /// The message.
+    public var message: Message
+
+    /// A message that belongs to the request `id`.
+    public init(id: UInt32, message: Message) {
+        self.id = id
+        self.message = message
+    }
+}
+
+/// What a daemon receives.
+public typealias ClientMessageDecoder = FrameDecoder<ClientMessage>
+
+/// What a client receives.
+public typealias DaemonMessageDecoder = FrameDecoder<DaemonMessage>
+
+/// Takes bytes as they come and gives messages; `Message` says which side this is.
+///
+///     var decoder = ClientMessageDecoder()
+///     decoder.append(received)
+///     while let envelope = try decoder.next() { handle(envelope) }
+///
+/// Every length is compared with its limit when the header is there, before anything is kept for
+/// it. However the bytes are cut, the messages are the same. Cost: constant per byte. Take all
+/// messages after each append: then no more is buffered than one frame, the bytes of one append,
+/// and one unfinished message.
+public struct FrameDecoder<Message: WireMessage>: Sendable {
+    private var input = FrameBuffer()
+    private var step = Step.header
+    private var parts: [UInt8] = []
+
+    /// Where in a message the decoder stands.
+    private enum Step {
+        /// Before the first frame of a message.
+        case header
+        /// In the payload of a frame.
+        case payload(FrameHeader)
+        /// Before another frame of the message that began with this header.
+        case continuation(FrameHeader)
+        /// Behind a violation; nothing can be understood any more.
+        case failed(WireError)
+    }
+
+    /// A decoder at the beginning of a stream.
+    public init() {}
+
+    /// Bytes that were appended and are no part of a message yet given, headers included.
+    public var bufferedBytes: Int { input.count + parts.count }
+
+    /// True when the stream may end here: no message has been begun.
+    public var isAtBoundary: Bool {
+        guard case .header = step else { return false }
+        return input.count == 0
+    }
+
+    /// Appends received bytes.
+    public mutating func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { append($0) } }
+
+    /// Appends received bytes from a buffer, which is copied.
+    public mutating func append(_ bytes: UnsafeRawBufferPointer) { input.append(bytes) }
+
+    /// The next whole message, or nil until more bytes are appended.
+    ///
+    /// Throws ``WireError`` for what breaks the protocol, and the same again ever after: close the
+    /// connection.
+    @specialized(where Message == ClientMessage)
+    @specialized(where Message == DaemonMessage)
+    public mutating func next() throws(WireError) -> Envelope<Message>? {
+        do throws(WireError) {
+            return try advance()
+        } catch {
+            fail(error)
+            throw error
+        }
+    }
+
+    // MARK: Steps
+
+    private mutating func advance() throws(WireError) -> Envelope<Message>? {
+        while true {
+            switch step {
+            case .failed(let error): throw error
+            case .header:
+                guard let header = try input.header() else { return nil }
+                try check(header)
+                step = .payload(header)
+            case .continuation(let first):
+                guard let header = try input.header() else { return nil }
+                try check(header, continues: first)
+                step = .payload(header)
+            case .payload(let header):
+                guard input.count >= Int(header.length) else { return nil }
+                if let envelope = try finishFrame(header) { return envelope }
+            }
+        }
+    }
+
+    /// Takes the payload of a frame; gives the message if it was the last one.
+    private mutating func finishFrame(
+        _ header: FrameHeader
+    ) throws(WireError) -> Envelope<Message>? {
+        let range = input.take(Int(header.length))
+        if header.hasMore {
+            parts.append(contentsOf: input.bytes[range])
+            step = .continuation(header)
+            return nil
+        }
+        step = .header
+        if parts.isEmpty { return try decode(header, ByteReader(input.bytes, in: range)) }
+        parts.append(contentsOf: input.bytes[range])
+        let whole = parts
+        parts = []
+        return try decode(header, ByteReader(whole))
+    }
+
+    private func decode(
+        _ header: FrameHeader, _ payload: ByteReader
+    ) throws(WireError) -> Envelope<Message> {
+        var reader = payload
+        do throws(CodingError) {
+            let message = try Message(type: header.type, from: &reader)
+            try reader.expectEnd("the message")
+            return Envelope(id: header.id, message: message)
+        } catch {
+            throw WireError(
+                .malformed, "expected \(error.expected)", type: header.type, id: header.id,
+                offset: error.offset - payload.offset)
+        }
+    }
+
+    private mutating func fail(_ error: WireError) {
+        step = .failed(error)
+        input = FrameBuffer()
+        parts = []
+    }
+
+    // MARK: Checks
+
+    private func check(_ header: FrameHeader) throws(WireError) {
+        guard let maximum = Message.maximumBytes(type: header.type) else {
+            throw violation(.unknownType, "there is no such message from this side", header)
+        }
+        guard Message.requestID(type: header.type).allows(header.id) else {
+            throw violation(.badFrame, "the request id does not fit the type", header)
+        }
+        guard header.length <= WireLimits.frameBytes else {
+            throw violation(
+                .frameTooLarge,
+                "\(header.length) bytes, at most \(WireLimits.frameBytes) are allowed", header)
+        }
+        let count = parts.count + Int(header.length)
+        guard count <= maximum else {
+            throw violation(
+                .messageTooLarge, "more than \(maximum) bytes, which are allowed", header)
+        }
+        guard !header.hasMore || header.length > 0 else {
+            throw violation(.badFrame, "an empty frame that says more follow", header)
+        }
+    }
+
+    private func check(
+        _ header: FrameHeader, continues first: FrameHeader
+    ) throws(WireError) {
+        guard header.type == first.type, header.id == first.id else {
+            throw violation(
+                .interleaved,
+                "message type \(first.type), request \(first.id) has not ended", header)
+        }
+        try check(header)
+    }
+
+    private func violation(
+        _ code: WireError.Code, _ reason: String, _ header: FrameHeader
+    ) -> WireError {
+        WireError(code, reason, type: header.type, id: header.id)
+    }
+}

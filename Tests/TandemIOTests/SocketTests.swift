@@ -1,0 +1,98 @@
+import Glibc
+import Testing
+
+@testable import TandemIO
+
+@Suite struct SocketTests {
+    func read(_ socket: Socket, _ count: Int) throws -> (ReadResult, [UInt8]) {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var result = ReadResult.wouldBlock
+        var failure: IOError?
+        bytes.withUnsafeMutableBytes { buffer in
+            do throws(IOError) { result = try socket.read(into: buffer) } catch { failure = error }
+        }
+        if let failure { throw failure }
+        return (result, bytes)
+    }
+
+    @Test func pairCarriesBytesAndItsEnd() throws {
+        let (left, right) = try Socket.pair()
+        try right.setNonBlocking()
+        #expect(try read(right, 8).0 == .wouldBlock)
+        try left.writeAll([1, 2, 3])
+        #expect(try read(right, 8) == (.bytes(3), [1, 2, 3, 0, 0, 0, 0, 0]))
+        left.shutdown()
+        #expect(try read(right, 8).0 == .closed)
+        #expect([1].withUnsafeBytes { try? right.write($0) } == .closed)
+    }
+
+    @Test func severalBuffersArriveInOrder() throws {
+        let (left, right) = try Socket.pair()
+        let result = try withUnsafeBytes(of: UInt16(0x0201).littleEndian) { first in
+            try withUnsafeBytes(of: UInt8(3)) { try left.write([first, $0]) }
+        }
+        #expect(result == .bytes(3))
+        #expect(try read(right, 3).1 == [1, 2, 3])
+    }
+
+    @Test func fullSocketWouldBlock() throws {
+        let (left, right) = try Socket.pair()
+        try left.setNonBlocking()
+        let chunk = [UInt8](repeating: 1, count: 65_536)
+        var result = WriteResult.bytes(0)
+        for _ in 0..<1_000 where result != .wouldBlock {
+            result = try #require(chunk.withUnsafeBytes { try? left.write($0) })
+        }
+        #expect(result == .wouldBlock)
+        withExtendedLifetime(right) {}
+    }
+
+    @Test func listenerAcceptsAndTellsWhoConnected() throws {
+        let scratch = try Scratch("listen")
+        let path = scratch.path + "/deep/t.sock"
+        let listener = try UnixListener.listen(path: path, mode: 0o600)
+        #expect(try listener.accept() == nil)
+        let client = try Socket.connect(path: path)
+        let server = try #require(try listener.accept())
+        let peer = try server.peerCredentials()
+        #expect(peer == PeerCredentials(uid: geteuid(), gid: getegid(), pid: getpid()))
+        _ = try server.peerGroups()
+        try client.writeAll([5])
+        #expect(try read(server, 1).1 == [5])
+        unlink(path + ".lock")
+        unlink(path)
+        rmdir(scratch.path + "/deep")
+    }
+
+    @Test func secondListenerIsRefusedAndALeftOverFileReplaced() throws {
+        let scratch = try Scratch("second")
+        let path = scratch.path + "/t.sock"
+        do {
+            let listener = try UnixListener.listen(path: path, mode: 0o600)
+            let error = #expect(throws: IOError.self) {
+                _ = try UnixListener.listen(path: path, mode: 0o600)
+            }
+            #expect(error?.isLocked == true)
+            withExtendedLifetime(listener) {}
+        }
+        #expect(!RealFileSystem().exists(path))
+        // What a daemon leaves that was killed.
+        _ = try RealFileSystem().open(path, .createNew)
+        let listener = try UnixListener.listen(path: path, mode: 0o600)
+        _ = try Socket.connect(path: path)
+        #expect(try listener.accept() != nil)
+    }
+
+    @Test func tooLongAPathIsAClearError() {
+        let path = "/tmp/" + String(repeating: "x", count: 103)
+        let error = #expect(throws: IOError.self) { _ = try Socket.connect(path: path) }
+        #expect(error?.description.contains("1 to 107 bytes, this one has 108") == true)
+    }
+
+    @Test func systemdListenersOfAnotherProcessAreNotOurs() {
+        #expect(UnixListener.systemdDescriptors(owner: "1", count: "1").isEmpty)
+        #expect(UnixListener.systemdDescriptors(owner: "\(getpid())", count: "2") == [3, 4])
+        #expect(UnixListener.systemdDescriptors(owner: "\(getpid())", count: "x").isEmpty)
+        #expect(UnixListener.systemdDescriptors(owner: nil, count: "1").isEmpty)
+    }
+}

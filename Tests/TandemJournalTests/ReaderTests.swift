@@ -1,0 +1,116 @@
+import TandemIO
+import Testing
+
+@testable import TandemJournal
+
+@Suite struct ReaderTests {
+    let disk = SimulatedFileSystem()
+
+    func reader(from position: UInt64 = 1) -> JournalReader {
+        JournalReader(directory: directory, fileSystem: disk, from: position)
+    }
+
+    func positions(_ items: [JournalReader.Item]) -> [UInt64] {
+        items.compactMap { if case .entry(let entry) = $0 { entry.position } else { nil } }
+    }
+
+    func gaps(_ items: [JournalReader.Item]) -> [JournalReader.Gap] {
+        items.compactMap { if case .gap(let gap) = $0 { gap } else { nil } }
+    }
+
+    @Test func readerFollowsTheWriterOverRolloversAndEpochs() throws {
+        let (journal, _) = try openJournal(disk)
+        let reader = reader()
+        #expect(try reader.next() == nil)
+        try journal.beginEpoch()
+        for round in 0..<40 {
+            let outcome = try appendBatch(journal, round % 3 + 1, bytes: 500)
+            if round % 10 == 9 { try journal.beginEpoch() }
+            guard case .committed(let expected) = outcome else { continue }
+            #expect(positions(try items(reader)) == Array(expected), "round \(round)")
+        }
+        #expect(reader.tailProblem == nil)
+    }
+
+    @Test func law1CursorsStopAtTheDurableTail() throws {
+        let (journal, _) = try openJournal(disk)
+        try appendBatch(journal)
+        disk.faults.failingSync = 1
+        #expect(throws: JournalError.self) { try appendBatch(journal) }
+        // The second batch is whole in the file, yet it is not durable.
+        #expect(positions(try items(reader())) == [1, 2])
+        #expect(try entries(journal).map(\.position) == [1])
+    }
+
+    @Test func damageIsAGapAndReadingGoesOnBehindIt() throws {
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<5 { try appendBatch(journal, 2) }
+        try journal.close()
+        var bytes = try #require(disk.bytes(of: firstSegment))
+        let start = SegmentFormat.headerBytes + SegmentFormat.frameBytes(body: 88)
+        bytes[start + 70] ^= 4
+        disk.place(bytes, at: firstSegment)
+        let found = try items(reader())
+        #expect(positions(found) == [1, 2, 5, 6, 7, 8, 9, 10])
+        let gap = try #require(gaps(found).first)
+        #expect(gap.offset == UInt64(start) && gap.firstMissing == 3 && gap.next == 5)
+        #expect(disk.bytes(of: firstSegment) == bytes)
+    }
+
+    @Test func lostWriteOfZerosIsAGapForTools() throws {
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<5 { try appendBatch(journal, 2) }
+        try journal.close()
+        var bytes = try #require(disk.bytes(of: firstSegment))
+        let size = SegmentFormat.frameBytes(body: 88)
+        let start = SegmentFormat.headerBytes + size
+        for offset in start..<start + size { bytes[offset] = 0 }
+        disk.place(bytes, at: firstSegment)
+        let found = try items(reader())
+        #expect(positions(found) == [1, 2, 5, 6, 7, 8, 9, 10])
+        #expect(gaps(found).map(\.next) == [5])
+    }
+
+    @Test func segmentWithABadHeaderIsAGap() throws {
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<12 { try appendBatch(journal, 1, bytes: 900) }
+        try journal.close()
+        let names = try disk.list(directory).filter { $0.hasSuffix(".journal") }
+        let firsts = names.compactMap(JournalDirectory.position(of:))
+        var bytes = try #require(disk.bytes(of: directory + "/" + names[1]))
+        bytes[3] ^= 1
+        disk.place(bytes, at: directory + "/" + names[1])
+        let found = try items(reader())
+        #expect(positions(found) == Array(1..<firsts[1]) + Array(firsts[2]...12))
+        #expect(gaps(found).count == 1)
+    }
+
+    @Test func tornTailIsNoGapButIsTold() throws {
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<3 { try appendBatch(journal) }
+        try journal.close()
+        var bytes = try #require(disk.bytes(of: firstSegment))
+        let start = SegmentFormat.headerBytes + 2 * SegmentFormat.frameBytes(body: 44)
+        bytes[start + 50] ^= 1
+        disk.place(bytes, at: firstSegment)
+        let reader = reader()
+        #expect(positions(try items(reader)) == [1, 2])
+        #expect(reader.tailProblem?.offset == UInt64(start))
+    }
+
+    @Test func positionThatWasGivenUpIsExpired() throws {
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<40 { try appendBatch(journal, 1, bytes: 600) }
+        try journal.trim(below: 30)
+        let reader = reader()
+        #expect(journalError { _ = try reader.next() }?.code == .expired)
+    }
+
+    @Test func readersNeverWrite() throws {
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<20 { try appendBatch(journal, 1, bytes: 600) }
+        let before = disk.operations.count
+        _ = try items(reader())
+        #expect(disk.operations.count == before)
+    }
+}

@@ -1,0 +1,216 @@
+import TandemIO
+import Testing
+
+@testable import TandemJournal
+
+@Suite struct RecoveryTests {
+    /// Five batches of two in one segment, closed.
+    func fiveBatches(_ options: JournalOptions = smallOptions()) throws -> SimulatedFileSystem {
+        let disk = SimulatedFileSystem()
+        let (journal, _) = try openJournal(disk, options)
+        for _ in 0..<5 { try appendBatch(journal, 2) }
+        try journal.close()
+        return disk
+    }
+
+    /// What a batch of two payloads of forty bytes takes.
+    let batchBytes = SegmentFormat.frameBytes(body: 88)
+
+    func damage(
+        _ disk: SimulatedFileSystem, _ path: String = firstSegment,
+        _ change: (inout [UInt8]) -> Void
+    ) throws {
+        var bytes = try #require(disk.bytes(of: path))
+        change(&bytes)
+        disk.place(bytes, at: path)
+    }
+
+    @Test func tornLastBatchIsCutAndKeptAsACopy() throws {
+        let disk = try fiveBatches()
+        let offset = SegmentFormat.headerBytes + 4 * batchBytes
+        try damage(disk) { $0[offset + 60] ^= 1 }
+        let before = try #require(disk.bytes(of: firstSegment))
+        let (journal, report) = try openJournal(disk)
+        #expect(report.bounds.last == 8)
+        #expect(report.cutOffset == UInt64(offset))
+        let copy = try #require(report.tornCopy.flatMap { disk.bytes(of: $0) })
+        #expect(copy == Array(before[offset..<offset + copy.count]))
+        #expect(copy.count > 120)
+        #expect(try appendBatch(journal) == .committed(9...9))
+        #expect(try entries(journal).count == 9)
+    }
+
+    @Test func everyBitBeforeTheLastBatchIsGuarded() throws {
+        let clean = try fiveBatches()
+        let original = try #require(clean.bytes(of: firstSegment))
+        let end = SegmentFormat.headerBytes + 4 * batchBytes
+        for offset in 0..<end {
+            if offset > 64 && offset < SegmentFormat.headerBytes && offset % 97 != 0 { continue }
+            let disk = SimulatedFileSystem()
+            var bytes = original
+            bytes[offset] ^= 1 << UInt8(offset % 8)
+            disk.place(bytes, at: firstSegment)
+            let error = journalError { _ = try openJournal(disk) }
+            #expect(error?.code == .damaged, "offset \(offset)")
+            #expect(error?.path == firstSegment && error?.offset != nil)
+            #expect(disk.bytes(of: firstSegment) == bytes, "changed at offset \(offset)")
+        }
+    }
+
+    @Test func batchThatWasLostBeforeAWholeOneIsDamage() throws {
+        let disk = try fiveBatches()
+        let start = SegmentFormat.headerBytes + 2 * batchBytes
+        try damage(disk) { bytes in
+            for offset in start..<start + self.batchBytes { bytes[offset] = 0 }
+        }
+        let error = journalError { _ = try openJournal(disk) }
+        #expect(error?.code == .damaged && error?.offset == UInt64(start))
+    }
+
+    @Test func latePagesOfATornBatchAreCutThoughItsHeadIsZero() throws {
+        let disk = try fiveBatches()
+        let start = SegmentFormat.headerBytes + 4 * batchBytes
+        try damage(disk) { bytes in
+            for offset in start..<start + 48 { bytes[offset] = 0 }
+        }
+        let (_, report) = try openJournal(disk)
+        #expect(report.bounds.last == 8 && report.cutOffset == UInt64(start))
+    }
+
+    @Test func bytesBehindTheEndOfASealedSegmentAreDamage() throws {
+        let disk = SimulatedFileSystem()
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<20 { try appendBatch(journal, 1, bytes: 700) }
+        try journal.close()
+        try damage(disk) { $0[$0.count - 1] = 7 }
+        #expect(journalError { _ = try openJournal(disk) }?.code == .damaged)
+    }
+
+    @Test func missingSegmentInTheMiddleIsDamage() throws {
+        let disk = SimulatedFileSystem()
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<30 { try appendBatch(journal, 1, bytes: 700) }
+        try journal.close()
+        let names = try disk.list(directory).filter { $0.hasSuffix(".journal") }
+        try disk.remove(directory + "/" + names[1])
+        #expect(journalError { _ = try openJournal(disk) }?.code == .damaged)
+    }
+
+    @Test func logThatEndsBeforeTheAppliedPositionIsRefused() throws {
+        let disk = try fiveBatches()
+        let error = journalError { _ = try openJournal(disk, applied: 11) }
+        #expect(error?.code == .missing)
+        #expect(try openJournal(disk, applied: 10).report.bounds.last == 10)
+    }
+
+    @Test func tornTailBelowTheAppliedPositionIsRefusedAndLeftAlone() throws {
+        let disk = try fiveBatches()
+        try damage(disk) { $0[SegmentFormat.headerBytes + 4 * self.batchBytes + 60] ^= 1 }
+        let before = disk.bytes(of: firstSegment)
+        #expect(journalError { _ = try openJournal(disk, applied: 10) }?.code == .missing)
+        #expect(disk.bytes(of: firstSegment) == before)
+    }
+
+    @Test func emptyDirectoryUnderAnAppliedStoreIsRefused() throws {
+        let disk = SimulatedFileSystem()
+        #expect(journalError { _ = try openJournal(disk, applied: 1) }?.code == .missing)
+    }
+
+    @Test func unknownVersionIsRefusedByName() throws {
+        let disk = try fiveBatches()
+        try damage(disk) { bytes in
+            bytes[SegmentFormat.Segment.formatVersion] = 9
+            let covered = bytes[SegmentFormat.Segment.formatVersion..<SegmentFormat.headerBytes]
+            let sum = CRC32C.checksum(covered)
+            bytes.withUnsafeMutableBytes { $0.put(sum, at: SegmentFormat.Segment.checksum) }
+        }
+        #expect(journalError { _ = try openJournal(disk) }?.code == .unsupportedVersion)
+    }
+
+    @Test func segmentOfAnotherLogIsRefused() throws {
+        let disk = SimulatedFileSystem()
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<10 { try appendBatch(journal, 1, bytes: 700) }
+        try journal.close()
+        let names = try disk.list(directory).filter { $0.hasSuffix(".journal") }
+        let last = directory + "/" + names[names.count - 1]
+        try damage(disk, last) { bytes in
+            bytes[SegmentFormat.Segment.logID] ^= 1
+            let covered = bytes[SegmentFormat.Segment.formatVersion..<SegmentFormat.headerBytes]
+            let sum = CRC32C.checksum(covered)
+            bytes.withUnsafeMutableBytes { $0.put(sum, at: SegmentFormat.Segment.checksum) }
+        }
+        #expect(journalError { _ = try openJournal(disk) }?.message.contains("another log") == true)
+    }
+
+    @Test func lastBatchIsWrittenAgainAndFlushedBeforeServing() throws {
+        let disk = try fiveBatches()
+        let before = disk.operations.count
+        _ = try openJournal(disk)
+        let bytes = try #require(disk.bytes(of: firstSegment))
+        let offset = SegmentFormat.headerBytes + 4 * batchBytes
+        let last = Array(bytes[offset..<offset + batchBytes])
+        let done = Array(disk.operations[before...])
+        let write = SimulatedFileSystem.Operation.write(firstSegment, offset: offset, bytes: last)
+        let place = try #require(done.firstIndex(of: write))
+        #expect(done[place...].contains(.sync(firstSegment)))
+    }
+
+    @Test func payloadThatLooksLikeABatchDoesNotMakeATornTailDamage() throws {
+        let disk = SimulatedFileSystem()
+        let (journal, _) = try openJournal(disk)
+        try appendBatch(journal)
+        // What somebody who knows the format, but not the salt, could save.
+        var forged = [UInt8](repeating: 0, count: 48)
+        let header = BatchHeader(
+            length: 8, count: 1, batchNumber: 99, firstPosition: 99, previousChecksum: 0)
+        _ = forged.withUnsafeMutableBytes { header.seal($0, salt: 0) }
+        var batch = BatchBuilder()
+        batch.append([0, 0, 0, 0] + forged)
+        _ = try journal.append(expected: 1, batch: &batch)
+        try journal.close()
+        let start = SegmentFormat.headerBytes + SegmentFormat.frameBytes(body: 44)
+        try damage(disk) { $0[start + 4] ^= 1 }
+        #expect(try openJournal(disk).report.bounds.last == 1)
+    }
+
+    @Test func tailVerificationLeavesOldDamageToWhoReadsIt() throws {
+        let disk = SimulatedFileSystem()
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<30 { try appendBatch(journal, 1, bytes: 700) }
+        try journal.close()
+        try damage(disk) { $0[SegmentFormat.headerBytes + 100] ^= 1 }
+        #expect(journalError { _ = try openJournal(disk) }?.code == .damaged)
+        var options = smallOptions()
+        options.verification = .tail
+        let (again, report) = try openJournal(disk, options)
+        #expect(report.bounds == LogBounds(first: 1, last: 30))
+        #expect(journalError { _ = try entries(again) }?.code == .damaged)
+        #expect(try entries(again, from: 20).count == 11)
+    }
+
+    @Test func relaxedLogThatWasNotClosedRaisesItsEpoch() throws {
+        var options = smallOptions()
+        options.durability = .relaxed
+        let disk = SimulatedFileSystem()
+        let (journal, _) = try openJournal(disk, options)
+        for _ in 0..<5 { try appendBatch(journal) }
+        disk.crash(seed: seed)
+        let (again, report) = try openJournal(disk)
+        #expect(report.raisedEpoch && again.identity.epoch == 2)
+        #expect(try entries(again).map(\.position) == Array(1..<(report.bounds.last + 1)))
+        withExtendedLifetime(journal) {}
+    }
+
+    @Test func relaxedLogThatWasClosedKeepsItsEpochAndAll() throws {
+        var options = smallOptions()
+        options.durability = .relaxed
+        let disk = SimulatedFileSystem()
+        let (journal, _) = try openJournal(disk, options)
+        for _ in 0..<5 { try appendBatch(journal) }
+        try journal.close()
+        disk.crash(seed: seed, severity: .losesAll)
+        let (_, report) = try openJournal(disk)
+        #expect(!report.raisedEpoch && report.bounds.last == 5)
+    }
+}

@@ -1,0 +1,99 @@
+import Testing
+
+@testable import TandemResults
+
+/// The store's invariants, and that it forgets how it came about.
+struct StoreTests {
+    /// Walks a store and checks what its declaration promises.
+    func checkInvariants(_ rows: RowStore) {
+        var seen = 0
+        for ref in rows.order {
+            let section = rows.sections[Int(ref.slot)]
+            #expect(Int(ref.count) == section.count)
+            #expect(rows.slots[section.name] == Int(ref.slot))
+            var last: ResultRow?
+            for (leafIndex, leafRef) in section.leaves.enumerated() {
+                let leaf = rows.leaves[Int(leafRef.leaf)]
+                #expect(leaf.section == ref.slot && Int(leafRef.count) == leaf.entries.count)
+                #expect(!leaf.entries.isEmpty && leaf.entries.count <= Leaf.capacity)
+                #expect(leaf.entries.last.map { Int($0.keyEnd) } == leaf.keys.count)
+                for at in leaf.entries.indices {
+                    let place = RowStore.Place(
+                        slot: Int(ref.slot), leafIndex: leafIndex, leaf: Int(leafRef.leaf), at: at)
+                    let row = rows.row(at: place)
+                    #expect(last.map { $0.precedes(row) } ?? true)
+                    #expect(rows.home[row.number] == leafRef.leaf)
+                    last = row
+                    seen += 1
+                }
+            }
+        }
+        #expect(seen == rows.count && rows.emptied.isEmpty)
+        let slots = rows.order.map { Int($0.slot) }
+        for (slot, next) in zip(slots, slots.dropFirst()) {
+            #expect(rows.firstRow(of: slot, precedesFirstRowOf: next))
+        }
+        #expect(rows.slots.count == rows.order.count)
+    }
+
+    @Test(arguments: [(3, 200), (40, 300)])
+    func law4AListEditedStepByStepEqualsOneBuiltAtTheEnd(_ sections: Int, _ rows: Int) {
+        let seed = SplitMix64.seed(41)
+        var world = RandomTests.World(seed: seed)
+        world.reference = Reference((0..<rows).map { _ in world.fresh(sections) })
+        let first = Array(world.reference.rows.values)
+        var list = SectionedList(sectioned: true, rows: first)
+        checkInvariants(list.rows)
+        for round in 0..<150 {
+            let edits = world.edits(sections)
+            _ = list.apply(edits)
+            world.reference = world.reference.after(edits)
+            if round % 10 == 0 { checkInvariants(list.rows) }
+        }
+        let all = Array(world.reference.rows.values)
+        let fresh = SectionedList(sectioned: true, rows: all)
+        #expect(list.sectionIDs == fresh.sectionIDs, "seed \(seed)")
+        #expect(Array(list.sections) == Array(fresh.sections), "seed \(seed)")
+        for row in all { #expect(list.row(row.number) == row) }
+        #expect(list.change(from: fresh) == nil)
+    }
+
+    @Test func law4HoldsAsSectionsGoAndComeBackUnderOtherNames() {
+        var list = SectionedList(sectioned: true)
+        for round in 0..<200 {
+            let number = UInt64(round % 20)
+            let name = "n\(round % 7)"
+            _ = list.apply(
+                ListEdits(upserted: [row(number, [UInt8(round % 7), UInt8(round)], name)]))
+            checkInvariants(list.rows)
+        }
+        #expect(list.sections.count == 7 && list.rows.sections.count <= 8)
+    }
+
+    @Test func longKeysAreSplitByBytes() {
+        var list = SectionedList(sectioned: false)
+        var reference = Reference(sectioned: false)
+        var random = SplitMix64(state: SplitMix64.seed(4))
+        for number in 0..<150 {
+            let stem = [UInt8](repeating: 7, count: Int.random(in: 0...4000, using: &random))
+            let tail = UInt8.random(in: 0...255, using: &random)
+            let edits = ListEdits(upserted: [row(UInt64(number), stem + [tail])])
+            _ = list.apply(edits)
+            reference = reference.after(edits)
+        }
+        #expect(list.sectionIDs == reference.sections)
+        checkInvariants(list.rows)
+        #expect(list.rows.sections[0].leaves.count > 5)
+        for number in 0..<140 { _ = list.apply(ListEdits(removed: [UInt64(number)])) }
+        checkInvariants(list.rows)
+        #expect(list.count == 10)
+    }
+
+    @Test func aCopyKeepsWhatItShowedWhenTheOriginalIsEdited() {
+        var list = SectionedList(sectioned: true, rows: [row(1, [1], "a"), row(2, [2], "b")])
+        let copy = list
+        _ = list.apply(ListEdits(removed: [1], upserted: [row(3, [3], "c")]))
+        #expect(copy.sections.map(\.name) == ["a", "b"])
+        #expect(list.sections.map(\.name) == ["b", "c"])
+    }
+}
