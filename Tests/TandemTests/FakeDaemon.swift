@@ -1,4 +1,3 @@
-import Synchronization
 import Tandem
 import TandemIO
 import TandemModel
@@ -41,7 +40,7 @@ final class FakeDaemon: Sendable {
     }
 
     let model: CompiledModel
-    let state = Mutex(State())
+    let state = Locked(State())
     let log = LogID(high: 7, low: 7)
 
     init(_ model: Model) throws {

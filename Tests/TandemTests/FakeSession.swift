@@ -1,4 +1,3 @@
-import Synchronization
 import TandemIO
 import TandemModel
 import TandemWire
@@ -13,7 +12,7 @@ final class FakeSession: Sendable {
 
     let daemon: FakeDaemon
     let socket: Socket
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(_ daemon: FakeDaemon, _ socket: Socket) {
         self.daemon = daemon

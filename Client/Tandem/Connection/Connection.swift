@@ -1,4 +1,3 @@
-import Synchronization
 import TandemIO
 import TandemModel
 import TandemWire
@@ -12,7 +11,7 @@ final class Connection: Sendable {
     let author: String
     let declaredModel: Model?
     let limits: ClientLimits
-    let state: Mutex<ConnectionState>
+    let state: Locked<ConnectionState>
     let clock: any Clock
     let payloads: PayloadHub
     private let latches = LatchPool()
@@ -29,7 +28,7 @@ final class Connection: Sendable {
         payloads = PayloadHub(limit: limits.bufferedPayloads)
         let ring = TransactionRing(
             floor: 0, maximumCount: limits.recentTransactions, maximumBytes: limits.recentBytes)
-        state = Mutex(ConnectionState(ring: ring))
+        state = Locked(ConnectionState(ring: ring))
     }
 
     // MARK: Sessions

@@ -1,4 +1,4 @@
-import Synchronization
+import TandemIO
 import TandemModel
 
 /// What a container shares with its contexts: the connection, the limits, the classes.
@@ -7,7 +7,7 @@ import TandemModel
 final class ContainerCore: Sendable {
     let connection: Connection
     let limits: ClientLimits
-    private let types = Mutex<[String: ManagedObject.Type]>([:])
+    private let types = Locked<[String: ManagedObject.Type]>([:])
 
     init(_ connection: Connection, _ limits: ClientLimits) {
         self.connection = connection

@@ -1,4 +1,4 @@
-import Synchronization
+import TandemIO
 import TandemModel
 
 /// Hands payloads and connection events to everyone who iterates over them.
@@ -13,7 +13,7 @@ final class PayloadHub: Sendable {
         var describe: (@Sendable (UInt64) -> Position?)?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let limit: Int
 
     init(limit: Int) { self.limit = limit }
