@@ -116,19 +116,3 @@ final class Session {
         outboundStart = 0
     }
 }
-
-extension DaemonMessage {
-    /// The position that an answer announces, so that the next push follows it.
-    var announcedPosition: UInt64? {
-        switch self {
-        case .welcome(let welcome): welcome.position
-        case .fetched(let answer): answer.position
-        case .objects(let answer): answer.position
-        case .saved(let answer): answer.position
-        case .verdicts(let answer): answer.position
-        case .synced(let position): position
-        case .schema(let answer): answer.position
-        case .transaction, .progress, .history, .lease, .status, .failure: nil
-        }
-    }
-}
