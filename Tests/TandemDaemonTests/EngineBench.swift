@@ -87,7 +87,10 @@ final class Peer {
         self.bench = bench
     }
 
+    private var hasGreeted = false
+
     func greet(_ hello: Hello) throws {
+        hasGreeted = true
         machine = ClientConnectionStateMachine(hello: hello)
         _ = machine.connected()
         try write(.hello(hello), id: 0)
@@ -177,7 +180,7 @@ final class Peer {
         case .welcome(let welcome):
             self.welcome = welcome
             let action = machine.received(welcome)
-            if case .close(let error) = action { Issue.record("\(error)") }
+            if hasGreeted, case .close(let error) = action { Issue.record("\(error)") }
         case .transaction(let push):
             let action = machine.received(
                 push: push.previous, position: push.transaction.position)

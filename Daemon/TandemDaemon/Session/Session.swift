@@ -23,6 +23,8 @@ final class Session {
     var interests: Set<EntityTag> = []
     var sent: UInt64 = 0
     var inbox: [(id: UInt32, message: ClientMessage)] = []
+    /// The bytes received since the inbox was last empty.
+    var inboundBytes = 0
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
     let source: TransactionSource
