@@ -15,6 +15,7 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case createSocket = "create socket"
         case configureSocket = "configure socket"
         case startThread = "start thread"
+        case startProcess = "start"
         case watchSignals = "watch signals"
     }
 
