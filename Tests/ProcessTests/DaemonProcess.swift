@@ -44,7 +44,8 @@ final class DaemonProcess: Sendable {
         -> DaemonProcess
     {
         let daemon = try DaemonProcess(
-            "tandemd", ["--store", store, "--socket", socket], shell: limits)
+            "tandemd", ["--store", store, "--socket", socket, "--segment-mebibytes", "1"],
+            shell: limits)
         let lines = daemon.readOutput { $0.contains("ready:") }
         try #require(lines.contains("ready:"), "the daemon did not start: \(lines)")
         return daemon

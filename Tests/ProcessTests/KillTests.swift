@@ -171,8 +171,10 @@ struct Journaled {
 
     init(_ place: Place) throws {
         self.place = place
+        var options = JournalOptions()
+        options.segmentBytes = 1 << 20
         let (journal, _) = try Journal.open(
-            directory: place.store + "/journal", fileSystem: RealFileSystem(),
+            directory: place.store + "/journal", fileSystem: RealFileSystem(), options: options,
             identityIfNew: LogIdentity(high: 0, low: 0), appliedPosition: nil)
         defer { try? journal.close() }
         let cursor = try journal.read(from: 1)

@@ -67,6 +67,12 @@ final class Engine {
         return session
     }
 
+    /// Notes a connection that could not even be taken in.
+    func refuse(_ reason: String) {
+        refused += 1
+        log(.warning, "refused a connection: \(reason)")
+    }
+
     /// Forgets a session.
     func disconnect(_ session: Session, because reason: String?) {
         guard sessions.removeValue(forKey: session.id) != nil else { return }
