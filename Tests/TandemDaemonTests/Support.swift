@@ -132,6 +132,13 @@ final class CommitBench {
         committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes)
     }
 
+    /// Ends the committer, loses what the journal's disk had not made durable, and starts another.
+    func cutPower(seed: UInt64) throws {
+        committer.store.close()
+        disk.crash(seed: seed)
+        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes)
+    }
+
     var store: Store { committer.store }
     var model: CompiledModel { get throws { try #require(store.model) } }
     func entity(_ name: String) throws -> CompiledEntity {
