@@ -118,6 +118,27 @@ import Testing
         }
     }
 
+    @Test func `law 3: a repeat says again which objects were replaced, also after a crash`() throws
+    {
+        let bench = try CommitBench()
+        try bench.save([try bench.insert("Node", 10, ["code": .string("k")])])
+        let old = try bench.reference("Node", 10)
+        let operations = [
+            try bench.insert("Node", 11, ["code": .string("k"), "name": .string("new")]),
+            try bench.insert("Node", 12), try bench.insert("Node", 13),
+        ]
+        let saved = try bench.save(operations, policy: .objectTrump, id: [1])
+        #expect(saved.inserted.map(\.number) == [12, 13])
+        for isCrashed in [false, true] {
+            if isCrashed { try bench.crash() }
+            let again = try bench.save(operations, policy: .objectTrump, id: [1])
+            #expect(again.isRepeat)
+            #expect(again.replaced == [Replacement(number: 11, by: old)])
+            // One by one for the request's inserts, so that none is taken for another.
+            #expect(again.inserted.map(\.number) == [10, 12, 13])
+        }
+    }
+
     @Test func `under error a taken value is refused and named`() throws {
         let bench = try CommitBench()
         try bench.save([try bench.insert("Node", 10, ["code": .string("k")])])

@@ -119,7 +119,8 @@ struct RandomLeague {
     }
 
     private mutating func unique() -> Value {
-        next % 3 == 0 ? .null : .string((texts.randomElement(using: &random) ?? "") + "\(next)")
+        next += 1
+        return next % 3 == 0 ? .null : .string((texts.randomElement(using: &random) ?? "") + "\(next)")
     }
 
     private mutating func number() -> Value { .int(Int64.random(in: -3...3, using: &random)) }

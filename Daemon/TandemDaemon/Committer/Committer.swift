@@ -103,9 +103,10 @@ final class Committer {
                     + "choose a new id")
         }
         counters.repeats += 1
-        return Saved(
-            position: first.position, wrote: false, isRepeat: true, inserted: first.inserted,
-            replaced: [])
+        guard let model = store.model else {
+            return Saved(position: first.position, wrote: false, isRepeat: true)
+        }
+        return try RepeatedSave(request: request, first: first, store: store, model: model).answer()
     }
 
     /// Installs a model as a transaction of its own, durable on return.
