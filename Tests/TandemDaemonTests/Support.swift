@@ -93,23 +93,25 @@ final class CommitBench {
     private var saves: UInt32 = 0
     private let mapBytes: Int
     private let segmentBytes: Int
+    private let durability: Durability
 
     init(
         model: Model = graphModel, mapBytes: Int = 64 << 20, segmentBytes: Int = 128 << 10,
-        leased: Int = 1
+        leased: Int = 1, durability: Durability = .full
     ) throws {
         scratch = try Scratch()
         self.mapBytes = mapBytes
         self.segmentBytes = segmentBytes
+        self.durability = durability
         disk.recordsOperations = false
-        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes)
+        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes, durability)
         try committer.install(model, by: Principal())
         for _ in 0..<leased { _ = try committer.lease(4_096) }
     }
 
     private static func open(
         _ path: String, _ disk: SimulatedFileSystem, _ mapBytes: Int,
-        _ segmentBytes: Int
+        _ segmentBytes: Int, _ durability: Durability
     ) throws -> Committer {
         var options = StoreOptions()
         options.mapBytes = mapBytes
@@ -118,6 +120,7 @@ final class CommitBench {
             options: options)
         var journalOptions = JournalOptions()
         journalOptions.segmentBytes = segmentBytes
+        journalOptions.durability = durability
         let (journal, _) = try Journal.open(
             directory: "/journal", fileSystem: disk, options: journalOptions,
             identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: store.appliedPosition)
@@ -129,14 +132,14 @@ final class CommitBench {
     func crash() throws {
         committer.store.close()
         try committer.journal.close()
-        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes)
+        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes, durability)
     }
 
     /// Ends the committer, loses what the journal's disk had not made durable, and starts another.
     func cutPower(seed: UInt64) throws {
         committer.store.close()
         disk.crash(seed: seed)
-        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes)
+        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes, durability)
     }
 
     var store: Store { committer.store }

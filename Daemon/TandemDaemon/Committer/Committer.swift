@@ -203,9 +203,10 @@ final class Committer {
         return Int32((due - now) / 1_000_000 + 1)
     }
 
-    /// Commits the store; the journal is durable up to there already.
+    /// Commits the store; the journal is made durable up to there first, if it is not already.
     func checkpoint() throws {
         let start = clock.monotonicNanoseconds
+        try journal.sync()
         try growing { try store.checkpoint() }
         lastCheckpoint = clock.monotonicNanoseconds
         counters.note(checkpointNanoseconds: lastCheckpoint - start)
@@ -214,6 +215,8 @@ final class Committer {
     /// Leases numbers to a client.
     func lease(_ count: UInt32) throws -> Lease {
         let epoch = store.identity.epoch
+        // Reserving numbers commits the store.
+        if leases.isShort(of: count) { try journal.sync() }
         let first = try growing { try leases.lease(count, store) }
         return Lease(first: first, count: min(count, DaemonLimits.leaseNumbers), epoch: epoch)
     }
@@ -250,7 +253,9 @@ final class Committer {
             if ring[position] == nil, ring.first.map({ $0 < position }) ?? true {
                 ring.append(transaction)
             }
-            if store.uncommittedChanges >= DaemonLimits.checkpointChanges { try store.checkpoint() }
+            guard store.uncommittedChanges >= DaemonLimits.checkpointChanges else { continue }
+            try journal.sync()
+            try store.checkpoint()
         }
         log(.info, "applied transactions \(from) to \(position) from the journal")
     }
