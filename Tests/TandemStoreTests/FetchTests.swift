@@ -120,7 +120,8 @@ struct RandomLeague {
 
     private mutating func unique() -> Value {
         next += 1
-        return next % 3 == 0 ? .null : .string((texts.randomElement(using: &random) ?? "") + "\(next)")
+        let text = texts.randomElement(using: &random) ?? ""
+        return next % 3 == 0 ? .null : .string(text + "\(next)")
     }
 
     private mutating func number() -> Value { .int(Int64.random(in: -3...3, using: &random)) }

@@ -12,7 +12,9 @@ struct RepeatedSave {
     let store: Store
     let model: CompiledModel
 
-    /// The first answer. Its inserted objects stand for the request's inserts one by one, replaced ones included.
+    /// The first answer.
+    ///
+    /// Its inserted objects stand for the request's inserts one by one, replaced ones included.
     func answer() throws -> Saved {
         var saved = Saved(
             position: first.position, wrote: false, isRepeat: true, inserted: first.inserted)
