@@ -5,7 +5,9 @@ import Testing
 /// Random saves through a real daemon, watched by controllers of many shapes (laws 4 and 5).
 @MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsLawTests {
     @Test(arguments: 0..<6)
-    func `laws 4 and 5: every list equals a fresh fetch, every change leads to it`(_ run: Int) throws {
+    func `laws 4 and 5: every list equals a fresh fetch, every change leads to it`(_ run: Int)
+        throws
+    {
         let seed = Seed.value(run)
         var random = SplitMix(seed)
         let world = try RandomWorld(&random)
@@ -161,7 +163,8 @@ struct SplitMix: RandomNumberGenerator {
 
     private static let orders: [(sort: [String], section: String?)] = [
         (["name"], nil), (["-size", "name"], nil), (["name", "-size"], "name"),
-        (["bucket.name", "-size"], "bucket.name"), (["-bucket.owner.name", "name"], "bucket.owner.name"),
+        (["bucket.name", "-size"], "bucket.name"),
+        (["-bucket.owner.name", "name"], "bucket.owner.name"),
         (["isEven", "name"], "isEven"), (["bucket.rank", "-name"], nil), (["-size"], "size"),
     ]
 
@@ -207,7 +210,8 @@ struct SplitMix: RandomNumberGenerator {
         MainActor.assumeIsolated {
             let request = controller.fetchRequest
             let sort = request.sort.map { ($0.ascending ? "" : "-") + $0.keyPath }
-            return "\(request.entity) where \(request.predicate?.format ?? "-") sort \(sort) section "
+            return
+                "\(request.entity) where \(request.predicate?.format ?? "-") sort \(sort) section "
                 + "\(controller.sectionNameKeyPath ?? "-") refresh "
                 + "\(controller.relationshipKeyPathsForRefreshing) limit \(request.limit ?? -1) "
                 + "offset \(request.offset) subentities \(request.includesSubentities)"
@@ -232,7 +236,9 @@ struct SplitMix: RandomNumberGenerator {
         }
     }
 
-    /// Law 5: what was replayed is what is shown. Law 4: what is shown is what a fresh fetch gives.
+    /// Law 5: what was replayed is what is shown.
+    ///
+    /// Law 4: what is shown is what a fresh fetch gives.
     func check(_ comment: String) throws {
         #expect(failure == nil, "\(comment)")
         #expect(replayed == shown(controller), "law 5, \(comment)")

@@ -62,7 +62,9 @@ extension FetchedResultsController {
             }
             adopt(new, list, plan)
             report(difference(old, new, changed), plan)
-        } catch let failure as TandemError where failure.code == .disconnected || failure.code == .timeout {
+        } catch let failure as TandemError
+            where failure.code == .disconnected || failure.code == .timeout
+        {
             // The next merge tries again: there is one when the connection is back.
             interruption = before
         } catch {
@@ -79,7 +81,8 @@ extension FetchedResultsController {
         if let problem = new.shown.outOfOrder { return .failed(problem) }
         let reasons = Dictionary(
             changed.map { ($0.number, ChangeReason.ownValues) }, uniquingKeysWith: { $1 })
-        guard let change = new.shown.change(from: old.shown, changed: reasons), !change.isEmpty else {
+        guard let change = new.shown.change(from: old.shown, changed: reasons), !change.isEmpty
+        else {
             return .unchanged
         }
         return .changed(change)
@@ -105,7 +108,9 @@ final class ResultsFeeds: Sendable {
     }
 
     func send(_ change: ControllerChange) {
-        for continuation in continuations.withLock({ Array($0.values) }) { continuation.yield(change) }
+        for continuation in continuations.withLock({ Array($0.values) }) {
+            continuation.yield(change)
+        }
     }
 
     func finish() {

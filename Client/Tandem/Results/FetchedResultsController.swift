@@ -83,7 +83,9 @@ public final class FetchedResultsController {
 
     // MARK: Fetching
 
-    /// Fetches the list and follows it from now on; blocks. Observers hear nothing of it.
+    /// Fetches the list and follows it from now on; blocks.
+    ///
+    /// Observers hear nothing of it.
     ///
     /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`, `outOfOrderSection`, `disconnected`,
     /// `limitExceeded`; the list and what it follows are then as they were.
@@ -176,7 +178,9 @@ public final class FetchedResultsController {
     /// How many objects the list shows.
     public var numberOfObjects: Int { rows?.shown.count ?? 0 }
 
-    /// The object at a place; its row is loaded when it is read. A place outside the list traps.
+    /// The object at a place; its row is loaded when it is read.
+    ///
+    /// A place outside the list traps.
     public func object(at path: ResultsIndexPath) -> ManagedObject {
         guard let shown = rows?.shown else {
             preconditionFailure("The list is empty: performFetch() was not called.")

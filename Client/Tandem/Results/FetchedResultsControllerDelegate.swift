@@ -14,7 +14,8 @@ public protocol FetchedResultsControllerDelegate: AnyObject {
     func controllerWillChangeContent(_ controller: FetchedResultsController)
     /// A section came or went.
     func controller(
-        _ controller: FetchedResultsController, didChangeSection section: ResultsChange.SectionChange)
+        _ controller: FetchedResultsController,
+        didChangeSection section: ResultsChange.SectionChange)
     /// An object came, went, moved or changed.
     func controller(
         _ controller: FetchedResultsController, didChangeObject object: ResultsChange.ObjectChange,
@@ -32,7 +33,8 @@ extension FetchedResultsControllerDelegate {
     public func controllerWillChangeContent(_ controller: FetchedResultsController) {}
     /// Does nothing.
     public func controller(
-        _ controller: FetchedResultsController, didChangeSection section: ResultsChange.SectionChange
+        _ controller: FetchedResultsController,
+        didChangeSection section: ResultsChange.SectionChange
     ) {}
     /// Does nothing.
     public func controller(
@@ -42,7 +44,10 @@ extension FetchedResultsControllerDelegate {
     /// Does nothing.
     public func controllerDidChangeContent(_ controller: FetchedResultsController) {}
     /// Does nothing.
-    public func controller(_ controller: FetchedResultsController, didChange change: ControllerChange) {}
+    public func controller(
+        _ controller: FetchedResultsController, didChange change: ControllerChange
+    ) {}
     /// Does nothing.
-    public func controller(_ controller: FetchedResultsController, didFailWith error: TandemError) {}
+    public func controller(_ controller: FetchedResultsController, didFailWith error: TandemError) {
+    }
 }
