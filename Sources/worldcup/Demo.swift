@@ -45,7 +45,7 @@ struct Demo: ParsableCommand {
         let player = try stage.start(
             "play", ["play", "--quiet", "--delay", "\(delay)"], output: .pipe)
         let played = try stage.output(of: player, "play")
-        guard let position = played.split(separator: " ").last else {
+        guard let position = played.split(whereSeparator: \.isWhitespace).last else {
             throw TandemError(.storage, "play did not say where it ended: \(played)")
         }
         table.write(position + "\n")
@@ -53,7 +53,7 @@ struct Demo: ParsableCommand {
         let third = try stage.start(
             "final", ["final", "--position", String(position)], output: .pipe)
         let final = try stage.output(of: third, "final")
-        say("\(played)\n\nThe final table, read by a third process:\n")
+        say("\(played)\nThe final table, read by a third process:\n")
         StandardStream.output.write(final)
         try compare(final, with: report)
         try stage.stopDaemon()

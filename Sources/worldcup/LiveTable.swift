@@ -98,7 +98,10 @@ import TandemIO
         guard let to = object.to else { return "team \(object.number) left" }
         let team = row(controller.object(at: to))
         let zone = controller.sections[to.section].name
-        let name = "\(team?.name ?? "?"), \(team?.wins ?? 0) wins, is number \(to.item + 1) of \(zone)"
+        let wins = team?.wins ?? 0
+        let name =
+            "\(team?.name ?? "?"), \(wins) \(wins == 1 ? "win" : "wins"),"
+            + " is number \(to.item + 1) of \(zone)"
         guard let from = object.from else { return name + ", new" }
         return from == to ? name + " still" : name + ", was \(from.item + 1)"
     }

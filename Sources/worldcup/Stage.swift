@@ -42,8 +42,9 @@ final class Stage {
         _ name: String, _ arguments: [String], input: ChildProcess.Stream = .null,
         output: ChildProcess.Stream = .inherited
     ) throws -> ChildProcess {
-        try start(
-            name, "/proc/self/exe", arguments + ["--socket", socket], input: input, output: output)
+        let path = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        return try start(
+            name, path, arguments + ["--socket", socket], input: input, output: output)
     }
 
     /// Waits until something holds; throws when a signal comes, a process fails, or it takes too long.
@@ -78,7 +79,8 @@ final class Stage {
         try finish(process, name)
         guard let descriptor = process.output else { return "" }
         var text = ""
-        try StandardInput(descriptor: descriptor).forEachLine { line in
+        let lines = StandardInput(descriptor: descriptor)
+        while let line = try lines.readLine() {
             text += String(decoding: line, as: UTF8.self) + "\n"
         }
         return text

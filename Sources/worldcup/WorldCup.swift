@@ -20,22 +20,21 @@ struct WorldCup: ParsableCommand {
     static func main() {
         StandardStream.ignoreBrokenPipes()
         do {
-            let command = try parseAsRoot()
-            guard let verb = command as? any AsyncParsableCommand else {
-                var command = command
-                try command.run()
-                exit()
+            var command = try parseAsRoot()
+            if command is any AsyncParsableCommand {
+                Task { @MainActor in await runAwaiting() }
+                dispatchMain()
             }
-            Task { @MainActor in await run(verb) }
-            dispatchMain()
+            try command.run()
         } catch {
             exit(withError: error)
         }
     }
 
-    @MainActor private static func run(_ verb: any AsyncParsableCommand) async {
-        var verb = verb
+    @MainActor private static func runAwaiting() async {
         do {
+            // Parsed again, as a command can't be sent to another actor.
+            guard var verb = try parseAsRoot() as? any AsyncParsableCommand else { return }
             try await verb.run()
             exit()
         } catch {
