@@ -1,3 +1,48 @@
 import Testing
 
-@Test func placeholder() {}
+/// The tree itself; how each rule bites is shown in `RuleTests`.
+@Suite struct TidyTests {
+    @Test func `imports follow the arrows of the design`() throws {
+        #expect(try swift(Rules.imports) == [])
+    }
+
+    @Test func `nothing is left over`() throws { #expect(try swift(Rules.leftovers) == []) }
+
+    @Test func `what the compiler is told to believe names its guard`() throws {
+        #expect(try swift(Rules.guards) == [])
+    }
+
+    @Test func `libraries do not print`() throws { #expect(try swift(Rules.printing) == []) }
+
+    @Test func `tests do not sleep`() throws { #expect(try swift(Rules.sleeps) == []) }
+
+    @Test func `the top level is what the design names`() throws {
+        #expect(try PackageRules.topLevel(Tree.names().filter { $0 != "Package.resolved" }) == [])
+    }
+
+    @Test func `the manifest has the arrows of the design`() throws {
+        #expect(try PackageRules.manifest(Tree.text("Package.swift")) == [])
+    }
+
+    @Test func `the readme names every target`() throws {
+        #expect(try PackageRules.readme(Tree.text("README.md")) == [])
+    }
+
+    @Test func `every library has a front page`() throws {
+        let pages = try Tree.files(".md", in: ["Sources", "Client", "Daemon"])
+        #expect(PackageRules.frontPages(pages) == [])
+    }
+
+    @Test func `every source folder is a target`() throws {
+        for folder in ["Sources", "Client", "Daemon"] {
+            let expected = Layout.targets.filter { $0.folder == folder }.map(\.name).sorted()
+            #expect(try Tree.names(in: folder) == expected)
+        }
+    }
+
+    private func swift(_ rule: (SourceFile) -> [Finding]) throws -> [Finding] {
+        let files = try Tree.files(".swift")
+        try #require(files.count > 100, "the tree was not found at \(Tree.root)")
+        return files.flatMap(rule)
+    }
+}

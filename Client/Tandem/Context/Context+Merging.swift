@@ -89,6 +89,10 @@ extension ManagedObjectContext {
             guard self.merged == group.from, self.session?.generation == session.generation else {
                 return try self.mergeStep(through: target)
             }
+            if case .failure(let error) = result, error.code == .historyExpired {
+                if let now = self.connection.knownSession { self.restart(in: now) }
+                return .done(())
+            }
             guard case .verdicts(let answer) = try result.get() else {
                 throw TandemError(.storage, "the daemon gave no verdicts")
             }

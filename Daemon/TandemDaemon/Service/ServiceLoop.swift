@@ -36,7 +36,9 @@ final class ServiceLoop {
         var events: [Poller.Event] = []
         var isStopping = false
         while !isStopping {
+            let checkpoints = engine.committer.counters.checkpoints
             let due = try engine.committer.checkpointIfDue()
+            if engine.committer.counters.checkpoints > checkpoints { engine.markProgress() }
             try poller.wait(timeoutMilliseconds: timeout(due), into: &events)
             for event in events {
                 switch event.token {

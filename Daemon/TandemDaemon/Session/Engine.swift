@@ -240,6 +240,17 @@ final class Engine {
         finish(session)
     }
 
+    /// Tells sessions how far the journal is where nothing was of interest to them.
+    ///
+    /// Done after a checkpoint, so at most a few times a second: what they resume from and show is never far behind.
+    func markProgress() {
+        for session in sessions.values where session.isReady && session.hasRoom {
+            guard !session.interests.isEmpty else { continue }
+            session.pushProgress()
+            finish(session)
+        }
+    }
+
     /// Sends answers that waited for pushes, and answers syncs that are reached.
     private func release(_ session: Session) {
         while let first = session.held.first, first.position <= session.sent {

@@ -87,6 +87,14 @@ final class Session {
         pushes += 1
     }
 
+    /// Queues a mark of how far this session was served, if it does not know yet.
+    func pushProgress() {
+        guard let previous = machine.pushing(sent) else { return }
+        let mark = ProgressPush(previous: previous, position: sent)
+        // A mark is a few bytes: it always fits a frame.
+        try? FrameEncoder.encode(DaemonMessage.progress(mark), id: 0, into: &outbound)
+    }
+
     /// Writes as much as the socket takes.
     ///
     /// Returns false when the connection is gone.
