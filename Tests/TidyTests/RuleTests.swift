@@ -41,9 +41,8 @@ import Testing
         ("Sources/worldcup/A.swift", "import TandemStore"),
     ])
     func `an import against the arrows is found`(_ path: String, _ line: String) {
-        let isScoped = line.contains("struct")
         let module = line.split(separator: " ").last?.split(separator: ".").first ?? ""
-        #expect(isScoped || Rules.module(line) == String(module))
+        #expect(Rules.module(line) == String(module))
         #expect(Rules.imports(file(path, "// first\n" + line)).map(\.line) == [2])
     }
 
