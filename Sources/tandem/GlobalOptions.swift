@@ -11,9 +11,13 @@ struct GlobalOptions: ParsableArguments {
     var name: String?
 
     /// A container of that daemon, without a model of its own.
-    func container(author: String = "tandem") -> PersistentContainer {
+    ///
+    /// A verb that asks once fails at once without a daemon; a patient one gives it time to come back.
+    func container(author: String = "tandem", isPatient: Bool = false) -> PersistentContainer {
+        var limits = ClientLimits()
+        if !isPatient { limits.connectMilliseconds = 300 }
         let name = name ?? ThisProcess.environment("TANDEM_NAME") ?? "default"
-        return PersistentContainer(socket: socket, name: name, author: author)
+        return PersistentContainer(socket: socket, name: name, author: author, limits: limits)
     }
 }
 

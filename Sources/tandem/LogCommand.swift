@@ -54,7 +54,7 @@ struct LogCommand: ParsableCommand {
 
     func run() throws {
         if let directory { return try OfflineLog(directory, self).run() }
-        try OnlineLog(global.container(), self).run()
+        try OnlineLog(global.container(isPatient: follow), self).run()
     }
 
     /// Whether a transaction is asked for.

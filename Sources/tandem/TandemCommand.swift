@@ -14,13 +14,18 @@ struct TandemCommand: ParsableCommand {
         subcommands: [
             LogCommand.self, StatusCommand.self, ClientsCommand.self, FetchCommand.self,
             CountCommand.self, SchemaCommand.self, WaitCommand.self,
+            BridgeCommand.self,
         ])
 
-    static func main() {
+    @MainActor static func main() async {
         StandardStream.ignoreBrokenPipes()
         do {
             var command = try parseAsRoot()
-            try command.run()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
         } catch let error as TandemError {
             CommandFailure(error).exit()
         } catch let error as CommandFailure {

@@ -15,7 +15,7 @@ struct WaitCommand: ParsableCommand {
     var timeout: Double = 10
 
     func run() throws {
-        let container = global.container()
+        let container = global.container(isPatient: true)
         printLine(try container.wait(for: try number(container), timeout: timeout).description)
     }
 

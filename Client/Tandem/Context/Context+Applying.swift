@@ -14,6 +14,7 @@ extension ManagedObjectContext {
         settleUnanswered(with: group)
         var touched: [ManagedObject] = []
         for change in group.changes {
+            correct(change.object)
             guard let record = records[change.object.number] else { continue }
             take(change, into: record, version: group.versions[change.object.number])
             if let object = record.object { touched.append(object) }

@@ -140,6 +140,7 @@ extension ManagedObjectContext {
     /// Takes over a row that was read at the context's position.
     func adopt(_ stored: StoredObject) throws(TandemError) {
         try check([stored.object])
+        correct(stored.object)
         let record = record(stored.object)
         guard record.row == nil || stored.version >= record.version else { return }
         guard stored.row.isValid(for: record.entity) else {
@@ -150,6 +151,19 @@ extension ManagedObjectContext {
         record.row = stored.row
         record.version = stored.version
         record.isMissing = false
+    }
+
+    /// Makes way for an object that was asked for under the name of another entity.
+    func correct(_ reference: ObjectReference) {
+        guard let wrong = records[reference.number], wrong.reference.tag != reference.tag else {
+            return
+        }
+        records[reference.number] = nil
+        edited[reference.number] = nil
+        guard let object = wrong.object else { return }
+        let right = record(reference)
+        right.object = object
+        object.rebind(to: right)
     }
 
     /// Checks references that came from outside.

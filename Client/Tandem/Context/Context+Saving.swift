@@ -10,14 +10,17 @@ extension ManagedObjectContext {
     ///   - policy: What to do where others changed the same objects; ``mergePolicy`` if nil.
     ///   - saveID: A name under which the save may be repeated, also by another process; at most 64 bytes.
     ///   - author: A name to be shown instead of the container's.
+    ///   - contentHash: Stands for what is saved when the caller knows that better than its edits show; a repeat needs the
+    ///     same one. Nil takes the hash of the edits.
     /// - Returns: The position up to which the context has merged, which includes the save.
     /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, or `unknownOutcome`: then
     ///   the next save repeats this one first.
     @discardableResult
     public func save(
-        policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
+        policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
+        contentHash: StableHash? = nil
     ) throws -> Position {
-        try saveStep(policy, saveID, author).run(on: connection)
+        try saveStep(policy, saveID, author, contentHash).run(on: connection)
     }
 
     /// Saves all edits as one transaction; the actor is free meanwhile, and what is edited then is kept for the next save.
@@ -25,12 +28,13 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
     ) async throws -> Position {
-        try await saveStep(policy, saveID, author).runAsync(on: connection)
+        try await saveStep(policy, saveID, author, nil).runAsync(on: connection)
     }
 
     private func saveStep(
-        _ policy: MergePolicy?, _ saveID: [UInt8]?, _ author: String?
+        _ policy: MergePolicy?, _ saveID: [UInt8]?, _ author: String?, _ contentHash: StableHash?
     ) throws -> Step<Position> {
+        lastReceipt = nil
         if let saveID {
             precondition(
                 !saveID.isEmpty && saveID.count <= WireLimits.saveIDBytes,
@@ -42,11 +46,12 @@ extension ManagedObjectContext {
                     throw TandemError(.usage, "another save of this context is under way")
                 }
                 return try self.sendStep(unanswered.request).then { _ in
-                    try self.saveStep(policy, saveID, author)
+                    try self.saveStep(policy, saveID, author, contentHash)
                 }
             }
             try self.validate()
-            let request = self.request(session, policy, saveID, author)
+            var request = self.request(session, policy, saveID, author)
+            if let contentHash { request.contentHash = contentHash }
             // Without edits there is nothing to send, except a repeat that a save id stands for.
             guard !request.operations.isEmpty || saveID != nil else {
                 self.dropHints()
@@ -102,6 +107,7 @@ extension ManagedObjectContext {
             case .success(.saved(let saved)):
                 return try self.mergeStep(through: saved.position).then { _ in
                     self.settle(saved)
+                    self.lastReceipt = self.session.map { SaveReceipt(saved, $0) }
                     guard let session = self.session else { return try self.connectStep() }
                     return .done(session.position(self.merged))
                 }
@@ -162,7 +168,7 @@ extension ManagedObjectContext {
     }
 
     /// Ends the flight of a record; a row that may have changed unseen is dropped, to be read when needed.
-    private func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
+    func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
         let edits = record.inFlight
         record.inFlight = Edits()
         if edits.kind == .delete, record.row == nil || !isHeld { record.isMissing = true }

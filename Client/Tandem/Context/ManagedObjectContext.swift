@@ -23,6 +23,8 @@ public final class ManagedObjectContext {
     ///
     /// Such a property reads as null; the next throwing call of the context throws this error.
     public internal(set) var faultFailure: TandemError?
+    /// What the daemon answered to the last save; nil after a failure, or when there was nothing to send.
+    public internal(set) var lastReceipt: SaveReceipt?
 
     let core: ContainerCore
     let connection: Connection

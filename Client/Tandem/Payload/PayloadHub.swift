@@ -11,6 +11,7 @@ final class PayloadHub: Sendable {
         var saves: [Int: Saves.Continuation] = [:]
         var events: [Int: Events.Continuation] = [:]
         var describe: (@Sendable (UInt64) -> Position?)?
+        var listener: (@Sendable (ConnectionNotice) -> Void)?
     }
 
     private let state = Locked(State())
@@ -22,6 +23,13 @@ final class PayloadHub: Sendable {
     func describe(_ position: @escaping @Sendable (UInt64) -> Position?) {
         state.withLock { $0.describe = position }
     }
+
+    /// Sets who is told of connection and model at once.
+    func listen(_ listener: @escaping @Sendable (ConnectionNotice) -> Void) {
+        state.withLock { $0.listener = listener }
+    }
+
+    func notify(_ notice: ConnectionNotice) { state.withLock { $0.listener }?(notice) }
 
     var hasListeners: Bool { state.withLock { !$0.saves.isEmpty } }
 
@@ -64,6 +72,7 @@ final class PayloadHub: Sendable {
     }
 
     func publish(_ event: ConnectionEvent) {
+        notify(.connection(event))
         for listener in state.withLock({ Array($0.events.values) }) { listener.yield(event) }
     }
 

@@ -125,7 +125,8 @@ struct Answerer {
         guard from < committer.position else { return window }
         guard committer.position - from <= DaemonLimits.verdictTransactions else {
             throw TandemError(
-                .historyExpired, "\(committer.position - from) transactions are too many to judge at "
+                .historyExpired,
+                "\(committer.position - from) transactions are too many to judge at "
                     + "once; fetch again")
         }
         for position in (from + 1)...committer.position {
