@@ -89,6 +89,7 @@ import Testing
         let lines = "usleep(5)\ntry await Task.sleep(for: .seconds(1))\nlet asleep = 1"
         #expect(Rules.sleeps(file("Tests/TandemTests/A.swift", lines)).map(\.line) == [1, 2])
         #expect(Rules.sleeps(file("Client/Tandem/A.swift", lines)) == [])
+        #expect(Rules.sleeps(file("Tests/Benchmarks/Sources/A.swift", lines)) == [])
     }
 
     // MARK: The package
