@@ -11,6 +11,7 @@ import TandemIO
     let output = BridgeOutput()
     var contexts: [String: ManagedObjectContext] = [:]
     var observers: [String: ContextObserver] = [:]
+    var controllers: [String: BridgeController] = [:]
     /// What `$alias` stands for.
     var aliases: [String: ObjectID] = [:]
     /// The model that took effect last while the bridge listened, and whether it was told.
@@ -66,10 +67,9 @@ import TandemIO
             if answer.position > 0 || answer.members["position"] != nil {
                 answer.members["position"] = JSON(number: answer.position)
             }
-            tellNews()
+            tellNews(through: answer.position)
             output.write(["id": id, "ok": .object(answer.members)])
         } catch let failure as BridgeFailure {
-            tellNews()
             output.write(["id": id, "error": failure.json])
         } catch {
             fail(id, BridgeErrors.tandemError(error))
@@ -77,7 +77,6 @@ import TandemIO
     }
 
     private func fail(_ id: JSON, _ error: TandemError) {
-        tellNews()
         output.write(["id": id, "error": BridgeErrors.json(error)])
     }
 
@@ -94,9 +93,23 @@ import TandemIO
         case "observe":
             return try observe(
                 try request("observer", "entity", "where", "arguments", "context"))
+        case "open":
+            return try open(
+                try BridgeRequest(
+                    "`open`", members,
+                    keys: ["do", "id", "controller", "context"] + BridgeController.keys))
+        case "refetch":
+            return try refetch(
+                try BridgeRequest(
+                    "`refetch`", members,
+                    keys: ["do", "id", "controller"] + BridgeController.keys))
+        case "sections": return try sections(try request("controller"))
+        case "close": return try close(try request("controller"))
         case "reach": return try await reach(try request("position", "timeout", "context"))
         case "pause": return try pause(try request("context"))
         case "resume": return try resume(try request("context"))
+        case "batch":
+            throw TandemError(.usage, "`batch` is not supported yet; use `save`")
         default: throw TandemError(.usage, "`\(verb)` is no verb of the bridge")
         }
     }
@@ -113,8 +126,10 @@ import TandemIO
     }
 
     /// Writes the events of models that took effect, after what came before them.
-    func tellNews() {
-        for (hash, position) in news.withLock({ $0.take() }) {
+    ///
+    /// Before an answer only what it covers: its context stays where the answer says.
+    func tellNews(through number: UInt64 = .max) {
+        for (hash, position) in news.withLock({ $0.take(through: number) }) {
             catchUp(to: position.number)
             output.write(["event": .string("schema"), "hash": .string(hash.description)])
         }
@@ -142,9 +157,10 @@ struct BridgeNews {
         last = position.number
     }
 
-    mutating func take() -> [(StableHash, Position)] {
-        defer { models = [] }
-        return models
+    mutating func take(through number: UInt64) -> [(StableHash, Position)] {
+        let count = models.prefix { $0.1.number <= number }.count
+        defer { models.removeFirst(count) }
+        return Array(models.prefix(count))
     }
 }
 

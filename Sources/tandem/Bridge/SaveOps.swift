@@ -157,7 +157,11 @@ import Tandem
         {
             return try living(object)
         }
-        let object = try context.object(with: try bridge.id(json))
+        let id = try bridge.id(json)
+        let object = try context.object(with: id)
+        guard object.entityName == id.entity else {
+            throw TandemError(.unknownObject, "\(id) does not exist; \(object.id) does")
+        }
         held.append(object)
         return try living(object)
     }
