@@ -1,0 +1,54 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// The example app: a table of teams that every process of the machine sees move.
+@main
+struct WorldCup: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "worldcup",
+        abstract: "The World Cup of 2022 as a live table in several processes.",
+        discussion: """
+            Open two terminals: `worldcup table` in one, `worldcup play --delay 300` or \
+            `worldcup score Morocco` in the other.
+            """,
+        version: "0.1.0",
+        subcommands: [Table.self, Score.self, Add.self, Play.self, Final.self, Demo.self])
+}
+
+/// Where the daemon is; every verb takes it.
+struct Place: ParsableArguments {
+    @Option(help: "The daemon's socket; else TANDEM_SOCKET, else that of the daemon `default`.")
+    var socket: String?
+
+    /// A container for this process, whose name in the journal is `worldcup VERB`.
+    func container(_ verb: String) -> PersistentContainer {
+        StandardStream.ignoreBrokenPipes()
+        return PersistentContainer(
+            entities: [Team.self], socket: socket, author: "worldcup \(verb)")
+    }
+}
+
+extension ParsableCommand {
+    /// Does the work; a failure becomes one line on standard error and an exit code.
+    @MainActor func reporting(_ work: @MainActor () async throws -> Void) async throws {
+        do {
+            try await work()
+        } catch let error as TandemError {
+            complain(error.message)
+            throw ExitCode(error.code == .disconnected ? 3 : error.code == .denied ? 4 : 1)
+        } catch let error as IOError {
+            complain(error.description)
+            throw ExitCode(1)
+        }
+    }
+
+    func complain(_ message: String) {
+        StandardStream.error.write("worldcup: \(message)\n")
+    }
+}
+
+/// Writes a line to standard output.
+func say(_ line: String) {
+    StandardStream.output.write(line + "\n")
+}
