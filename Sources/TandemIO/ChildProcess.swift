@@ -34,7 +34,7 @@ public final class ChildProcess: Sendable {
     public let input: Int32?
     /// The end of the child's standard output that the parent reads from, if it is a pipe.
     public let output: Int32?
-    private let ended = Mutex<Status?>(nil)
+    private let ended = Locked<Status?>(nil)
     private let inputOpen: Atomic<Bool>
 
     /// Starts the program at `path` with `arguments`; the first argument, its name, is the path.

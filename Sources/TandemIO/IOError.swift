@@ -41,6 +41,9 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         errno == ENOSPC || errno == EDQUOT || errno == EFBIG
     }
 
+    /// Whether a line or message was over its limit.
+    public var isTooLong: Bool { errno == EMSGSIZE }
+
     /// Whether the file or directory was not there.
     public var isNotFound: Bool { errno == ENOENT }
 

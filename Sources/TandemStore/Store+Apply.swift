@@ -40,6 +40,7 @@ extension Store {
             uncommittedChanges += changes.count
         }
         if !transaction.saveID.isEmpty { try remember(transaction, open) }
+        try forget(transaction.position, open)
         appliedPosition = transaction.position
     }
 
@@ -157,8 +158,12 @@ extension Store {
             inserted: transaction.insertedObjects)
         try open.put(tables.saves, key, saved.bytes)
         try open.put(tables.saveOrder, StoreKey.number(transaction.position), key)
-        guard transaction.position > options.savesKept else { return }
-        let forgotten = transaction.position - options.savesKept
+    }
+
+    /// Forgets the save that is too old once `position` is applied, whether that one has an id or not.
+    private func forget(_ position: UInt64, _ open: LMDBTransaction) throws(StoreError) {
+        guard position > options.savesKept else { return }
+        let forgotten = position - options.savesKept
         saveFloor = forgotten + 1
         let order = StoreKey.number(forgotten)
         guard let old = try open.get(tables.saveOrder, order).map({ Array($0) }) else { return }

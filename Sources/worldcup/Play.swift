@@ -41,7 +41,7 @@ struct Play: AsyncParsableCommand {
         let count = try await context.count(for: FetchRequest(entity: "Team"))
         guard count == 0 else { return }
         for entrant in tournament.entrants {
-            let team = try await context.insert(Team.self)
+            let team = try context.insert(Team.self)
             team.name = entrant.name
             team.zone = entrant.zone
             team.group = entrant.group

@@ -34,7 +34,7 @@ struct Add: AsyncParsableCommand {
         try await reporting {
             let container = place.container("add")
             let context = container.viewContext
-            let object = try await context.insert(Team.self)
+            let object = try context.insert(Team.self)
             object.name = team
             object.zone = zone
             try await context.save()

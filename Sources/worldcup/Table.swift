@@ -33,9 +33,9 @@ struct Table: AsyncParsableCommand {
                 let reached = try await container.viewContext.reach(position)
                 try await watch.finish(at: reached)
             }
-            if once { StandardStream.output.write(table.text) }
-            if let report { try write(table.text, to: report) }
-            table.close()
+            if once { StandardStream.output.write(table.text.text) }
+            if let failure = table.failure { throw TandemError(.storage, failure) }
+            if let report { try write(table.text.text, to: report) }
         }
     }
 
@@ -51,10 +51,10 @@ struct Table: AsyncParsableCommand {
             // Runs until a signal ends the process.
             while true { try await Task.sleep(for: .seconds(3_600)) }
         }
-        let line = await withCheckedContinuation { line in
+        let line: String? = await withCheckedContinuation { line in
             // A thread of its own: waiting for input would hold one of Swift's few.
             let started = try? KernelThread.start(name: "input") {
-                let bytes = try? StandardInput().next()
+                let bytes = try? StandardInput().readLine()
                 line.resume(returning: bytes.map { String(decoding: $0, as: UTF8.self) })
             }
             if started == nil { line.resume(returning: nil) }

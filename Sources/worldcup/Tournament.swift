@@ -11,7 +11,7 @@ struct Tournament {
         var imageName: String
     }
 
-    /// A match and its winner; nil after a draw. Penalties count.
+    /// A match and its winner, penalties counted; nil after a draw.
     struct Match {
         var date: String
         var stage: String

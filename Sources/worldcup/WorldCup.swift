@@ -1,10 +1,11 @@
 import ArgumentParser
+import Dispatch
 import Tandem
 import TandemIO
 
 /// The example app: a table of teams that every process of the machine sees move.
 @main
-struct WorldCup: AsyncParsableCommand {
+struct WorldCup: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "worldcup",
         abstract: "The World Cup of 2022 as a live table in several processes.",
@@ -14,6 +15,32 @@ struct WorldCup: AsyncParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [Table.self, Score.self, Add.self, Play.self, Final.self, Demo.self])
+
+    /// Verbs that await run on the main actor; the demo needs the first thread for itself.
+    static func main() {
+        StandardStream.ignoreBrokenPipes()
+        do {
+            var command = try parseAsRoot()
+            if command is any AsyncParsableCommand {
+                Task { @MainActor in await runAwaiting() }
+                dispatchMain()
+            }
+            try command.run()
+        } catch {
+            exit(withError: error)
+        }
+    }
+
+    @MainActor private static func runAwaiting() async {
+        do {
+            // Parsed again, as a command can't be sent to another actor.
+            guard var verb = try parseAsRoot() as? any AsyncParsableCommand else { return }
+            try await verb.run()
+            exit()
+        } catch {
+            exit(withError: error)
+        }
+    }
 }
 
 /// Where the daemon is; every verb takes it.
@@ -23,9 +50,7 @@ struct Place: ParsableArguments {
 
     /// A container for this process, whose name in the journal is `worldcup VERB`.
     func container(_ verb: String) -> PersistentContainer {
-        StandardStream.ignoreBrokenPipes()
-        return PersistentContainer(
-            entities: [Team.self], socket: socket, author: "worldcup \(verb)")
+        PersistentContainer(entities: [Team.self], socket: socket, author: "worldcup \(verb)")
     }
 }
 

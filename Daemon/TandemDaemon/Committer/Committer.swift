@@ -38,7 +38,7 @@ final class Committer {
         self.clock = clock
         self.log = log
         leases = LeaseBook(store)
-        try replay()
+        try growing { try replay() }
         leases = LeaseBook(store)
         lastCheckpoint = clock.monotonicNanoseconds
     }
@@ -103,9 +103,10 @@ final class Committer {
                     + "choose a new id")
         }
         counters.repeats += 1
-        return Saved(
-            position: first.position, wrote: false, isRepeat: true, inserted: first.inserted,
-            replaced: [])
+        guard let model = store.model else {
+            return Saved(position: first.position, wrote: false, isRepeat: true)
+        }
+        return try RepeatedSave(request: request, first: first, store: store, model: model).answer()
     }
 
     /// Installs a model as a transaction of its own, durable on return.
@@ -202,9 +203,10 @@ final class Committer {
         return Int32((due - now) / 1_000_000 + 1)
     }
 
-    /// Commits the store; the journal is durable up to there already.
+    /// Commits the store; the journal is made durable up to there first, if it is not already.
     func checkpoint() throws {
         let start = clock.monotonicNanoseconds
+        try journal.sync()
         try growing { try store.checkpoint() }
         lastCheckpoint = clock.monotonicNanoseconds
         counters.note(checkpointNanoseconds: lastCheckpoint - start)
@@ -213,22 +215,30 @@ final class Committer {
     /// Leases numbers to a client.
     func lease(_ count: UInt32) throws -> Lease {
         let epoch = store.identity.epoch
-        let first = try leases.lease(count, store)
+        // Reserving numbers commits the store.
+        if leases.isShort(of: count) { try journal.sync() }
+        let first = try growing { try leases.lease(count, store) }
         return Lease(first: first, count: min(count, DaemonLimits.leaseNumbers), epoch: epoch)
     }
 
     // MARK: Recovery
 
-    /// Does something; where the map is full it is grown, everything is applied again, and it is done once more.
+    /// Does something; as often as the map is full it is grown, everything is applied again, and it is done once more.
     private func growing<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as StoreError where error.code == .mapFull {
-            log(.notice, "the store's map is full; growing it")
-            try store.grow()
-            try replay()
-            for transaction in pending { try store.apply(transaction) }
-            return try body()
+        var isReverted = false
+        while true {
+            do {
+                if isReverted {
+                    try replay()
+                    for transaction in pending { try store.apply(transaction) }
+                    isReverted = false
+                }
+                return try body()
+            } catch let error as StoreError where error.code == .mapFull {
+                log(.notice, "the store's map is full; growing it")
+                try store.grow()
+                isReverted = true
+            }
         }
     }
 
@@ -243,7 +253,9 @@ final class Committer {
             if ring[position] == nil, ring.first.map({ $0 < position }) ?? true {
                 ring.append(transaction)
             }
-            if store.uncommittedChanges >= DaemonLimits.checkpointChanges { try store.checkpoint() }
+            guard store.uncommittedChanges >= DaemonLimits.checkpointChanges else { continue }
+            try journal.sync()
+            try store.checkpoint()
         }
         log(.info, "applied transactions \(from) to \(position) from the journal")
     }

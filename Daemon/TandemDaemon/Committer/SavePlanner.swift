@@ -64,7 +64,14 @@ struct SavePlanner {
         for case .insert(let object, _, _) in request.operations where !mapping.replaces(object) {
             try insert(object)
         }
-        for operation in request.operations { try perform(operation, mapping) }
+        // Deletions come last, in whatever order they were sent: what the save moves away from an object is neither
+        // taken along by the object's deletion nor in its way.
+        for operation in request.operations where !operation.isDeletion {
+            try perform(operation, mapping)
+        }
+        for operation in request.operations where operation.isDeletion {
+            try perform(operation, mapping)
+        }
         guard conflicts.isEmpty else {
             var error = TandemError(
                 .conflict,
@@ -138,8 +145,6 @@ struct SavePlanner {
     }
 
     private mutating func missing(_ object: ObjectReference, _ version: UInt64) throws {
-        // An object that this save deletes too is not in anybody's way.
-        if graph.objects[object.number]?.isDeleted ?? false { return }
         guard version != 0 else {
             throw TandemError(.unknownObject, "\(model.id(of: object)) does not exist")
         }
@@ -148,9 +153,10 @@ struct SavePlanner {
 
     private mutating func delete(_ object: ObjectReference, _ version: UInt64) throws {
         guard try graph.load(object) else {
-            if version == 0, graph.objects[object.number] == nil,
-                try store.entity(ofNumber: object.number) == nil
-            {
+            let known =
+                try graph.objects[object.number]?.object.tag
+                ?? store.entity(ofNumber: object.number)
+            if known != object.tag, version == 0 || known != nil {
                 throw TandemError(.unknownObject, "\(model.id(of: object)) does not exist")
             }
             return
@@ -204,6 +210,10 @@ struct SavePlanner {
             inserted: working.filter { $0.isInserted && !$0.isDeleted }.map(\.object),
             replaced: replaced)
     }
+}
+
+extension SaveOperation {
+    fileprivate var isDeletion: Bool { if case .delete = self { true } else { false } }
 }
 
 /// Puts existing objects in the place of new ones.

@@ -16,9 +16,9 @@ struct WorkingGraph {
 
     // MARK: Objects
 
-    /// Loads an object; false when it does not exist or is deleted already.
+    /// Loads an object; false when it does not exist, is of another entity or is deleted already.
     mutating func load(_ object: ObjectReference) throws -> Bool {
-        if let known = objects[object.number] { return !known.isDeleted }
+        if let known = objects[object.number] { return known.object == object && !known.isDeleted }
         guard let stored = try store.stored(object),
             let entity = model.entity(tagged: object.tag)
         else { return false }

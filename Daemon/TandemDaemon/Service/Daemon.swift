@@ -1,4 +1,3 @@
-import Synchronization
 public import TandemIO
 import TandemJournal
 import TandemModel
@@ -163,5 +162,5 @@ final class Inbox: Sendable {
         var sockets: [Socket] = []
     }
 
-    let state = Mutex(State())
+    let state = Locked(State())
 }

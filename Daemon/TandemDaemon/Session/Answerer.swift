@@ -123,6 +123,12 @@ struct Answerer {
         var window = TransactionWindow()
         let source = TransactionSource(committer.journal)
         guard from < committer.position else { return window }
+        guard committer.position - from <= DaemonLimits.verdictTransactions else {
+            throw TandemError(
+                .historyExpired,
+                "\(committer.position - from) transactions are too many to judge at "
+                    + "once; fetch again")
+        }
         for position in (from + 1)...committer.position {
             let transaction = try source.transaction(at: position, committer.ring)
             for change in try transaction.changes() {
