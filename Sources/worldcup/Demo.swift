@@ -14,7 +14,7 @@ struct Demo: ParsableCommand {
 
     @Option(help: "The daemon's executable.")
     var tandemd: String
-    @Option(help: "Milliseconds between two matches; 150 on a terminal, else 0.")
+    @Option(help: "Milliseconds between two matches; 150 on a terminal, else 10.")
     var delay: UInt?
 
     func run() throws {
@@ -35,7 +35,7 @@ struct Demo: ParsableCommand {
 
     private func play(_ stage: Stage) throws {
         let isTerminal = ThisProcess.isTerminal(StandardStream.output.descriptor)
-        let delay = self.delay ?? (isTerminal ? 150 : 0)
+        let delay = self.delay ?? (isTerminal ? 150 : 10)
         let report = stage.directory + "/table"
         try stage.start(
             "tandemd", tandemd, ["--store", stage.directory + "/store", "--socket", stage.socket])

@@ -23,18 +23,12 @@ import TandemIO
         controller.delegate = self
         replayed = ids
         guard !isQuiet else { return }
-        if isTerminal { StandardStream.output.write("\u{1b}[?25l\u{1b}[2J") }
+        if isTerminal { StandardStream.output.write("\u{1b}[2J") }
         show(["\(text.count) teams in \(replayed.count) zones"], marks: [:])
     }
 
     /// The table as plain values.
     var text: TableText { TableText(zones: controller.sections.map(zone)) }
-
-    /// Gives the terminal back.
-    func close() {
-        guard isTerminal && !isQuiet else { return }
-        StandardStream.output.write("\u{1b}[?25h")
-    }
 
     private var ids: [SectionIDs] {
         controller.sections.map { section in

@@ -33,7 +33,6 @@ struct Table: AsyncParsableCommand {
                 let reached = try await container.viewContext.reach(position)
                 try await watch.finish(at: reached)
             }
-            table.close()
             if once { StandardStream.output.write(table.text.text) }
             if let failure = table.failure { throw TandemError(.storage, failure) }
             if let report { try write(table.text.text, to: report) }

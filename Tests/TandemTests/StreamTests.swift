@@ -37,6 +37,15 @@ struct SplitMix64: RandomNumberGenerator {
             try edit(context, &random)
             last = try context.save(policy: .objectTrump)
         }
+        // However much was deleted, some objects that all contexts hold are changed at the end.
+        for _ in 0..<15 { try contexts[0].insert(Content.self).name = "last" }
+        last = try contexts[0].save(policy: .objectTrump)
+        for round in 0..<9 {
+            let context = contexts[round % 3]
+            let contents = try context.fetch(Content.self)
+            contents[Int.random(in: 0..<contents.count, using: &random)].size = 100 + round
+            last = try context.save(policy: .objectTrump)
+        }
         let end = try #require(last)
         let fresh = fixture.container("fresh").makeContext(name: "fresh")
         let truth = try graph(fresh)

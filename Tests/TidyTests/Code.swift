@@ -2,35 +2,43 @@
 ///
 /// Comments go, string literals keep only their quotes. It knows line comments, one-line and
 /// multi-line strings, raw strings and escapes; interpolations count as part of their string.
+/// It goes by bytes: a character of more than one has none that means anything here.
 struct Code {
     private(set) var lines: [String] = []
     private var isInText = false
     private var hashes = 0
 
+    private static let (quote, hash) = (UInt8(ascii: "\""), UInt8(ascii: "#"))
+    private static let (slash, backslash) = (UInt8(ascii: "/"), UInt8(ascii: "\\"))
+
     init(_ text: String) {
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            lines.append(reduced(Array(line)))
+        for line in Array(text.utf8).split(
+            separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        {
+            lines.append(String(decoding: reduced(Array(line)), as: UTF8.self))
         }
     }
 
-    private mutating func reduced(_ line: [Character]) -> String {
-        var kept = ""
+    private mutating func reduced(_ line: [UInt8]) -> [UInt8] {
+        // Most lines have nothing to take away.
+        if !isInText && !line.contains(Self.quote) && !line.contains(Self.slash) { return line }
+        var kept: [UInt8] = []
         var index = 0
         while index < line.count {
             if isInText {
-                let end = close(line, "\"\"\"", from: index)
+                let end = close(line, quotes: 3, from: index)
                 isInText = end == nil
                 index = end ?? line.count
-            } else if starts(line, "//", index) {
+            } else if count(Self.slash, line, index) >= 2 {
                 break
             } else if let opening = opening(line, index) {
                 hashes = opening.hashes
-                kept += "\"\""
+                kept += [Self.quote, Self.quote]
                 index = opening.end
                 if opening.isMultiline {
                     isInText = true
                 } else {
-                    index = close(line, "\"", from: index) ?? line.count
+                    index = close(line, quotes: 1, from: index) ?? line.count
                 }
             } else {
                 kept.append(line[index])
@@ -41,24 +49,24 @@ struct Code {
     }
 
     private func opening(
-        _ line: [Character], _ start: Int
+        _ line: [UInt8], _ start: Int
     ) -> (hashes: Int, isMultiline: Bool, end: Int)? {
-        var index = start
-        while index < line.count && line[index] == "#" { index += 1 }
-        guard index < line.count && line[index] == "\"" else { return nil }
-        let isMultiline = starts(line, "\"\"\"", index)
-        return (index - start, isMultiline, index + (isMultiline ? 3 : 1))
+        let hashes = count(Self.hash, line, start)
+        let quotes = count(Self.quote, line, start + hashes)
+        guard quotes > 0 else { return nil }
+        return (hashes, quotes >= 3, start + hashes + (quotes >= 3 ? 3 : 1))
     }
 
     /// Where the text goes on behind a closing delimiter; nil when there is none.
-    private func close(_ line: [Character], _ quotes: String, from start: Int) -> Int? {
+    private func close(_ line: [UInt8], quotes: Int, from start: Int) -> Int? {
         var index = start
-        let delimiter = quotes + String(repeating: "#", count: hashes)
         while index < line.count {
-            if hashes == 0 && line[index] == "\\" {
+            if hashes == 0 && line[index] == Self.backslash {
                 index += 2
-            } else if starts(line, delimiter, index) {
-                return index + delimiter.count
+            } else if count(Self.quote, line, index) >= quotes
+                && count(Self.hash, line, index + quotes) >= hashes
+            {
+                return index + quotes + hashes
             } else {
                 index += 1
             }
@@ -66,7 +74,10 @@ struct Code {
         return nil
     }
 
-    private func starts(_ line: [Character], _ text: String, _ index: Int) -> Bool {
-        line[index...].starts(with: text)
+    /// How often a byte stands in a row at a place.
+    private func count(_ byte: UInt8, _ line: [UInt8], _ start: Int) -> Int {
+        var index = start
+        while index < line.count && line[index] == byte { index += 1 }
+        return index - start
     }
 }

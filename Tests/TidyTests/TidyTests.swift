@@ -3,34 +3,34 @@ import Testing
 /// The tree itself; how each rule bites is shown in `RuleTests`.
 @Suite struct TidyTests {
     @Test func `imports follow the arrows of the design`() throws {
-        #expect(try swift(Rules.imports) == [])
+        try expectNone(swift(Rules.imports))
     }
 
-    @Test func `nothing is left over`() throws { #expect(try swift(Rules.leftovers) == []) }
+    @Test func `nothing is left over`() throws { try expectNone(swift(Rules.leftovers)) }
 
     @Test func `what the compiler is told to believe names its guard`() throws {
-        #expect(try swift(Rules.guards) == [])
+        try expectNone(swift(Rules.guards))
     }
 
-    @Test func `libraries do not print`() throws { #expect(try swift(Rules.printing) == []) }
+    @Test func `libraries do not print`() throws { try expectNone(swift(Rules.printing)) }
 
-    @Test func `tests do not sleep`() throws { #expect(try swift(Rules.sleeps) == []) }
+    @Test func `tests do not sleep`() throws { try expectNone(swift(Rules.sleeps)) }
 
     @Test func `the top level is what the design names`() throws {
-        #expect(try PackageRules.topLevel(Tree.names().filter { $0 != "Package.resolved" }) == [])
+        try expectNone(PackageRules.topLevel(Tree.names().filter { $0 != "Package.resolved" }))
     }
 
     @Test func `the manifest has the arrows of the design`() throws {
-        #expect(try PackageRules.manifest(Tree.text("Package.swift")) == [])
+        try expectNone(PackageRules.manifest(Tree.text("Package.swift")))
     }
 
     @Test func `the readme names every target`() throws {
-        #expect(try PackageRules.readme(Tree.text("README.md")) == [])
+        try expectNone(PackageRules.readme(Tree.text("README.md")))
     }
 
     @Test func `every library has a front page`() throws {
         let pages = try Tree.files(".md", in: ["Sources", "Client", "Daemon"])
-        #expect(PackageRules.frontPages(pages) == [])
+        expectNone(PackageRules.frontPages(pages))
     }
 
     @Test func `every source folder is a target`() throws {
@@ -40,8 +40,13 @@ import Testing
         }
     }
 
+    private func expectNone(_ findings: [Finding], at location: SourceLocation = #_sourceLocation) {
+        let list = findings.map { "\n" + $0.description }.joined()
+        #expect(findings.isEmpty, "\(list)", sourceLocation: location)
+    }
+
     private func swift(_ rule: (SourceFile) -> [Finding]) throws -> [Finding] {
-        let files = try Tree.files(".swift")
+        let files = try Tree.sources.get()
         try #require(files.count > 100, "the tree was not found at \(Tree.root)")
         return files.flatMap(rule)
     }

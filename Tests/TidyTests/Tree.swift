@@ -3,15 +3,20 @@ import Testing
 
 /// A file of the tree: its path from the root, and its text.
 struct SourceFile {
-    var path: String
-    var text: String
-
-    /// The lines with comments and the insides of string literals blanked out.
-    var code: [String] { Code(text).lines }
-
+    let path: String
+    let text: String
     /// The lines as they are.
-    var lines: [String] {
-        text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    let lines: [String]
+    /// The lines with comments and the insides of string literals blanked out.
+    let code: [String]
+
+    init(path: String, text: String) {
+        self.path = path
+        self.text = text
+        let newline = UInt8(ascii: "\n")
+        lines = Array(text.utf8).split(separator: newline, omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self) }
+        code = Code(text).lines
     }
 
     /// The target whose folder it lies in; nil outside of targets.
@@ -54,6 +59,9 @@ enum Tree {
             FileManager.default.contents(atPath: root + "/" + path), "\(path) is missing")
         return String(decoding: data, as: UTF8.self)
     }
+
+    /// All sources, read once.
+    static let sources = Result { try files(".swift") }
 
     /// All files of some folders whose names end in a suffix; build folders are left out.
     static func files(
