@@ -68,6 +68,8 @@ import Testing
             // Asked at once: it waits for the connection.
             try one.ask(
                 #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(round)b"}}]}"#)
+            // Both have seen this loss before the next one.
+            try two.ask(#"{"do": "reach", "position": \#(2 * round + 1)}"#)
             let states = one.takeEvents().map { $0["state"]?.string }
             #expect(states == ["restored"])
         }
