@@ -91,6 +91,34 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
+    @Test func `law 4: a save without an answer leaves nothing behind and may be repeated`() throws
+    {
+        let place = try Place()
+        var daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let bridge = try BridgeProcess(place.socket)
+        try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        let save = #"""
+            {"do": "save", "saveId": "s", "ops": [{"insert": "Team", "as": "t", "set": {"name": "A"}}]}
+            """#
+        try bridge.ask(#"{"do": "count", "entity": "Team"}"#)
+        kill(daemon.processID, SIGSTOP)
+        try bridge.send(save)
+        daemon.end(SIGKILL)
+        var answer = try bridge.read()
+        while answer["id"] == nil { answer = try bridge.read() }
+        // Whether it was sent before the daemon died is up to the scheduler.
+        let code = answer["error"]?["code"]?.string
+        #expect(code == "unknownOutcome" || code == "disconnected", "\(answer)")
+        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        #expect(try bridge.ask(#"{"do": "fetch", "entity": "Team"}"#).ids.isEmpty)
+        #expect(
+            try bridge.refusal(#"{"do": "save", "ops": [{"delete": "$t"}]}"#) == "unknownObject")
+        let first = try bridge.ask(save)
+        #expect(try bridge.ask(save) == first)
+        #expect(try bridge.ask(#"{"do": "count", "entity": "Team"}"#)["count"] == .int(1))
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
     @Test func `laws 1 and 5: writer and readers, one of them killed, tell the same story`() throws
     {
         let daemon = try BridgedDaemon()
