@@ -97,7 +97,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
         var data = BenchData(contents: n)
         data.apply(passesThrough: pass)
         // A fetch of more objects than a context keeps rows for gives some that read as null.
-        let container = tandembench.container(socket, "check", rows: 4 * n)
+        let container = tandembench.container(socket, "check")
         defer { container.close() }
         let context = container.makeContext(name: "check")
         let fresh = try context.fetch(Content.self, sort: Self.sort)
