@@ -90,17 +90,20 @@ extension ManagedObjectContext {
 
     /// Merges everything up to a position as one group.
     func mergeStep(through target: UInt64) throws -> Step<Void> {
-        guard let session, !isCurrent(through: target) else { return .done(()) }
+        guard let session, !isCurrent(through: target) || isAnyoneWaiting else {
+            return .done(())
+        }
+        let target = max(target, merged)
         switch connection.recent(
             after: merged, through: target, generation: session.generation)
         {
-        case .interrupted(let now):
-            restart(in: now)
-            return .done(())
+        case .interrupted(let now): return try restartStep(in: now)
         case .transactions(let found): return try mergeStep(found, through: target)
         case .behind(let floor): return try historyStep(through: target, floor, [])
         }
     }
+
+    private var isAnyoneWaiting: Bool { participants.contains { $0.value?.isWaiting ?? false } }
 
     private func isCurrent(through target: UInt64) -> Bool {
         merged >= target && connection.knownSession?.generation == session?.generation
@@ -118,8 +121,8 @@ extension ManagedObjectContext {
         return .ask(.history(request)) { result in
             guard self.merged == start else { return try self.mergeStep(through: target) }
             if case .failure(let error) = result, error.code == .historyExpired {
-                if let now = self.connection.knownSession { self.restart(in: now) }
-                return .done(())
+                guard let now = self.connection.knownSession else { return .done(()) }
+                return try self.restartStep(in: now)
             }
             guard case .history(let history) = try result.get() else {
                 throw TandemError(.storage, "the daemon gave no history")
@@ -158,12 +161,13 @@ extension ManagedObjectContext {
     ) throws -> Step<Void> {
         guard let session else { return .done(()) }
         if transactions.contains(where: { if case .model = $0.content { true } else { false } }) {
-            if let now = connection.knownSession { restart(in: now) }
-            return .done(())
+            guard let now = connection.knownSession else { return .done(()) }
+            return try restartStep(in: now)
         }
         let group = MergedGroup(
             from: merged, to: target, transactions: transactions, model: session.model)
         let all = participants.compactMap(\.value)
+        if let step = try refillStep(group, all, [:]) { return step }
         guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) }) else {
             apply(group, verdicts: [:])
             return .done(())
@@ -203,8 +207,40 @@ extension ManagedObjectContext {
         var verdicts: [ObjectIdentifier: [Verdict]] = [:]
         for (asker, item) in zip(askers, answer.items) { verdicts[ObjectIdentifier(asker)] = item }
         try check(answer.items.flatMap { $0.map(\.object) })
+        let all = participants.compactMap(\.value)
+        if let step = try refillStep(whole, all, verdicts) { return step }
         apply(whole, verdicts: verdicts, related: answer.related)
         return .done(())
+    }
+
+    // MARK: Refilling
+
+    /// Fetches what the first participant lacks and merges up to that; nil when nobody lacks anything.
+    private func refillStep(
+        _ group: MergedGroup, _ all: [any ResultsParticipant],
+        _ verdicts: [ObjectIdentifier: [Verdict]]
+    ) throws -> Step<Void>? {
+        for participant in all {
+            let own = verdicts[ObjectIdentifier(participant)]
+            guard let fetch = participant.refill(for: group, own) else { continue }
+            let generation = session?.generation
+            return .ask(.fetch(fetch)) { result in
+                guard self.session?.generation == generation else {
+                    return try self.mergeStep(through: group.to)
+                }
+                switch result {
+                case .success(.fetched(let answer)):
+                    participant.take(.success(answer), of: fetch)
+                    return try self.mergeStep(through: max(group.to, answer.position))
+                case .success(let other): throw Step<Void>.unexpected(other)
+                case .failure(let error):
+                    if error.isPassing { throw error }
+                    participant.take(.failure(error), of: fetch)
+                    return try self.mergeStep(through: group.to)
+                }
+            }
+        }
+        return nil
     }
 
     // MARK: Applying
@@ -215,7 +251,7 @@ extension ManagedObjectContext {
         related: [StoredObject] = []
     ) {
         deliver()
-        guard let session, group.to > merged else { return }
+        guard let session, group.to >= merged else { return }
         merged = group.to
         self.session?.position = max(session.position, group.to)
         settleUnanswered(with: group)
@@ -288,6 +324,12 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Starts anew, and fetches the lists that were held.
+    private func restartStep(in now: Session) throws -> Step<Void> {
+        restart(in: now)
+        return isAnyoneWaiting ? try mergeStep(through: merged) : .done(())
+    }
+
     /// Starts anew at the session's position: everything held is dropped, edits stay.
     func restart(in now: Session) {
         deliver()
@@ -344,5 +386,15 @@ extension Edits {
             }
         }
         return result
+    }
+}
+
+extension TandemError {
+    /// Whether asking again may succeed although nothing was changed.
+    fileprivate var isPassing: Bool {
+        switch code {
+        case .disconnected, .timeout, .historyExpired, .readOnly, .unknownOutcome: true
+        default: false
+        }
     }
 }

@@ -1,0 +1,196 @@
+import TandemModel
+import TandemQuery
+import TandemResults
+import TandemWire
+
+/// An answer to a fetch that waits for the merge that brings the context at or beyond its position.
+struct Prefetched {
+    var plan: ResultsPlan
+    var answer: Fetched
+    /// Whether the result has no rows behind those of the answer.
+    var isComplete: Bool
+}
+
+extension FetchedResultsController: ResultsParticipant {
+    /// Rows beyond the window that are fetched with it, at least.
+    private static let slack = 64
+
+    var isWaiting: Bool { opening != nil || interruption != nil }
+
+    var verdictItem: VerdictItem? { (opening ?? plan)?.verdictItem }
+
+    // MARK: Asking
+
+    func needs(_ group: MergedGroup) -> Bool {
+        if let prefetched, prefetched.covers(group) {
+            return prefetched.plan.mode != .own
+                && group.tail(after: prefetched.answer.position, prefetched.plan.compiled.model)
+                    .contains { concerns($0, prefetched.plan) }
+        }
+        guard let plan, interruption == nil else { return false }
+        switch plan.mode {
+        case .own: return false
+        case .verdicts: return group.changes.contains { concerns($0, plan) }
+        case .related: return !canDecide(group, plan)
+        }
+    }
+
+    private func concerns(_ change: Change, _ plan: ResultsPlan) -> Bool {
+        if plan.concernsRelated(change) { return true }
+        return plan.compiled.includes(tag: change.object.tag) && !plan.leavesPlace(change)
+    }
+
+    /// Whether everything that the group leads to is held, so that nobody has to be asked.
+    private func canDecide(_ group: MergedGroup, _ plan: ResultsPlan) -> Bool {
+        guard let links else { return true }
+        let relevant = group.changes.filter { concerns($0, plan) }
+        if relevant.isEmpty { return true }
+        let reader = GroupReader(context, group.changes)
+        for change in relevant where plan.compiled.includes(tag: change.object.tag) {
+            guard let row = change.row, !plan.leavesPlace(change) else { continue }
+            if plan.compiled.matches(change.object, row, reader) == false { continue }
+            if !links.isKnown(row, reader) { return false }
+        }
+        return links.affected(by: relevant).allSatisfy { number in
+            guard let reference = reference(number), case .row(let row) = reader.row(of: reference)
+            else { return false }
+            return links.isKnown(row, reader)
+        }
+    }
+
+    // MARK: Refilling
+
+    func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? {
+        guard let plan = currentPlan() else { return nil }
+        let needed = plan.needed ?? 0
+        if let prefetched, prefetched.covers(group) {
+            let count = prefetched.answer.objects.count
+            let losses = losses(group, verdicts, plan)
+            if prefetched.isComplete || count - losses >= needed { return nil }
+            return fetch(plan, losses)
+        }
+        if isWaiting {
+            if let prefetched, prefetched.answer.position > group.to { return nil }
+            return fetch(plan, 0)
+        }
+        guard let held, !held.isComplete else { return nil }
+        let losses = losses(group, verdicts, plan)
+        return losses == 0 || held.rows.count - losses >= needed ? nil : fetch(plan, losses)
+    }
+
+    /// The plan to fetch by, made anew if the model was replaced.
+    private func currentPlan() -> ResultsPlan? {
+        guard let plan = opening ?? plan, let model = context.session?.model else { return nil }
+        if plan.compiled.model === model { return plan }
+        do throws(TandemError) {
+            let renewed = try ResultsPlan(
+                plan.request, sectionKeyPath: plan.sectionKeyPath,
+                refreshKeyPaths: relationshipKeyPathsForRefreshing, in: model)
+            if opening != nil { opening = renewed } else { self.plan = renewed }
+            return renewed
+        } catch {
+            refuse(error)
+            return nil
+        }
+    }
+
+    private func fetch(_ plan: ResultsPlan, _ losses: Int) -> Fetch {
+        fetches += 1
+        let needed = plan.needed ?? 0
+        return plan.fetch(slack: max(Self.slack, min(needed, 4_096)) + 2 * losses)
+    }
+
+    /// At most so many rows can go out of what is known, or behind its edge.
+    private func losses(
+        _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
+    ) -> Int {
+        if let verdicts { return verdicts.count }
+        if plan.mode == .verdicts { return 0 }
+        let own = group.transactions.lazy.flatMap(\.changes).filter {
+            plan.compiled.includes(tag: $0.object.tag) && $0.kind != .insert
+                && !plan.leavesPlace($0)
+        }
+        return own.count + (links?.affected(by: group.changes).count ?? 0)
+    }
+
+    func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch) {
+        switch result {
+        case .failure(let error): refuse(error)
+        case .success(let answer):
+            guard let plan = currentPlan() else { return }
+            for object in answer.objects + answer.related where !isValid(object, plan) {
+                refuse(
+                    TandemError(
+                        .storage,
+                        "the row of object \(object.object.number) can't be read; run tandem verify"
+                    ))
+                return
+            }
+            let isComplete = fetch.request.limit.map { answer.objects.count < $0 } ?? true
+            prefetched = Prefetched(plan: plan, answer: answer, isComplete: isComplete)
+        }
+    }
+
+    private func isValid(_ object: StoredObject, _ plan: ResultsPlan) -> Bool {
+        plan.compiled.model.entity(tagged: object.object.tag).map(object.row.isValid) ?? false
+    }
+
+    /// Gives up what can't succeed: the fetch under way, or following a list that the model no longer has.
+    private func refuse(_ error: TandemError) {
+        prefetched = nil
+        if opening != nil {
+            opening = nil
+            openingFailure = error
+        } else {
+            interruption = nil
+            plan = nil
+            context.remove(self)
+            fail(error)
+        }
+    }
+
+    // MARK: Stepping
+
+    func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
+        if group.isRestart {
+            prefetched = nil
+            if plan != nil, interruption == nil { interruption = lastPosition }
+            return
+        }
+        if let prefetched, prefetched.covers(group) {
+            self.prefetched = nil
+            replace(by: prefetched, group, verdicts)
+        } else if let plan, interruption == nil, !group.changes.isEmpty || verdicts != nil {
+            apply(decide(group, verdicts, plan), group, verdicts)
+        }
+        if !isWaiting { lastPosition = context.position }
+    }
+
+    /// The reference of a row.
+    func reference(_ number: ObjectNumber) -> ObjectReference? {
+        row(number).map { ObjectReference(tag: $0.entityTag, number: number) }
+    }
+
+    /// What is known of a row after all edits, in the window or not.
+    func row(_ number: ObjectNumber) -> ResultRow? {
+        if let held { return held.row(number) }
+        return list.currentRow(number)
+    }
+}
+
+extension Prefetched {
+    /// Whether merging the group brings the context past the answer's position.
+    func covers(_ group: MergedGroup) -> Bool {
+        group.from <= answer.position && answer.position <= group.to
+    }
+}
+
+extension MergedGroup {
+    /// The net changes of the transactions after a position.
+    func tail(after position: UInt64, _ model: CompiledModel) -> [Change] {
+        if position <= from { return changes }
+        if position >= to { return [] }
+        let rest = transactions.filter { $0.position > position }
+        return MergedGroup(from: position, to: to, transactions: rest, model: model).changes
+    }
+}

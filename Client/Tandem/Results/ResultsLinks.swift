@@ -1,0 +1,146 @@
+import TandemModel
+import TandemQuery
+import TandemResults
+
+/// Which rows of a list reach which objects over the to-one key paths that it observes.
+///
+/// Every prefix of a path is a node of a tree; each has a reverse index from the object reached to the rows. Rows and
+/// what they reach are pinned in the context as long as they are linked. Noting a row costs O(nodes).
+struct ResultsLinks {
+    private struct Node {
+        /// The node that the hop starts at; nil for the row itself.
+        var parent: Int?
+        var slot: Int
+        /// The slots that paths go on with from here.
+        var watched = PropertyMask()
+        var rows = ReverseIndex()
+    }
+
+    private var nodes: [Node] = []
+    /// What each row reaches, a number a node; 0 where a path ends early.
+    private var reached: [ObjectNumber: [ObjectNumber]] = [:]
+
+    /// An index over the to-one paths of a request; it has no nodes if all stay in the row.
+    init(_ plan: ResultsPlan) {
+        guard plan.mode == .related else { return }
+        for path in plan.compiled.paths where !path.staysInRow {
+            var parent: Int?
+            for hop in path.hops {
+                if let parent { nodes[parent].watched.insert(hop.slot) }
+                parent = node(parent, hop.slot)
+            }
+            if let parent, let final = path.final { nodes[parent].watched.insert(final.slot) }
+        }
+    }
+
+    private mutating func node(_ parent: Int?, _ slot: Int) -> Int {
+        if let at = nodes.firstIndex(where: { $0.parent == parent && $0.slot == slot }) {
+            return at
+        }
+        nodes.append(Node(parent: parent, slot: slot))
+        return nodes.count - 1
+    }
+
+    /// Whether there is nothing to follow.
+    var isEmpty: Bool { nodes.isEmpty }
+
+    /// The rows whose key, section or shown values may differ through changes of what they reach.
+    func affected(by changes: [Change]) -> Set<ObjectNumber> {
+        guard !nodes.isEmpty else { return [] }
+        var found: Set<ObjectNumber> = []
+        for change in changes where change.kind != .insert {
+            for node in nodes {
+                let isWatched =
+                    change.kind == .delete
+                    || !node.watched.intersection(change.changed).isEmpty
+                if isWatched { found.formUnion(node.rows.rows(for: change.object.number)) }
+            }
+        }
+        return found
+    }
+
+    /// Whether the reader holds everything that a row reaches.
+    func isKnown(_ row: Row, _ reader: GroupReader) -> Bool {
+        walk(row, reader.context, reader).isComplete
+    }
+
+    /// Notes what a row reaches now, in place of what it reached.
+    mutating func note(
+        _ number: ObjectNumber, _ row: Row, _ context: ManagedObjectContext, _ reader: GroupReader,
+        _ versions: [ObjectNumber: UInt64]
+    ) {
+        guard !nodes.isEmpty else { return }
+        let walk = walk(row, context, reader)
+        let before = reached.updateValue(walk.objects.map { $0?.number ?? 0 }, forKey: number)
+        if before == nil { context.records[number]?.pins += 1 }
+        for (at, object) in walk.objects.enumerated() {
+            guard let object else { continue }
+            nodes[at].rows.insert(row: number, for: object.number)
+            if case .row(let row) = reader.row(of: object) {
+                context.hold(object, row, version: versions[object.number])
+            }
+            context.record(object).pins += 1
+        }
+        if let before { release(before, of: number, context, keeping: walk.objects) }
+    }
+
+    /// Forgets a row that left the list.
+    mutating func forget(_ number: ObjectNumber, _ context: ManagedObjectContext) {
+        guard let before = reached.removeValue(forKey: number) else { return }
+        context.records[number]?.unpin()
+        release(before, of: number, context, keeping: [])
+    }
+
+    /// Forgets all rows.
+    mutating func forgetAll(_ context: ManagedObjectContext) {
+        for number in Array(reached.keys) { forget(number, context) }
+    }
+
+    private mutating func release(
+        _ before: [ObjectNumber], of row: ObjectNumber, _ context: ManagedObjectContext,
+        keeping: [ObjectReference?]
+    ) {
+        for (at, object) in before.enumerated() where object != 0 {
+            context.records[object]?.unpin()
+            let isKept = at < keeping.count && keeping[at]?.number == object
+            if !isKept { nodes[at].rows.remove(row: row, for: object) }
+        }
+    }
+
+    private func walk(
+        _ row: Row, _ context: ManagedObjectContext, _ reader: GroupReader
+    ) -> (objects: [ObjectReference?], isComplete: Bool) {
+        var rows = [Row?](repeating: nil, count: nodes.count)
+        var objects = [ObjectReference?](repeating: nil, count: nodes.count)
+        var isComplete = true
+        for (at, node) in nodes.enumerated() {
+            guard let start = node.parent.map({ rows[$0] }) ?? row,
+                let entity = context.session?.model.entity(tagged: start.tag),
+                let target = start.reference(node.slot, in: entity),
+                context.session?.model.entity(tagged: target.tag) != nil
+            else { continue }
+            objects[at] = target
+            switch reader.row(of: target) {
+            case .row(let row): rows[at] = row
+            case .missing: break
+            case .unknown: isComplete = false
+            }
+        }
+        return (objects, isComplete)
+    }
+}
+
+extension ObjectRecord {
+    fileprivate func unpin() { pins = max(0, pins - 1) }
+}
+
+extension ManagedObjectContext {
+    /// Keeps a row that is true at the context's position, unless the context has one.
+    func hold(_ object: ObjectReference, _ row: Row, version: UInt64?) {
+        let record = record(object)
+        guard record.row == nil, let version else { return }
+        record.row = row
+        record.version = version
+        record.isMissing = false
+    }
+}

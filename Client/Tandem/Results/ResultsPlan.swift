@@ -1,0 +1,165 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+
+/// What a request means for stepping: who decides what, and which changes concern it at all.
+struct ResultsPlan {
+    /// What it takes to follow a merge.
+    enum Mode {
+        /// Own values decide everything; the daemon is never asked.
+        case own
+        /// To-one key paths order, section or refresh rows; the context holds what they lead to.
+        case related
+        /// Who is in the list depends on other objects, or collections are involved: the daemon judges.
+        case verdicts
+    }
+
+    let request: FetchRequest
+    let compiled: CompiledRequest
+    let sectionKeyPath: String?
+    let mode: Mode
+    /// The slots of the row itself that any observed path begins with.
+    let ownSlots: PropertyMask
+    /// For objects reached by a path: the slots that the path goes on with.
+    let watched: [EntityTag: PropertyMask]
+    /// The entities whose transactions the list needs.
+    let interests: [EntityTag]
+    /// The to-one key paths whose objects come with the rows.
+    let relatedPaths: [[String]]
+
+    /// Checks a request against a model.
+    ///
+    /// Throws ``TandemError`` with `noSortDescriptors`, `unknownEntity`, `unknownProperty` or `invalidPredicate`.
+    init(
+        _ request: FetchRequest, sectionKeyPath: String?, refreshKeyPaths: [String],
+        in model: CompiledModel
+    ) throws(TandemError) {
+        try ResultsPlan.check(request)
+        // Key paths of order and section count as shown: a row whose value there differs is reported even if
+        // its place and section stay.
+        let keyPaths = request.sort.map(\.keyPath) + [sectionKeyPath].compactMap { $0 }
+        let reached = keyPaths.filter { $0.utf8.contains(UInt8(ascii: ".")) }
+        let refresh = refreshKeyPaths + reached.filter { !refreshKeyPaths.contains($0) }
+        compiled = try CompiledRequest(
+            request, sectionKeyPath: sectionKeyPath, refreshKeyPaths: refresh, in: model)
+        self.request = request
+        self.sectionKeyPath = sectionKeyPath
+        if compiled.predicateUsesRelated || compiled.usesToMany {
+            mode = .verdicts
+        } else {
+            mode = compiled.paths.allSatisfy { $0.hops.isEmpty || $0.staysInRow } ? .own : .related
+        }
+        ownSlots = PropertyMask(
+            compiled.paths.compactMap { $0.hops.first?.slot ?? $0.final?.slot })
+        watched = ResultsPlan.watched(compiled)
+        interests = ResultsPlan.interests(compiled)
+        relatedPaths = ResultsPlan.relatedPaths(compiled, everything: mode == .related)
+    }
+
+    static func check(_ request: FetchRequest) throws(TandemError) {
+        guard !request.sort.isEmpty else {
+            throw TandemError(
+                .noSortDescriptors,
+                "a results controller over \(request.entity) needs at least one sort key")
+        }
+    }
+
+    /// The item by which the daemon is asked for verdicts; nil when that never happens.
+    ///
+    /// Limit and offset play no part in it: they are cut out of the matching rows here.
+    var verdictItem: VerdictItem? {
+        guard mode != .own else { return nil }
+        var unlimited = request
+        unlimited.limit = nil
+        unlimited.offset = 0
+        return VerdictItem(
+            request: unlimited, sectionKeyPath: sectionKeyPath,
+            refreshKeyPaths: compiled.refreshKeyPaths)
+    }
+
+    /// How many rows from the first on have to be known; nil for all.
+    var needed: Int? {
+        request.limit.map { limit in
+            let (sum, overflow) = max(0, limit).addingReportingOverflow(max(0, request.offset))
+            return overflow ? .max : sum
+        }
+    }
+
+    /// Whether only a part of the matching rows is shown.
+    var isWindow: Bool { request.limit != nil || request.offset > 0 }
+
+    /// The fetch that opens or refills the list, with some rows beyond the window.
+    func fetch(slack: Int) -> Fetch {
+        var request = request
+        request.offset = 0
+        request.limit = needed.map { needed in
+            let (sum, overflow) = needed.addingReportingOverflow(slack)
+            return overflow ? .max : sum
+        }
+        return Fetch(
+            request: request, kind: .rows, related: relatedPaths, interests: interests, at: 0)
+    }
+
+    /// Whether a change of an object reached by a path can matter.
+    func concernsRelated(_ change: Change) -> Bool {
+        guard let mask = watched[change.object.tag] else { return false }
+        switch change.kind {
+        case .insert: return false
+        case .delete: return true
+        case .update, .touch: return !mask.intersection(change.changed).isEmpty
+        }
+    }
+
+    /// Whether a change of an object that may be a row leaves membership, place and section alone.
+    func leavesPlace(_ change: Change) -> Bool {
+        (change.kind == .update || change.kind == .touch)
+            && ownSlots.intersection(change.changed).isEmpty
+    }
+
+    // MARK: Facts
+
+    private static func watched(_ compiled: CompiledRequest) -> [EntityTag: PropertyMask] {
+        var watched: [EntityTag: PropertyMask] = [:]
+        func watch(_ tag: EntityTag, _ slot: Int?) {
+            guard let entity = compiled.model.entity(tagged: tag) else { return }
+            for tag in entity.descendants + [entity.tag] {
+                watched[tag, default: PropertyMask()].formUnion(slot)
+            }
+        }
+        for path in compiled.paths {
+            for (hop, next) in zip(path.hops, path.hops.dropFirst()) {
+                watch(hop.destination, next.slot)
+            }
+            guard let last = path.hops.last else { continue }
+            if path.final != nil || !path.staysInRow { watch(last.destination, path.final?.slot) }
+        }
+        return watched
+    }
+
+    private static func interests(_ compiled: CompiledRequest) -> [EntityTag] {
+        let ends = compiled.paths.flatMap(\.hops).map(\.destination) + [compiled.entity.tag]
+        let families = ends.compactMap { compiled.model.entity(tagged: $0) }
+            .flatMap { $0.descendants + [$0.tag] }
+        return Set(families).sorted()
+    }
+
+    private static func relatedPaths(
+        _ compiled: CompiledRequest, everything: Bool
+    ) -> [[String]] {
+        let paths = compiled.paths.filter { path in
+            !path.staysInRow && (everything || !path.usage.isDisjoint(with: [.sort, .section]))
+        }
+        let names = paths.map { path in
+            path.hops.prefix { !$0.isToMany }.compactMap { hop in
+                compiled.model.entity(tagged: hop.owner)?.properties[hop.slot].name
+            }
+        }
+        return Set(names).filter { !$0.isEmpty }.sorted { $0.lexicographicallyPrecedes($1) }
+    }
+}
+
+extension PropertyMask {
+    fileprivate mutating func formUnion(_ slot: Int?) {
+        if let slot { insert(slot) }
+    }
+}

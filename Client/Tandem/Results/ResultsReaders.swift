@@ -1,0 +1,70 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+
+/// The graph after a group, as far as context, group and an answer of the daemon hold it.
+///
+/// Good before the group's rows are merged and afterwards: what the group wrote comes first.
+struct GroupReader: GraphReader {
+    let context: ManagedObjectContext
+    /// The net changes by number.
+    var changes: [ObjectNumber: Change]
+    /// Rows of an answer that the context may not hold.
+    var answered: [ObjectNumber: Row] = [:]
+    /// Whether the daemon said everything that there is: what isn't held then does not exist.
+    var isAuthoritative = false
+
+    init(_ context: ManagedObjectContext, _ changes: [Change]) {
+        self.context = context
+        self.changes = Dictionary(
+            changes.map { ($0.object.number, $0) }, uniquingKeysWith: { $1 })
+    }
+
+    func row(of object: ObjectReference) -> RowLookup {
+        if let change = changes[object.number] {
+            if let row = change.row { return .row(row) }
+            if change.kind == .delete { return .missing }
+        }
+        let held = ContextReader(context: context).row(of: object)
+        if case .row = held { return held }
+        if let row = answered[object.number] { return .row(row) }
+        if case .missing = held { return held }
+        return isAuthoritative ? .missing : .unknown
+    }
+
+    func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]? { nil }
+}
+
+/// The graph before a group, once the group's rows are merged; what isn't known reads as missing.
+struct EarlierReader: GraphReader {
+    let now: GroupReader
+    let model: CompiledModel
+
+    func row(of object: ObjectReference) -> RowLookup {
+        if let change = now.changes[object.number], change.kind != .touch,
+            let entity = model.entity(tagged: object.tag)
+        {
+            return change.rowBefore(in: entity).map { .row($0) } ?? .missing
+        }
+        return now.row(of: object)
+    }
+
+    func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]? { nil }
+}
+
+/// The rows of one answer and nothing else.
+struct AnswerReader: GraphReader {
+    let rows: [ObjectNumber: Row]
+
+    func row(of object: ObjectReference) -> RowLookup {
+        rows[object.number].map { .row($0) } ?? .missing
+    }
+
+    func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]? { nil }
+}

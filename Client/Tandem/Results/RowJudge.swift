@@ -1,0 +1,153 @@
+import TandemModel
+import TandemQuery
+import TandemResults
+import TandemWire
+
+/// Collects what a group makes of single rows.
+struct RowJudge {
+    let plan: ResultsPlan
+    var reader: GroupReader
+    /// The objects of the list's entity whose own values or relationships differ.
+    private(set) var own: [ObjectNumber: Change] = [:]
+    private(set) var edits = ListEdits()
+
+    init(plan: ResultsPlan, reader: GroupReader) {
+        self.plan = plan
+        self.reader = reader
+    }
+
+    /// Notes which objects changed by themselves.
+    mutating func note(_ group: MergedGroup) {
+        for change in group.changes
+        where plan.compiled.includes(tag: change.object.tag) && !change.changed.isEmpty {
+            own[change.object.number] = change
+        }
+    }
+
+    /// Whether a verdict is about a row of the list's entity that can be read.
+    func isReadable(_ verdict: Verdict) -> Bool {
+        guard plan.compiled.includes(tag: verdict.object.tag),
+            let entity = plan.compiled.model.entity(tagged: verdict.object.tag)
+        else { return false }
+        return verdict.row.map { $0.isValid(for: entity) } ?? true
+    }
+
+    /// Whether an object matches; what can't be known does not.
+    func matches(_ object: ObjectReference, _ row: Row) -> Bool {
+        plan.compiled.matches(object, row, reader) ?? false
+    }
+
+    // MARK: Single rows
+
+    /// Considers a change by what the object's own values say.
+    mutating func consider(_ change: Change, held: ResultRow?) {
+        if let held, plan.leavesPlace(change) {
+            if !change.changed.isEmpty { upsert(held, .ownValues) }
+            return
+        }
+        switch change.kind {
+        case .delete: consider(change.object, nil, [], held: held)
+        case .insert, .update:
+            // An object outside the list stays there if nothing that decides is different.
+            if plan.leavesPlace(change) { return }
+            let row = change.row.flatMap { matches(change.object, $0) ? $0 : nil }
+            consider(change.object, row, [], held: held)
+        case .touch:
+            if let held, !change.changed.isEmpty { upsert(held, .ownValues) }
+        }
+    }
+
+    /// Considers a row that reaches something that changed.
+    mutating func considerAffected(_ object: ObjectReference, held: ResultRow?) {
+        guard case .row(let row) = reader.row(of: object) else { return }
+        consider(object, row, isRefreshed(object) ? .refreshPath : [], held: held)
+    }
+
+    /// Considers an object that matches with this row, or does not match.
+    mutating func consider(
+        _ object: ObjectReference, _ row: Row?, _ reason: ChangeReason, held: ResultRow?
+    ) {
+        let number = object.number
+        guard let row, let new = resultRow(object, row) else {
+            if held != nil { edits.removed.append(number) }
+            return
+        }
+        var reason = reason
+        if own[number] != nil { reason.insert(.ownValues) }
+        if let held {
+            reason.formUnion(RowJudge.difference(held, new))
+            if reason.isEmpty { return }
+        } else if own[number] == nil {
+            reason.insert(.predicatePath)
+        }
+        upsert(new, reason)
+    }
+
+    private mutating func upsert(_ row: ResultRow, _ reason: ChangeReason) {
+        edits.upserted.append(row)
+        edits.reasons[row.number] = reason
+    }
+
+    /// Whether the values that a row shows of other objects differ.
+    func isRefreshed(_ object: ObjectReference) -> Bool {
+        let earlier = EarlierReader(now: reader, model: plan.compiled.model)
+        guard case .row(let before) = earlier.row(of: object),
+            case .row(let now) = reader.row(of: object)
+        else { return false }
+        return plan.compiled.refreshValues(object, before, earlier)
+            != plan.compiled.refreshValues(object, now, reader)
+    }
+
+    /// What places a row; nil when the row isn't one of the list's entity.
+    func resultRow(_ object: ObjectReference, _ row: Row) -> ResultRow? {
+        guard let key = plan.compiled.sortKey(object, row, reader) else { return nil }
+        guard case .known(let name) = plan.compiled.section(object, row, reader) else { return nil }
+        return ResultRow(
+            number: object.number, entityTag: object.tag, sortKey: key, section: name)
+    }
+
+    static func difference(_ old: ResultRow, _ new: ResultRow) -> ChangeReason {
+        var reason: ChangeReason = []
+        if old.sortKey != new.sortKey { reason.insert(.sortPath) }
+        if old.section != new.section { reason.insert(.sectionPath) }
+        return reason
+    }
+
+    // MARK: Answers
+
+    /// The rows of an answer, with what became of them since.
+    func rows(
+        _ answer: Fetched, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
+    ) -> [ResultRow] {
+        var rows: [ResultRow] = []
+        rows.reserveCapacity(answer.objects.count)
+        var overrides = overrides
+        for object in answer.objects {
+            if let override = overrides.removeValue(forKey: object.object.number) {
+                if let row = override.row.flatMap({ resultRow(override.object, $0) }) {
+                    rows.append(row)
+                }
+            } else if case .row(let current) = reader.row(of: object.object),
+                let row = resultRow(object.object, current)
+            {
+                rows.append(row)
+            }
+        }
+        for (_, override) in overrides.sorted(by: { $0.key < $1.key }) {
+            if let row = override.row.flatMap({ resultRow(override.object, $0) }) {
+                rows.append(row)
+            }
+        }
+        return rows
+    }
+
+    /// The last place that an answer knows of, by the values at its own position.
+    func edge(of answer: Fetched) -> ResultRow? {
+        guard let last = answer.objects.last else { return nil }
+        let stored = (answer.related + [last]).map { ($0.object.number, $0.row) }
+        let reader = AnswerReader(rows: Dictionary(stored, uniquingKeysWith: { $1 }))
+        guard let key = plan.compiled.sortKey(last.object, last.row, reader) else { return nil }
+        return ResultRow(
+            number: last.object.number, entityTag: last.object.tag, sortKey: key, section: "")
+    }
+}
