@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 public import Tandem
 public import TandemDaemon
 import TandemIO
@@ -21,8 +20,8 @@ public final class EmbeddedDaemon: Sendable {
     /// What the daemon's thread reports; guarded by the mutex, the semaphore says that it is there.
     private final class Outcome: Sendable {
         let opened = DispatchSemaphore(value: 0)
-        let handle = Mutex<Result<Daemon.Handle, DaemonError>?>(nil)
-        let failure = Mutex<DaemonError?>(nil)
+        let handle = Locked<Result<Daemon.Handle, DaemonError>?>(nil)
+        let failure = Locked<DaemonError?>(nil)
 
         func report(_ result: Result<Daemon.Handle, DaemonError>) {
             handle.withLock { $0 = result }

@@ -32,6 +32,8 @@ public enum DaemonLimits {
     public static let checkpointChanges = 20_000
     /// How long a full disk is left alone before room is asked for again.
     public static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
+    /// Transactions between a question for verdicts and its answer; who is further behind fetches anew.
+    public static let verdictTransactions: UInt64 = 20_000
     /// Transactions in one history answer.
     public static let historyTransactions = 4_096
     /// Bytes in one history answer.

@@ -27,6 +27,15 @@ struct Tandemd: ParsableCommand {
     @Option(help: "full: an answered save survives power loss; relaxed: the death of processes.")
     var durability: DurabilityArgument = .full
 
+    @Option(help: "Mebibytes of a journal segment; 64 by default, 1 for small stores.")
+    var segmentMebibytes: Int?
+
+    func validate() throws {
+        guard (1...1_024).contains(segmentMebibytes ?? 1) else {
+            throw ValidationError("--segment-mebibytes is between 1 and 1024.")
+        }
+    }
+
     func run() throws {
         do {
             let signals = try SignalSource()
@@ -50,6 +59,7 @@ struct Tandemd: ParsableCommand {
             store: store ?? ThisProcess.environment("TANDEM_STORE") ?? paths.store,
             socket: socket ?? ThisProcess.environment("TANDEM_SOCKET") ?? paths.socket,
             log: { level, line in level.print(line) })
+        configuration.segmentBytes = segmentMebibytes.map { $0 << 20 }
         configuration.durability = durability == .full ? .full : .relaxed
         return configuration
     }
@@ -64,7 +74,8 @@ enum DurabilityArgument: String, ExpressibleByArgument, CaseIterable {
 extension LogLevel {
     /// Writes a line to standard error; journald takes the priority from its beginning.
     func print(_ line: String) {
-        let prefix = ThisProcess.environment("JOURNAL_STREAM") == nil ? "tandemd: " : "<\(rawValue)>"
+        let prefix =
+            ThisProcess.environment("JOURNAL_STREAM") == nil ? "tandemd: " : "<\(rawValue)>"
         StandardStream.error.write(prefix + line + "\n")
     }
 }

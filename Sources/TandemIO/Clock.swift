@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 
 /// Where the time comes from.
 ///
@@ -37,11 +36,11 @@ public final class SystemClock: Clock {
 
 /// A clock that stands still until it is moved, for tests.
 public final class ManualClock: Clock {
-    private let state: Mutex<(monotonic: UInt64, wall: Int64)>
+    private let state: Locked<(monotonic: UInt64, wall: Int64)>
 
     /// Makes a clock that stands at the given times.
     public init(monotonicNanoseconds: UInt64 = 0, wallMicroseconds: Int64 = 0) {
-        state = Mutex((monotonicNanoseconds, wallMicroseconds))
+        state = Locked((monotonicNanoseconds, wallMicroseconds))
     }
 
     /// Nanoseconds; moves by ``advance(byNanoseconds:)`` only.

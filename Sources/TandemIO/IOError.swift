@@ -15,6 +15,7 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case createSocket = "create socket"
         case configureSocket = "configure socket"
         case startThread = "start thread"
+        case startProcess = "start"
         case watchSignals = "watch signals"
     }
 
@@ -39,6 +40,9 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     public var isOutOfSpace: Bool {
         errno == ENOSPC || errno == EDQUOT || errno == EFBIG
     }
+
+    /// Whether a line or message was over its limit.
+    public var isTooLong: Bool { errno == EMSGSIZE }
 
     /// Whether the file or directory was not there.
     public var isNotFound: Bool { errno == ENOENT }

@@ -18,6 +18,7 @@ enum Linux {
         @convention(c) @Sendable (
             Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32
         ) -> Int32
+    typealias Pipe = @convention(c) @Sendable (UnsafeMutablePointer<Int32>?, Int32) -> Int32
     typealias SetThreadName = @convention(c) @Sendable (pthread_t, UnsafePointer<CChar>) -> Int32
     typealias ErrorName = @convention(c) @Sendable (Int32) -> UnsafePointer<CChar>?
 
@@ -28,6 +29,7 @@ enum Linux {
     static let signalDescriptor: SignalDescriptor = required("signalfd")
     static let randomBytes: RandomBytes = required("getrandom")
     static let accept: Accept = required("accept4")
+    static let pipe: Pipe = required("pipe2")
     static let setThreadName: SetThreadName? = optional("pthread_setname_np")
     static let strerrorname: ErrorName? = optional("strerrorname_np")
 

@@ -93,6 +93,20 @@ public final class StandardInput {
         }
     }
 
+    /// Drops what is left of a line that is over the limit.
+    public func skipLine() throws(IOError) {
+        while !ended {
+            if let end = buffer.firstIndex(of: 10) {
+                buffer.removeSubrange(...end)
+                searched = 0
+                return
+            }
+            buffer.removeAll()
+            searched = 0
+            try fill()
+        }
+    }
+
     private func fill() throws(IOError) {
         let outcome = withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 1) { chunk in
             let result = retrying { Glibc.read(descriptor, chunk.baseAddress, chunk.count) }

@@ -127,6 +127,19 @@ public final class Journal: ChangeLog {
         }
     }
 
+    /// Makes everything that was appended durable; with full durability it is already.
+    ///
+    /// Call it before anything that depends on the log reaches the disk. A failure is final, as one of an append is.
+    public func sync() throws(JournalError) {
+        if let failure { throw failure }
+        guard options.durability == .relaxed else { return }
+        do throws(IOError) {
+            try current.sync()
+        } catch {
+            throw fail(error)
+        }
+    }
+
     /// Closes the files and gives up the lock; later appends throw `closed`.
     ///
     /// With relaxed durability everything is flushed first.

@@ -1,4 +1,5 @@
 import Synchronization
+import TandemIO
 
 /// Where batches begin, sparsely: about one mark per 64 KiB of each segment.
 ///
@@ -13,7 +14,7 @@ public final class JournalIndex: Sendable {
     /// Segments are found in this many bytes of reading or less.
     static let spacingBytes: UInt64 = 65_536
 
-    private let marks = Mutex<[UInt64: [Mark]]>([:])
+    private let marks = Locked<[UInt64: [Mark]]>([:])
 
     /// Makes an empty index.
     public init() {}

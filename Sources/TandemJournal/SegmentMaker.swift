@@ -1,4 +1,3 @@
-import Synchronization
 import TandemIO
 
 /// Fills the next segment with zeros before it is needed.
@@ -14,7 +13,7 @@ final class SegmentMaker {
 
     /// The thread's result; the mutex is the guard.
     private final class Outcome: Sendable {
-        let bytes = Mutex<Int?>(nil)
+        let bytes = Locked<Int?>(nil)
     }
 
     private static let chunkBytes = 1 << 20

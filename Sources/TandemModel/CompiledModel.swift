@@ -26,8 +26,14 @@ public final class CompiledModel: Sendable {
     public convenience init(
         _ model: Model, replacing previous: CompiledModel? = nil
     ) throws(ModelError) {
+        let version = previous?.version ?? 0
+        guard version < .max else {
+            throw ModelError([
+                ModelProblem("the store has had \(version) models; copy its objects to a new store")
+            ])
+        }
         try self.init(
-            model, version: (previous?.version ?? 0) + 1,
+            model, version: version + 1,
             identifiers: previous?.identifiers ?? [:])
     }
 
@@ -37,7 +43,13 @@ public final class CompiledModel: Sendable {
         let problems = ModelCheck.problems(in: model)
         guard problems.isEmpty else { throw ModelError(problems) }
         var compiler = ModelCompiler(model: model, identifiers: identifiers)
-        entities = compiler.compile()
+        let compiled = compiler.compile()
+        guard !compiler.isExhausted else {
+            throw ModelError([
+                ModelProblem("no numbers are left for entities, links and indexes; at most 65535")
+            ])
+        }
+        entities = compiled
         self.model = model
         self.version = version
         self.identifiers = compiler.identifiers
@@ -79,7 +91,9 @@ public final class CompiledModel: Sendable {
         writer.string(model.json.text)
     }
 
-    /// Reads the binary form. Throws ``CodingError``.
+    /// Reads the binary form.
+    ///
+    /// Throws ``CodingError``.
     public convenience init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         let version = try reader.uint16()
@@ -87,6 +101,10 @@ public final class CompiledModel: Sendable {
         for _ in 0..<(try reader.count(itemBytes: 3)) {
             let key = try reader.string()
             identifiers[key] = try reader.uint16()
+        }
+        guard Set(identifiers.values).count == identifiers.count, identifiers.values.min() != 0
+        else {
+            throw CodingError(expected: "a number for each name", offset: start)
         }
         let text = try reader.string()
         do {

@@ -130,7 +130,9 @@ public struct EncodedTransaction: Hashable, Sendable {
             bodies: wanted.map { ($0.tag, bytes[$0.range]) })
     }
 
-    /// Decodes the whole. Throws ``CodingError``.
+    /// Decodes the whole.
+    ///
+    /// Throws ``CodingError``.
     public func decoded() throws(CodingError) -> Transaction {
         var reader = ByteReader(bytes)
         var header = TransactionHeader()
@@ -150,7 +152,9 @@ public struct EncodedTransaction: Hashable, Sendable {
     /// True when this installs a model.
     public var isModel: Bool { bytes[5] == 1 }
 
-    /// Decodes the header alone; the content is empty. Throws ``CodingError``.
+    /// Decodes the header alone; the content is empty.
+    ///
+    /// Throws ``CodingError``.
     public func decodedHeader() throws(CodingError) -> Transaction {
         var reader = ByteReader(bytes)
         var header = TransactionHeader()
@@ -158,7 +162,9 @@ public struct EncodedTransaction: Hashable, Sendable {
         return header.transaction
     }
 
-    /// Decodes the changes of all chunks. Throws ``CodingError``.
+    /// Decodes the changes of all chunks.
+    ///
+    /// Throws ``CodingError``.
     public func changes() throws(CodingError) -> [Change] {
         var changes: [Change] = []
         for chunk in chunks where chunk.tag != 0 {

@@ -9,7 +9,9 @@ extension Model {
         guard parser.problems.isEmpty else { throw ModelError(parser.problems) }
     }
 
-    /// Reads a model from a JSON text. Throws ``ModelError``.
+    /// Reads a model from a JSON text.
+    ///
+    /// Throws ``ModelError``.
     public init(parsing text: String) throws(ModelError) {
         let json: JSON
         do {

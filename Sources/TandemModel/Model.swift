@@ -81,7 +81,9 @@ public struct Attribute: Property {
     public var name: String
     /// The type of its values.
     public var type: AttributeType
-    /// Whether there may be no value. A non-optional attribute needs one at every save.
+    /// Whether there may be no value.
+    ///
+    /// A non-optional attribute needs one at every save.
     public var optional: Bool
     /// The value of a new object.
     public var defaultValue: Value

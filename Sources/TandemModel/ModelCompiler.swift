@@ -6,6 +6,8 @@ struct ModelCompiler {
     let model: Model
     private(set) var identifiers: [String: UInt16]
     private var lastIdentifier: UInt16
+    /// True when there are no numbers left; the result can't be used then.
+    private(set) var isExhausted = false
 
     init(model: Model, identifiers: [String: UInt16]) {
         self.model = model
@@ -79,6 +81,10 @@ struct ModelCompiler {
 
     private mutating func identifier(_ key: String) -> UInt16 {
         if let known = identifiers[key] { return known }
+        guard lastIdentifier < .max else {
+            isExhausted = true
+            return 0
+        }
         lastIdentifier += 1
         identifiers[key] = lastIdentifier
         return lastIdentifier

@@ -15,7 +15,9 @@ public struct StableHash: Hashable, Sendable, CustomStringConvertible {
         self.second = second
     }
 
-    /// Hashes bytes under Tandem's fixed key. Cost: about 1 ns a byte.
+    /// Hashes bytes under Tandem's fixed key.
+    ///
+    /// Cost: about 1 ns a byte.
     public init(_ bytes: [UInt8]) {
         self.init(bytes, key: (0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908))
     }

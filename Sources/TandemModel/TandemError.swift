@@ -1,6 +1,8 @@
 /// Why something could not be done; the same codes in Swift, on the wire and in the bridge.
 public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What kind of failure it is. The raw values never change.
+    /// What kind of failure it is.
+    ///
+    /// The raw values never change.
     public enum Code: String, Hashable, Sendable, CaseIterable {
         /// The request contradicts itself or the rules; change it.
         case usage

@@ -42,7 +42,9 @@ public struct Transaction: Hashable, Sendable {
 
     /// The number in the journal; 0 before it has one.
     public var position: UInt64
-    /// Wall clock time of the save, microseconds since 1970. Order never depends on it.
+    /// Wall clock time of the save, microseconds since 1970.
+    ///
+    /// Order never depends on it.
     public var time: Int64
     /// Who made it.
     public var principal: Principal

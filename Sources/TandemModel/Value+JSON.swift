@@ -36,7 +36,9 @@ extension Value {
         }
     }
 
-    /// The value as JSON; dates as seconds. A reference needs the model and is written by the caller.
+    /// The value as JSON; dates as seconds.
+    ///
+    /// A reference needs the model and is written by the caller.
     public var json: JSON {
         switch self {
         case .null: .null

@@ -43,7 +43,8 @@ public struct CompiledRequest: Sendable {
         guard let entity = model.entity(named: request.entity) else {
             let known = model.entities.map(\.name).joined(separator: ", ")
             throw TandemError(
-                .unknownEntity, "there is no entity `\(request.entity)`; known are \(known)")
+                .unknownEntity,
+                "there is no entity `\(request.entity.prefix(100))`; known are \(known)")
         }
         self.request = request
         self.sectionKeyPath = sectionKeyPath

@@ -16,18 +16,35 @@ public struct SortKey: Hashable, Sendable {
     public var selector: Selector
 
     /// A component over a key path.
-    public init(_ keyPath: String, ascending: Bool = true, selector: Selector = .compare) {
+    public init(_ keyPath: String, ascending: Bool, selector: Selector = .compare) {
         self.keyPath = keyPath
         self.ascending = ascending
         self.selector = selector
     }
 
+    /// An ascending component with a selector.
+    public init(_ keyPath: String, selector: Selector) {
+        self.init(keyPath, ascending: true, selector: selector)
+    }
+
     /// Parses `name` or, for descending, `-name`; nil when there is no name.
-    public init?(_ description: some StringProtocol) {
+    public init?(_ description: String) {
         let descending = description.utf8.first == UInt8(ascii: "-")
-        let path = descending ? String(description.dropFirst()) : String(description)
+        let path = descending ? String(description.dropFirst()) : description
         guard !path.isEmpty else { return nil }
         self.init(path, ascending: !descending)
+    }
+}
+
+extension SortKey: ExpressibleByStringLiteral {
+    /// A component written as a literal: `"name"`, or `"-wins"` for descending.
+    ///
+    /// A literal without a name traps.
+    public init(stringLiteral value: String) {
+        guard let key = SortKey(value) else {
+            preconditionFailure("A sort key needs the name of a property.")
+        }
+        self = key
     }
 }
 

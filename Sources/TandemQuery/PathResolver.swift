@@ -117,7 +117,8 @@ struct PathResolver {
         guard let property = entity.property(named: name) else {
             let known = entity.properties.map(\.name).sorted().joined(separator: ", ")
             throw TandemError(
-                .unknownProperty, "\(entity.name) has no property `\(name)`; it has \(known)")
+                .unknownProperty,
+                "\(entity.name) has no property `\(name.prefix(100))`; it has \(known)")
         }
         return property
     }

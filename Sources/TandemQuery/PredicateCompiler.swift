@@ -40,7 +40,8 @@ struct PredicateCompiler {
     private func located(_ error: TandemError, _ predicate: ObjectPredicate) -> TandemError {
         guard error.code == .invalidPredicate, error.offset == nil else { return error }
         let part = Array(predicate.format.utf8)
-        let whole = Array(text.utf8)
+        // A text too long to be searched in no time has its error at its beginning.
+        let whole = text.utf8.count <= 16_384 ? Array(text.utf8) : []
         var result = error
         result.message += " (in `\(predicate.format.prefix(200))`)"
         result.offset =
@@ -199,8 +200,9 @@ struct PredicateCompiler {
             "\(QueryExpression.constant(value).format) can't be compared with \(type.name)")
     }
 
+    /// An error whose message stays short, whatever text is in it.
     static func invalid(_ message: String) -> TandemError {
-        TandemError(.invalidPredicate, message)
+        TandemError(.invalidPredicate, String(message.prefix(500)))
     }
 
     static func toMany(_ expression: QueryExpression) -> TandemError {

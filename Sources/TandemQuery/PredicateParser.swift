@@ -172,7 +172,8 @@ struct PredicateParser {
         return try body(&self)
     }
 
-    func asPredicate(_ item: Item) throws(TandemError) -> ObjectPredicate {
+    /// Mutating, so that in `try asPredicate(try or())` the token in the message is the one after `or`.
+    mutating func asPredicate(_ item: Item) throws(TandemError) -> ObjectPredicate {
         guard case .predicate(let predicate) = item else {
             throw expected("an operator such as ==")
         }

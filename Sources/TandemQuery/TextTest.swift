@@ -55,7 +55,9 @@ struct TextTest: Sendable {
 
 /// Patterns of `LIKE`: `?` is one character (code point), `*` any number, a backslash takes the next one literally.
 enum TextPattern {
-    /// Whether all of the text matches. Cost: at worst the product of both lengths.
+    /// Whether all of the text matches.
+    ///
+    /// Cost: at worst the product of both lengths.
     static func matches(_ text: UnsafeRawBufferPointer, _ pattern: [UInt8]) -> Bool {
         var at = 0
         var place = 0

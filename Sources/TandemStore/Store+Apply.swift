@@ -24,7 +24,8 @@ extension Store {
     public func apply(_ transaction: Transaction) throws(StoreError) {
         guard transaction.position == appliedPosition + 1 else {
             throw StoreError(
-                .damaged, "the store at \(path) stands at \(appliedPosition); transaction "
+                .damaged,
+                "the store at \(path) stands at \(appliedPosition); transaction "
                     + "\(transaction.position) can't be applied to it")
         }
         let open = try current
@@ -32,21 +33,25 @@ extension Store {
         case .model(let bytes): try install(bytes, at: transaction.position, open)
         case .objects(let changes):
             guard let model else {
-                throw StoreError(.damaged, "the store at \(path) has no model to apply objects with")
+                throw StoreError(
+                    .damaged, "the store at \(path) has no model to apply objects with")
             }
             for change in changes { try apply(change, transaction.position, model, open) }
             uncommittedChanges += changes.count
         }
         if !transaction.saveID.isEmpty { try remember(transaction, open) }
+        try forget(transaction.position, open)
         appliedPosition = transaction.position
     }
 
     private func apply(
         _ change: Change, _ position: UInt64, _ model: CompiledModel, _ open: LMDBTransaction
     ) throws(StoreError) {
-        guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity) else {
+        guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
+        else {
             throw StoreError(
-                .damaged, "transaction \(position) has a change of object \(change.object.number) "
+                .damaged,
+                "transaction \(position) has a change of object \(change.object.number) "
                     + "that does not fit the model")
         }
         let object = change.object
@@ -153,8 +158,12 @@ extension Store {
             inserted: transaction.insertedObjects)
         try open.put(tables.saves, key, saved.bytes)
         try open.put(tables.saveOrder, StoreKey.number(transaction.position), key)
-        guard transaction.position > options.savesKept else { return }
-        let forgotten = transaction.position - options.savesKept
+    }
+
+    /// Forgets the save that is too old once `position` is applied, whether that one has an id or not.
+    private func forget(_ position: UInt64, _ open: LMDBTransaction) throws(StoreError) {
+        guard position > options.savesKept else { return }
+        let forgotten = position - options.savesKept
         saveFloor = forgotten + 1
         let order = StoreKey.number(forgotten)
         guard let old = try open.get(tables.saveOrder, order).map({ Array($0) }) else { return }

@@ -15,7 +15,9 @@ extension Store {
         try dump(tables.unique, "unique", line)
     }
 
-    /// The hash of the dump: equal stores have equal hashes. Cost: reads everything.
+    /// The hash of the dump: equal stores have equal hashes.
+    ///
+    /// Cost: reads everything.
     public func stateHash() throws(StoreError) -> StableHash {
         var hash = StableHash([])
         try dump { line in

@@ -33,7 +33,8 @@ extension Store {
     private func candidates(
         _ path: AccessPath, _ request: CompiledRequest, _ body: (Stored) -> Void
     ) throws(StoreError) {
-        let tags = request.request.includesSubentities
+        let tags =
+            request.request.includesSubentities
             ? request.entity.descendants : [request.entity.tag]
         switch path {
         case .scan:
@@ -71,17 +72,21 @@ extension Store {
             if let upper = range.upper, !Store.isBelow(key, upper) { return false }
             guard key.starts(with: range.lower.prefix(2)) else { return false }
             let number = key.bigEndian(key.count - 8, as: UInt64.self)
-            objects.append(ObjectReference(tag: value.bigEndian(0, as: UInt16.self), number: number))
+            objects.append(
+                ObjectReference(tag: value.bigEndian(0, as: UInt16.self), number: number))
             return true
         }
         found.formUnion(objects)
     }
 
-    private func holder(_ index: CompiledIndex, _ value: Value) throws(StoreError) -> [ObjectReference] {
+    private func holder(_ index: CompiledIndex, _ value: Value) throws(StoreError)
+        -> [ObjectReference]
+    {
         var tuple = KeyEncoder()
         tuple.append(value)
         let hash = StableHash(tuple.bytes)
-        let key = StoreKey.tag(index.id) + StoreKey.number(hash.first) + StoreKey.number(hash.second)
+        let key =
+            StoreKey.tag(index.id) + StoreKey.number(hash.first) + StoreKey.number(hash.second)
         guard let bytes = try current.get(tables.unique, key), bytes.count == 10 else { return [] }
         let tag = bytes.bigEndian(0, as: UInt16.self)
         return [ObjectReference(tag: tag, number: bytes.bigEndian(2, as: UInt64.self))]

@@ -10,7 +10,8 @@ extension Store {
         do {
             installed = try CompiledModel(from: &reader)
         } catch {
-            throw StoreError(.damaged, "the model in transaction \(position) can't be read: \(error)")
+            throw StoreError(
+                .damaged, "the model in transaction \(position) can't be read: \(error)")
         }
         try open.put(tables.meta, MetaKey.model.key, bytes)
         if let model {

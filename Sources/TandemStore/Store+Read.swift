@@ -29,7 +29,9 @@ extension Store {
 
     /// The entity that a number was ever used for, also by an object that is deleted.
     public func entity(ofNumber number: ObjectNumber) throws(StoreError) -> EntityTag? {
-        try current.get(tables.numbers, StoreKey.number(number)).map { $0.bigEndian(0, as: UInt16.self) }
+        try current.get(tables.numbers, StoreKey.number(number)).map {
+            $0.bigEndian(0, as: UInt16.self)
+        }
     }
 
     /// The members of a to-many relationship by number.
@@ -40,7 +42,8 @@ extension Store {
         let prefix = StoreKey.links(relationship.linkID, of: owner)
         try current.scan(tables.links, prefix: prefix) { key, value in
             let number = key.bigEndian(0, as: UInt64.self)
-            members.append(ObjectReference(tag: value.bigEndian(0, as: UInt16.self), number: number))
+            members.append(
+                ObjectReference(tag: value.bigEndian(0, as: UInt16.self), number: number))
             return true
         }
         return members
@@ -68,7 +71,9 @@ extension Store {
         return owner
     }
 
-    /// The number of objects of exactly this entity. Cost: all its keys.
+    /// The number of objects of exactly this entity.
+    ///
+    /// Cost: all its keys.
     public func count(of tag: EntityTag) throws(StoreError) -> Int {
         var count = 0
         try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { _, _ in
@@ -84,7 +89,9 @@ extension Store {
     }
 
     /// The row in a value of the rows table.
-    static func row(_ value: UnsafeRawBufferPointer) -> Row { Row(bytes: Array(value.dropFirst(8))) }
+    static func row(_ value: UnsafeRawBufferPointer) -> Row {
+        Row(bytes: Array(value.dropFirst(8)))
+    }
 
     static func stored(_ object: ObjectReference, _ value: UnsafeRawBufferPointer) -> Stored {
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))

@@ -56,7 +56,8 @@ public final class Store {
         if let format {
             guard UInt32(littleEndian: format) == Store.format else {
                 throw StoreError(
-                    .notOurs, "the store at \(path) has format \(format); this program knows "
+                    .notOurs,
+                    "the store at \(path) has format \(format); this program knows "
                         + "\(Store.format): use the newer program")
             }
             identity = try StoreIdentity(
@@ -101,7 +102,9 @@ public final class Store {
         }
     }
 
-    /// Commits what was applied; durable on return. Cost: the dirty pages and two flushes.
+    /// Commits what was applied; durable on return.
+    ///
+    /// Cost: the dirty pages and two flushes.
     public func checkpoint() throws(StoreError) {
         guard let open = transaction else { return }
         try writeState(open)
@@ -185,7 +188,9 @@ public final class Store {
 
 /// Settings of a store.
 public struct StoreOptions: Hashable, Sendable {
-    /// The size of the memory map: address space, not memory or disk. It is doubled when it is full.
+    /// The size of the memory map: address space, not memory or disk.
+    ///
+    /// It is doubled when it is full.
     public var mapBytes = 16 << 30
     /// Save ids are kept for this many positions.
     public var savesKept: UInt64 = 1_000_000

@@ -143,7 +143,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
 
     /// The id for a new request.
     ///
-    /// Throws ``TandemModel/TandemError``: `disconnected` when the connection is not ready,
+    /// Throws `TandemError`: `disconnected` when the connection is not ready,
     /// `limitExceeded` when ``WireLimits/requestsInFlight`` are without an answer.
     public mutating func begin() throws(TandemError) -> UInt32 {
         guard case .ready = state else {

@@ -82,7 +82,7 @@ public enum ClientMessage: WireMessage {
         }
     }
 
-    /// Reads the payload of a message or throws ``TandemModel/CodingError``.
+    /// Reads the payload of a message or throws `CodingError`.
     public init(type: UInt8, from reader: inout ByteReader) throws(CodingError) {
         switch Kind(rawValue: type) {
         case .hello: self = .hello(try Hello(from: &reader))

@@ -42,7 +42,7 @@ extension DaemonMessage {
         }
     }
 
-    /// Reads the payload of a message or throws ``TandemModel/CodingError``.
+    /// Reads the payload of a message or throws `CodingError`.
     public init(type: UInt8, from reader: inout ByteReader) throws(CodingError) {
         switch Kind(rawValue: type) {
         case .welcome: self = .welcome(try Welcome(from: &reader))

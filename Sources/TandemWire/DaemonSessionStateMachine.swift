@@ -2,10 +2,10 @@ public import TandemModel
 
 /// What a daemon does with one session, as a value: no socket, no clock.
 ///
-/// The owner tells what happened and does what the answer says. The machine checks the order of messages
-/// and the requests in flight, and holds the session's cursor, which every push names as its predecessor.
-/// That every transaction up to an answer's position is pushed before the answer is the owner's
-/// part. The table of states stands in <doc:Protocol>.
+/// The owner tells what happened and does what the answer says. The machine checks the order of
+/// messages and the requests in flight, and holds the session's cursor, which every push names as
+/// its predecessor. That every transaction up to an answer's position is pushed before the answer
+/// is the owner's part. The table of states stands in <doc:Protocol>.
 public struct DaemonSessionStateMachine: Hashable, Sendable {
     /// Where the session stands.
     public enum State: Hashable, Sendable {

@@ -45,7 +45,7 @@ public struct Fetch: WireCodable {
         writer.uint64(at)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         request = try FetchRequest(from: &reader)
         let start = reader.offset
@@ -70,7 +70,7 @@ public struct StoredObject: WireCodable {
     public var version: UInt64
     /// The row.
     ///
-    /// Check it with ``TandemModel/Row/isValid(for:)`` before reading columns when it came from the wire.
+    /// Check it with `Row.isValid(for:)` before reading columns when it came from the wire.
     public var row: Row
 
     /// An object with its row.
@@ -90,7 +90,7 @@ public struct StoredObject: WireCodable {
         writer.row(row)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         object = try reader.reference()
         version = try reader.uint64()
@@ -132,7 +132,7 @@ public struct Fetched: WireCodable {
         writer.list(related)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         count = try reader.uint64()

@@ -1,7 +1,7 @@
 /// The received bytes that have not been taken yet.
 ///
-/// Taken bytes stay at the front until they are half of the array, so each byte is moved at most once
-/// on average, however the input is cut.
+/// Taken bytes stay at the front until they are half of the array, so each byte is moved at most
+/// once on average, however the input is cut.
 struct FrameBuffer: Sendable {
     /// The array, of which the first `start` bytes have been taken.
     private(set) var bytes: [UInt8] = []

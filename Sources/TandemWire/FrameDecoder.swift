@@ -26,9 +26,10 @@ public typealias DaemonMessageDecoder = FrameDecoder<DaemonMessage>
 ///     decoder.append(received)
 ///     while let envelope = try decoder.next() { handle(envelope) }
 ///
-/// Every length is compared with its limit when the header is there, before anything is kept for it. However the bytes are
-/// cut, the messages are the same. Cost: constant per byte. Take all messages after each append:
-/// then no more is buffered than one frame, the bytes of one append, and one unfinished message.
+/// Every length is compared with its limit when the header is there, before anything is kept for
+/// it. However the bytes are cut, the messages are the same. Cost: constant per byte. Take all
+/// messages after each append: then no more is buffered than one frame, the bytes of one append,
+/// and one unfinished message.
 public struct FrameDecoder<Message: WireMessage>: Sendable {
     private var input = FrameBuffer()
     private var step = Step.header
@@ -66,7 +67,10 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
 
     /// The next whole message, or nil until more bytes are appended.
     ///
-    /// Throws ``WireError`` for what breaks the protocol, and the same again ever after: close the connection.
+    /// Throws ``WireError`` for what breaks the protocol, and the same again ever after: close the
+    /// connection.
+    @specialized(where Message == ClientMessage)
+    @specialized(where Message == DaemonMessage)
     public mutating func next() throws(WireError) -> Envelope<Message>? {
         do throws(WireError) {
             return try advance()

@@ -7,9 +7,12 @@ import TandemModel
 public enum FrameEncoder {
     /// Appends a message as frames.
     ///
-    /// Throws ``WireError`` when it is larger than its type may be; `output` is then as before. An id that does not
-    /// fit the type (0 for hello, welcome and pushes; not 0 for requests and answers) traps.
-    /// Cost: the payload is written once; a message of several frames is copied once more.
+    /// Throws ``WireError`` when it is larger than its type may be; `output` is then as before. An
+    /// id that does not fit the type (0 for hello, welcome and pushes; not 0 for requests and
+    /// answers) traps. Cost: the payload is written once; a message of several frames is copied
+    /// once more.
+    @specialized(where Message == ClientMessage)
+    @specialized(where Message == DaemonMessage)
     public static func encode<Message: WireMessage>(
         _ message: Message, id: UInt32 = 0, into output: inout [UInt8]
     ) throws(WireError) {
@@ -36,8 +39,9 @@ public enum FrameEncoder {
 
     /// The frames of a ``TransactionPush``, made from the transaction's own bytes.
     ///
-    /// Build them once for each distinct `previous` and send the same array to every session that stands there.
-    /// Throws ``WireError`` when the transaction is too large for a message. Cost: one copy.
+    /// Build them once for each distinct `previous` and send the same array to every session that
+    /// stands there. Throws ``WireError`` when the transaction is too large for a message. Cost:
+    /// one copy.
     public static func encodeTransactionPush(
         previous: UInt64, transactionBytes: [UInt8]
     ) throws(WireError) -> [UInt8] {
@@ -64,7 +68,7 @@ public enum FrameEncoder {
         return payload + frames * Frame.headerBytes
     }
 
-    /// Completes the header at `start`, and cuts the payload behind it into frames if it is too long for one.
+    /// Completes the header at `start`; cuts a payload that is too long for one frame.
     private static func finish(
         from start: Int, type: UInt8, id: UInt32, _ output: inout [UInt8]
     ) {

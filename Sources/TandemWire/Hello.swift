@@ -60,9 +60,11 @@ public struct Welcome: WireCodable {
     ///
     /// Pushes begin after the hello's `resume` if that was accepted, otherwise after this.
     public var position: UInt64
-    /// True when pushes go on after the hello's `resume`; false when history expired or none was named.
+    /// True when pushes go on after the hello's `resume`.
+    ///
+    /// False when history expired or no position was named.
     public var resumed: Bool
-    /// The store's model in ``TandemModel/CompiledModel``'s binary form; nil in a store without one.
+    /// The store's model in `CompiledModel`'s binary form; nil in a store without one.
     public var model: [UInt8]?
     /// The first block of object numbers.
     public var lease: Lease
@@ -103,7 +105,7 @@ public struct Welcome: WireCodable {
         writer.string(server)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``, also for another version.
+    /// Reads the binary form or throws `CodingError`, also for another version.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         protocolVersion = try reader.uint16()
@@ -145,7 +147,7 @@ public struct Lease: WireCodable {
         writer.uint32(epoch)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         first = try reader.uint64()

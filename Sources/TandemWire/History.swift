@@ -19,7 +19,7 @@ public struct Sync: WireCodable {
         writer.uint32(timeoutMilliseconds)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         number = try reader.uint64()
         timeoutMilliseconds = try reader.uint32()
@@ -53,7 +53,7 @@ public struct HistoryRequest: WireCodable {
         writer.uint32(limit)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         from = try reader.uint64()
         to = try reader.uint64()
@@ -87,7 +87,7 @@ public struct History: WireCodable {
         writer.bool(isComplete)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         transactions = try reader.list(itemBytes: 64) { reader throws(CodingError) in

@@ -22,7 +22,7 @@ public struct TransactionPush: WireCodable {
         writer.raw(transaction.bytes)
     }
 
-    /// Reads the binary form, which takes all that is left, or throws ``TandemModel/CodingError``.
+    /// Reads the binary form, which takes all that is left, or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         previous = try reader.uint64()
         let start = reader.offset
@@ -49,7 +49,7 @@ public struct ProgressPush: WireCodable {
         writer.uint64(position)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         previous = try reader.uint64()
         position = try reader.uint64()

@@ -26,7 +26,7 @@ public struct Read: WireCodable {
         writer.tags(interests)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         objects = try reader.references()
         members = try reader.list(of: MemberRequest.self, itemBytes: 11)
@@ -53,7 +53,7 @@ public struct MemberRequest: WireCodable {
         writer.count(slot)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         owner = try reader.reference()
         slot = try reader.slot()
@@ -90,7 +90,7 @@ public struct Objects: WireCodable {
         writer.list(members)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         objects = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
@@ -122,7 +122,7 @@ public struct MemberList: WireCodable {
         writer.references(members)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         owner = try reader.reference()
         slot = try reader.slot()

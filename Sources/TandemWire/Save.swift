@@ -39,7 +39,7 @@ public struct SaveRequest: WireCodable {
         writer.list(operations)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         var start = reader.offset
         saveID = try reader.blob()
@@ -83,7 +83,7 @@ public struct SaveValue: WireCodable {
         writer.optional(base) { $1.encode(into: &$0) }
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         slot = try reader.slot()
         value = try Value(from: &reader)
@@ -93,7 +93,9 @@ public struct SaveValue: WireCodable {
 
 /// The answer to a save: where it is in the journal and what became of it.
 public struct Saved: WireCodable {
-    /// The position of the save; of the first one in a repeat; the durable end if nothing was written.
+    /// The position of the save, in a repeat that of the first one.
+    ///
+    /// The durable end when nothing was written.
     public var position: UInt64
     /// False when there was no net effect, or in a repeat.
     public var wrote: Bool
@@ -125,7 +127,7 @@ public struct Saved: WireCodable {
         writer.list(replaced)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         wrote = try reader.bool()
@@ -154,7 +156,7 @@ public struct Replacement: WireCodable {
         writer.reference(by)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         number = try reader.uint64()
         by = try reader.reference()

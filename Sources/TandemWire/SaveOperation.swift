@@ -44,7 +44,7 @@ public enum SaveOperation: WireCodable {
         }
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``, also for an insert that removes links.
+    /// Reads the binary form or throws `CodingError`, also for an insert that removes links.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         let kind = try reader.uint8()

@@ -11,7 +11,7 @@ public struct SchemaRequest: WireCodable {
     /// Appends the binary form.
     public func encode(into writer: inout ByteWriter) { writer.optional(model) { $0.string($1) } }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         model = try reader.optionalString()
     }
@@ -21,7 +21,7 @@ public struct SchemaRequest: WireCodable {
 public struct SchemaAnswer: WireCodable {
     /// The position at which it is in force.
     public var position: UInt64
-    /// The model in ``TandemModel/CompiledModel``'s binary form; nil when the store has none.
+    /// The model in `CompiledModel`'s binary form; nil when the store has none.
     public var model: [UInt8]?
 
     /// The `model` in force at `position`.
@@ -36,7 +36,7 @@ public struct SchemaAnswer: WireCodable {
         writer.optional(model) { $0.blob($1) }
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         model = try reader.optionalBlob()

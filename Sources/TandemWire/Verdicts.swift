@@ -20,7 +20,7 @@ public struct VerdictRequest: WireCodable {
         writer.list(items)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         from = try reader.uint64()
         items = try reader.list(
@@ -53,7 +53,7 @@ public struct VerdictItem: WireCodable {
         writer.names(refreshKeyPaths)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         request = try FetchRequest(from: &reader)
         sectionKeyPath = try reader.optionalString()
@@ -84,7 +84,7 @@ public struct Verdicts: WireCodable {
         writer.list(related)
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         items = try reader.list(itemBytes: 1, limit: WireLimits.controllers) {
@@ -129,7 +129,7 @@ public struct Verdict: WireCodable {
         writer.optional(row) { $0.row($1) }
     }
 
-    /// Reads the binary form or throws ``TandemModel/CodingError``.
+    /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         object = try reader.reference()
         matches = try reader.bool()

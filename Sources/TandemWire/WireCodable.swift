@@ -6,7 +6,7 @@ public protocol WireCodable: Hashable, Sendable {
     /// Appends the binary form.
     func encode(into writer: inout ByteWriter)
 
-    /// Reads the binary form. Throws ``TandemModel/CodingError`` at the first byte that does not fit.
+    /// Reads the binary form. Throws `CodingError` at the first byte that does not fit.
     init(from reader: inout ByteReader) throws(CodingError)
 }
 

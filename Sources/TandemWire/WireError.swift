@@ -2,11 +2,12 @@ public import TandemModel
 
 /// Why bytes from the other side can't be taken, or a message can't be sent.
 ///
-/// After one on receipt the connection is of no more use: tell the peer (``tandemError``) and close it.
+/// After one on receipt the connection is of no more use: tell the peer (``tandemError``) and close
+/// it.
 public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What kind of violation it is.
     public enum Code: String, Hashable, Sendable, CaseIterable {
-        /// A frame header breaks the rules: flags, reserved bits, id, or an empty part of a message.
+        /// A header breaks the rules: flags, reserved bits, id, or an empty part.
         case badFrame
         /// A frame's payload is longer than allowed.
         case frameTooLarge

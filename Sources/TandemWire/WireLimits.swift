@@ -1,6 +1,7 @@
 /// The bounds of the protocol, all in one place.
 ///
-/// What exceeds one is answered with an error or closes the connection; nothing is dropped silently.
+/// What exceeds one is answered with an error or closes the connection; nothing is dropped
+/// silently.
 public enum WireLimits {
     /// The version of the protocol that this build speaks.
     public static let protocolVersion: UInt16 = 1

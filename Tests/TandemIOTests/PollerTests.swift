@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 import Testing
 
 @testable import TandemIO
@@ -46,7 +45,7 @@ import Testing
     }
 
     @Test func signalsBecomeValues() throws {
-        let seen = Mutex<[SignalSource.Signal?]>([])
+        let seen = Locked<[SignalSource.Signal?]>([])
         let thread = try KernelThread.start(name: "signals") {
             guard let source = try? SignalSource() else { return }
             pthread_kill(pthread_self(), SIGHUP)

@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 import TandemIO
 import TandemJournal
 import Testing
@@ -157,7 +156,7 @@ import Testing
             directory: place, fileSystem: files, options: options, identityIfNew: identity,
             appliedPosition: nil)
         let source = journal.source
-        let seen = Mutex<[UInt64]>([])
+        let seen = Locked<[UInt64]>([])
         let thread = try KernelThread.start(name: "reader") {
             let cursor = source.read(from: 1, fileSystem: RealFileSystem())
             do throws(JournalError) {

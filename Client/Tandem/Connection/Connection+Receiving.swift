@@ -14,6 +14,14 @@ struct Inbox {
     var moved = false
     /// What became of the connection.
     var event: ConnectionEvent?
+    /// The model that took effect, if it is another one than before.
+    var model: (hash: StableHash, position: Position)?
+}
+
+extension Inbox {
+    fileprivate mutating func noteModel(_ state: ConnectionState) {
+        model = state.session.map { ($0.model.hash, $0.position($0.position)) }
+    }
 }
 
 extension Connection {
@@ -52,6 +60,7 @@ extension Connection {
             for transaction in inbox.transactions { payloads.publish(transaction, model) }
         }
         if let event = inbox.event { payloads.publish(event) }
+        if let (hash, position) = inbox.model { payloads.notify(.model(hash, position)) }
         for answer in inbox.answers { answer.reply.settle(answer.outcome) }
         if !inbox.sessions.isEmpty, let session = knownSession {
             for reply in inbox.sessions { reply.settle(.success(session)) }
@@ -75,6 +84,7 @@ extension Connection {
             try check(transaction, &state)
             state.ring.append(transaction, bytes: encoded.bytes.count)
             state.session?.position = encoded.position
+            if case .model = transaction.content { inbox.noteModel(state) }
         }
         inbox.transactions.append(transaction)
         inbox.moved = true
@@ -139,7 +149,9 @@ extension Connection {
                 return
             }
             becomeReady(&state, &inbox)
-            if before != nil { inbox.event = event(.restored, state) }
+            guard let before else { return }
+            inbox.event = event(.restored, state)
+            if before.model.hash != state.session?.model.hash { inbox.noteModel(state) }
         }
     }
 
@@ -234,12 +246,13 @@ extension Connection {
         for session in late.sessions { session.settle(.failure(error)) }
     }
 
-    private func tooLate(_ request: PendingRequest, _ reason: TandemError?) -> TandemError {
+    /// The error of a request that gets no answer any more.
+    func tooLate(_ request: PendingRequest, _ reason: TandemError?) -> TandemError {
         let why = reason?.message ?? "\(transport.name): no answer came in time"
         if case .save = request.message, request.wasSent {
             return TandemError(
                 .unknownOutcome, "the save may or may not have happened (\(why)); save again")
         }
-        return TandemError(reason == nil ? .timeout : .disconnected, why)
+        return reason.map { TandemError($0.code, $0.message) } ?? TandemError(.timeout, why)
     }
 }

@@ -1,4 +1,3 @@
-import Synchronization
 import TandemIO
 import TandemModel
 import TandemWire
@@ -12,7 +11,7 @@ final class Connection: Sendable {
     let author: String
     let declaredModel: Model?
     let limits: ClientLimits
-    let state: Mutex<ConnectionState>
+    let state: Locked<ConnectionState>
     let clock: any Clock
     let payloads: PayloadHub
     private let latches = LatchPool()
@@ -29,7 +28,7 @@ final class Connection: Sendable {
         payloads = PayloadHub(limit: limits.bufferedPayloads)
         let ring = TransactionRing(
             floor: 0, maximumCount: limits.recentTransactions, maximumBytes: limits.recentBytes)
-        state = Mutex(ConnectionState(ring: ring))
+        state = Locked(ConnectionState(ring: ring))
     }
 
     // MARK: Sessions
@@ -50,7 +49,7 @@ final class Connection: Sendable {
         let reply = Reply<Session>()
         let deadline = deadline(after: limits.connectMilliseconds)
         let outcome = state.withLock { state -> Reply<Session>.Outcome? in
-            if state.phase == .closed { return .failure(Self.closedError) }
+            if state.phase == .closed { return .failure(state.closedError) }
             if state.phase == .ready, let session = state.session { return .success(session) }
             state.sessionWaiters.append((reply, deadline))
             state.wake?.signal()
@@ -79,11 +78,12 @@ final class Connection: Sendable {
         let reply = Reply<DaemonMessage>()
         let request = PendingRequest(
             message: message, reply: reply, deadline: deadline(for: message))
-        let isClosed = state.withLock { state in
-            if state.phase != .closed { state.submit(request) }
-            return state.phase == .closed
+        let refusal = state.withLock { state -> TandemError? in
+            if state.phase == .closed { return state.closedError }
+            state.submit(request)
+            return nil
         }
-        if isClosed { reply.settle(.failure(Self.closedError)) } else { startIfIdle() }
+        if let refusal { reply.settle(.failure(refusal)) } else { startIfIdle() }
         return reply
     }
 
@@ -99,8 +99,6 @@ final class Connection: Sendable {
     func deadline(after milliseconds: UInt64) -> UInt64 {
         clock.monotonicNanoseconds &+ milliseconds &* 1_000_000
     }
-
-    static let closedError = TandemError(.disconnected, "the container was closed")
 
     // MARK: Transactions
 
@@ -156,9 +154,13 @@ final class Connection: Sendable {
         state.withLock { $0.links.removeAll { $0 === link } }
     }
 
-    /// Ends the thread; requests in flight fail.
-    func close() {
+    /// Ends the thread; requests in flight and all that follow fail.
+    func close() { fail(TandemError(.disconnected, "the container was closed")) }
+
+    /// Ends the thread because of an error, which everything that waits and all that follows is told.
+    func fail(_ error: TandemError) {
         let (requests, waiters) = state.withLock { state in
+            if state.phase != .closed { state.closedError = error }
             state.phase = .closed
             state.socket?.shutdown()
             state.wake?.signal()
@@ -169,8 +171,8 @@ final class Connection: Sendable {
             state.sessionWaiters.removeAll()
             return (requests, waiters)
         }
-        for request in requests { request.reply.settle(.failure(Self.closedError)) }
-        for waiter in waiters { waiter.settle(.failure(Self.closedError)) }
+        for request in requests { request.reply.settle(.failure(tooLate(request, error))) }
+        for waiter in waiters { waiter.settle(.failure(error)) }
         payloads.finish()
     }
 
@@ -190,11 +192,5 @@ final class Connection: Sendable {
         } catch {
             fail(TandemError(.limitExceeded, "the connection's thread can't be started: \(error)"))
         }
-    }
-
-    /// Fails everything that waits, for good.
-    func fail(_ error: TandemError) {
-        state.withLock { $0.lastError = error }
-        close()
     }
 }

@@ -33,6 +33,8 @@ struct ConnectionState: Sendable {
     var leases = LeasedNumbers()
     var links: [ContextLink] = []
     var lastError: TandemError?
+    /// Why the connection is closed for good.
+    var closedError = TandemError(.disconnected, "the container was closed")
 
     /// Sends a message under a number, at once as far as the socket takes it.
     mutating func send(_ message: ClientMessage, id: UInt32) throws(TandemError) {

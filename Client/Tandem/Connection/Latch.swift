@@ -1,4 +1,3 @@
-import Synchronization
 import TandemIO
 import TandemModel
 
@@ -34,7 +33,7 @@ final class Latch: Sendable {
 
 /// The latches of a connection that nobody waits on right now.
 final class LatchPool: Sendable {
-    private let idle = Mutex<[Latch]>([])
+    private let idle = Locked<[Latch]>([])
 
     func take() throws(TandemError) -> Latch {
         if let latch = idle.withLock({ $0.popLast() }) { return latch }

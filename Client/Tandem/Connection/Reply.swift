@@ -1,4 +1,4 @@
-import Synchronization
+import TandemIO
 import TandemModel
 
 /// Where the outcome of a request arrives, awaited by a thread or by a task.
@@ -12,7 +12,7 @@ final class Reply<Value: Sendable>: Sendable {
         case settled(Outcome)
     }
 
-    private let state = Mutex<State>(.open)
+    private let state = Locked<State>(.open)
 
     /// Hands over the outcome; only the first one counts.
     func settle(_ outcome: Outcome) {

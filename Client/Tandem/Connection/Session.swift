@@ -34,3 +34,11 @@ public struct ConnectionEvent: Hashable, Sendable {
     /// The last position that was received.
     public var position: Position
 }
+
+/// What a connection tells of the moment it happens.
+public enum ConnectionNotice: Hashable, Sendable {
+    /// The connection was lost or restored.
+    case connection(ConnectionEvent)
+    /// Another model took effect, at a position.
+    case model(StableHash, Position)
+}

@@ -42,6 +42,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var longestBackoffMilliseconds: UInt64 = 1_000
     /// Transactions asked for at once when a context is behind what is kept.
     public var historyBatch: UInt32 = 1_024
+    /// Faults that are loaded together when one of them is needed.
+    public var faultBatch = 256
     /// How often a read is repeated because the context was led beyond its answer meanwhile.
     public var readAttempts = 8
 

@@ -56,7 +56,16 @@ extension PersistentContainer {
     /// What becomes of the connection after it was made for the first time.
     public var connectionEvents: AsyncStream<ConnectionEvent> { connection.payloads.events() }
 
-    /// Follows entities, subentities included; all if nil. Returns the position from which on every save is heard of. Blocks.
+    /// Tells of connection and model the moment they change, before any answer that came after; replaces who was told before.
+    ///
+    /// The handler is called on the connection's thread: it must be quick and ask nothing of the container.
+    public func onConnectionNotice(_ handler: @escaping @Sendable (ConnectionNotice) -> Void) {
+        connection.payloads.listen(handler)
+    }
+
+    /// Follows entities, subentities included; all if nil; blocks.
+    ///
+    /// Returns the position from which on every save is heard of.
     @discardableResult
     public func follow(_ entities: [String]? = nil) throws -> Position {
         let session = try connection.session()
@@ -64,7 +73,9 @@ extension PersistentContainer {
         return try position(connection.answer(.read(read)).get())
     }
 
-    /// Follows entities, subentities included; all if nil. Returns the position from which on every save is heard of.
+    /// Follows entities, subentities included; all if nil.
+    ///
+    /// Returns the position from which on every save is heard of.
     @discardableResult
     public nonisolated(nonsending) func follow(_ entities: [String]? = nil) async throws -> Position
     {

@@ -1,4 +1,3 @@
-import Synchronization
 import TandemIO
 public import TandemModel
 import TandemWire
@@ -18,8 +17,8 @@ public final class PersistentContainer: Sendable {
     /// What is kept, and how long is waited.
     public let limits: ClientLimits
 
-    let connection: Connection
-    private let types = Mutex<[String: ManagedObject.Type]>([:])
+    let core: ContainerCore
+    var connection: Connection { core.connection }
     @MainActor private var mainContext: ManagedObjectContext?
 
     /// A container of the daemon at a socket or of a name.
@@ -41,15 +40,14 @@ public final class PersistentContainer: Sendable {
         let own = "\(ThisProcess.effectiveUserID):\(ThisProcess.processID)"
         self.author = author ?? own
         let path = socket ?? TandemPaths.socket(name: name)
-        connection = Connection(
+        let connection = Connection(
             transport: transport ?? .socketPath(path), author: self.author, model: model,
             limits: limits)
         connection.payloads.describe { [weak connection] number in
             connection?.knownSession?.position(number)
         }
+        core = ContainerCore(connection, limits)
     }
-
-    deinit { connection.close() }
 
     /// Ends the connection; whatever waits fails with `disconnected`, and so does all that follows.
     public func close() { connection.close() }
@@ -69,13 +67,13 @@ public final class PersistentContainer: Sendable {
     ///   - name: The name under which the journal lists its saves.
     ///   - mergesAutomatically: Whether it follows the saves of others unprompted.
     ///   - isolation: The actor; leave it out.
+    /// - Returns: A context that stands nowhere until it is used.
     public func makeContext(
         name: String, mergesAutomatically: Bool = false,
         isolation: isolated (any Actor) = #isolation
     ) -> ManagedObjectContext {
         ManagedObjectContext(
-            container: self, name: name, mergesAutomatically: mergesAutomatically,
-            actor: isolation)
+            core: core, name: name, mergesAutomatically: mergesAutomatically, actor: isolation)
     }
 
     /// Runs a piece of work with a context of its own, away from the caller's actor.
@@ -102,19 +100,7 @@ public final class PersistentContainer: Sendable {
 
     /// Lets objects of a class's entity be shown by that class; fetching or inserting by class does so too.
     public func register(_ type: any ManagedEntity.Type) {
-        types.withLock { $0[type.entity.name] = type }
-    }
-
-    /// The class for objects of an entity: its own or that of the nearest entity it inherits from.
-    func type(for entity: CompiledEntity, in model: CompiledModel?) -> ManagedObject.Type {
-        types.withLock { types in
-            for tag in entity.ancestors {
-                if let name = model?.entity(tagged: tag)?.name, let type = types[name] {
-                    return type
-                }
-            }
-            return ManagedObject.self
-        }
+        core.register(type)
     }
 
     // MARK: The daemon
@@ -122,7 +108,9 @@ public final class PersistentContainer: Sendable {
     /// The store's model as the daemon has it; blocks for a connection.
     public func storeModel() throws -> CompiledModel { try connection.session().model }
 
-    /// Installs a model in an empty store, or migrates; blocks. Returns the position of that transaction.
+    /// Installs a model in an empty store, or migrates; blocks.
+    ///
+    /// Returns the position of that transaction.
     @discardableResult
     public func install(_ model: Model) throws -> Position {
         let request = SchemaRequest(model: model.json.text)

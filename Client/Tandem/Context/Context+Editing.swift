@@ -12,7 +12,7 @@ extension ManagedObjectContext {
 
     /// Makes a new object of a class.
     public func insert<Object: ManagedEntity>(_ type: Object.Type) throws -> Object {
-        container.register(type)
+        core.register(type)
         let object = try insert(type.entity.name)
         guard let typed = object as? Object else {
             throw TandemError(.usage, "entity \(type.entity.name) belongs to another class")
@@ -38,12 +38,15 @@ extension ManagedObjectContext {
 
     private func insert(_ entity: CompiledEntity, _ number: ObjectNumber) -> ManagedObject {
         let record = record(ObjectReference(tag: entity.tag, number: number))
+        // Before it is inserted there is no such object: that is what undoing leads back to.
+        record.isMissing = true
         edit(record) { edits in
             edits.kind = .insert
             for (slot, value) in entity.defaults.enumerated() where !value.isNull {
                 edits.values[slot] = value
             }
         }
+        record.isMissing = false
         return object(of: record)
     }
 
@@ -56,9 +59,14 @@ extension ManagedObjectContext {
             object.managedObjectContext === self,
             "\(object.id) belongs to another context; delete it there.")
         guard !record.isDeleted else { return }
+        undoStack.begin()
+        defer { undoStack.end() }
         if record.pending.kind == .insert {
+            unlinkAll(record)
+            undoStack.note(record)
             discard(record)
             record.isMissing = true
+            return
         } else {
             edit(record) { edits in
                 edits = Edits()
@@ -91,6 +99,7 @@ extension ManagedObjectContext {
 
     /// Drops all pending edits; new objects are gone, values are again what was merged.
     public func rollback() {
+        undoStack.clear()
         for object in editedInOrder {
             let record = object.record
             if record.pending.kind == .insert { record.isMissing = true }
@@ -99,7 +108,9 @@ extension ManagedObjectContext {
         edited.removeAll()
     }
 
-    /// Forgets all objects and edits. Objects that are still held become faults without edits.
+    /// Forgets all objects and edits.
+    ///
+    /// Objects that are still held become faults without edits.
     public func reset() {
         rollback()
         for record in records.values {
@@ -113,7 +124,10 @@ extension ManagedObjectContext {
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         let record = object.record
         if record.isInserted { return }
-        if !mergeChanges { discard(record) }
+        if !mergeChanges {
+            undoStack.forget(record)
+            discard(record)
+        }
         record.fault()
         object.noteChange()
     }

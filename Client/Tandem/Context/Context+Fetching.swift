@@ -24,7 +24,7 @@ extension ManagedObjectContext {
         _ type: Object.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
     ) throws -> [Object] {
-        container.register(type)
+        core.register(type)
         let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
         return try fetch(request).compactMap { $0 as? Object }
     }
@@ -34,12 +34,14 @@ extension ManagedObjectContext {
         _ type: Object.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
     ) async throws -> [Object] {
-        container.register(type)
+        core.register(type)
         let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
         return try await fetch(request).compactMap { $0 as? Object }
     }
 
-    /// How many objects a request picks in the store; pending edits don't count. Blocks.
+    /// How many objects a request picks in the store; pending edits don't count.
+    ///
+    /// Blocks.
     public func count(for request: FetchRequest) throws -> Int {
         try countStep(request).run(on: connection)
     }

@@ -10,12 +10,16 @@ extension ManagedObjectContext {
         return object(try reference(id, session))
     }
 
-    /// The object of an id, loaded; blocks if it isn't held. Throws `unknownObject` when there is none.
+    /// The object of an id, loaded; blocks if it isn't held.
+    ///
+    /// Throws `unknownObject` when there is none.
     public func existingObject(with id: ObjectID) throws -> ManagedObject {
         try existingStep(id).run(on: connection)
     }
 
-    /// The object of an id, loaded. Throws `unknownObject` when there is none.
+    /// The object of an id, loaded.
+    ///
+    /// Throws `unknownObject` when there is none.
     public nonisolated(nonsending) func existingObject(
         with id: ObjectID
     ) async throws -> ManagedObject {
@@ -47,9 +51,13 @@ extension ManagedObjectContext {
 
     func object(of record: ObjectRecord) -> ManagedObject {
         if let object = record.object { return object }
-        let type = container.type(for: record.entity, in: session?.model)
+        let type = core.type(for: record.entity, in: session?.model)
         let object = type.init(binding: ObjectBinding(context: self, record: record))
         record.object = object
+        if record.isFault {
+            if recentFaults.count >= core.limits.faultBatch { recentFaults.removeAll() }
+            recentFaults.append(record.reference)
+        }
         return object
     }
 
@@ -68,10 +76,22 @@ extension ManagedObjectContext {
     /// Forgets rows that nobody uses; they can be asked for again.
     private func sweep() {
         records = records.filter { !$0.value.isIdle }
-        sweepAt = max(container.limits.cachedRows, records.count * 2)
+        sweepAt = max(core.limits.cachedRows, records.count * 2)
     }
 
     // MARK: Loading
+
+    /// A fault that is needed now, and others of its entity that were handed out lately.
+    func faultBatch(_ record: ObjectRecord) -> [ObjectReference] {
+        let lately = recentFaults.filter { other in
+            guard other.tag == record.reference.tag, other != record.reference,
+                let known = records[other.number]
+            else { return false }
+            return known.isFault && known.object != nil
+        }
+        recentFaults.removeAll()
+        return [record.reference] + lately
+    }
 
     /// Loads objects that are faults, all with one request; blocks.
     public func load(_ objects: some Sequence<ManagedObject>) throws {
@@ -120,6 +140,7 @@ extension ManagedObjectContext {
     /// Takes over a row that was read at the context's position.
     func adopt(_ stored: StoredObject) throws(TandemError) {
         try check([stored.object])
+        correct(stored.object)
         let record = record(stored.object)
         guard record.row == nil || stored.version >= record.version else { return }
         guard stored.row.isValid(for: record.entity) else {
@@ -130,6 +151,19 @@ extension ManagedObjectContext {
         record.row = stored.row
         record.version = stored.version
         record.isMissing = false
+    }
+
+    /// Makes way for an object that was asked for under the name of another entity.
+    func correct(_ reference: ObjectReference) {
+        guard let wrong = records[reference.number], wrong.reference.tag != reference.tag else {
+            return
+        }
+        records[reference.number] = nil
+        edited[reference.number] = nil
+        guard let object = wrong.object else { return }
+        let right = record(reference)
+        right.object = object
+        object.rebind(to: right)
     }
 
     /// Checks references that came from outside.
@@ -149,7 +183,7 @@ extension ManagedObjectContext {
     ) throws -> Step<Output> {
         .ask(message, read) { answer, position in
             try self.mergeStep(through: position).then { _ in
-                if self.merged == position || attempt >= self.container.limits.readAttempts {
+                if self.merged == position || attempt >= self.core.limits.readAttempts {
                     return .done(try use(answer))
                 }
                 return try self.positionedStep(message, read, attempt: attempt + 1, use: use)

@@ -19,7 +19,12 @@ extension ManagedObjectContext {
     }
 
     /// Sets a value, and for a to-one relationship keeps the other ends in step.
+    ///
+    /// An object that is gone takes no edits.
     func set(_ value: Value, _ slot: Int, of record: ObjectRecord) {
+        guard !record.isMissing else { return }
+        undoStack.begin()
+        defer { undoStack.end() }
         if let relationship = record.entity.properties[slot].relationship {
             unlink(record, slot, relationship)
             edit(record) { $0.values[slot] = value }
@@ -74,6 +79,8 @@ extension ManagedObjectContext {
             return set(.reference(record.reference), relationship.inverseSlot, of: member)
         }
         if members(of: record, slot)?.contains(member.reference) == true { return }
+        undoStack.begin()
+        defer { undoStack.end() }
         edit(record) { $0.add(member.reference, to: slot) }
         edit(member) { $0.add(record.reference, to: relationship.inverseSlot) }
     }
@@ -82,6 +89,8 @@ extension ManagedObjectContext {
     func remove(_ member: ObjectRecord, from slot: Int, of record: ObjectRecord) {
         guard let relationship = record.entity.properties[slot].relationship else { return }
         if let known = members(of: record, slot), !known.contains(member.reference) { return }
+        undoStack.begin()
+        defer { undoStack.end() }
         if relationship.inverseToMany {
             edit(record) { $0.remove(member.reference, from: slot) }
             edit(member) { $0.remove(record.reference, from: relationship.inverseSlot) }
@@ -90,9 +99,25 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Lets nothing lead to an object that was never saved and will not be.
+    func unlinkAll(_ record: ObjectRecord) {
+        for property in record.entity.properties {
+            guard let relationship = property.relationship else { continue }
+            if !relationship.toMany {
+                set(.null, property.slot, of: record)
+                continue
+            }
+            for member in members(of: record, property.slot) ?? [] {
+                guard let other = records[member.number] else { continue }
+                remove(other, from: property.slot, of: record)
+            }
+        }
+    }
+
     /// Changes the pending layer of a record and keeps the books.
     func edit(_ record: ObjectRecord, _ change: (inout Edits) -> Void) {
         let object = object(of: record)
+        undoStack.note(record)
         object.willChange()
         change(&record.pending)
         if record.pending.isEmpty {

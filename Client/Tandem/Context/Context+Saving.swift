@@ -5,17 +5,22 @@ import TandemWire
 extension ManagedObjectContext {
     /// Saves all edits as one transaction, whole or not at all; blocks until it is durable.
     ///
-    /// Returns the position up to which the context has merged, which includes the save. Throws `conflict`, `validation`, `uniqueness`, `deleteDenied`
-    /// (the edits stay pending), `disconnected`, or `unknownOutcome`: then the next save repeats this one first.
+    /// What others did up to the save is merged first. After a failure the edits are pending as before.
     /// - Parameters:
     ///   - policy: What to do where others changed the same objects; ``mergePolicy`` if nil.
     ///   - saveID: A name under which the save may be repeated, also by another process; at most 64 bytes.
     ///   - author: A name to be shown instead of the container's.
+    ///   - contentHash: Stands for what is saved when the caller knows that better than its edits show; a repeat needs the
+    ///     same one. Nil takes the hash of the edits.
+    /// - Returns: The position up to which the context has merged, which includes the save.
+    /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, or `unknownOutcome`: then
+    ///   the next save repeats this one first.
     @discardableResult
     public func save(
-        policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
+        policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
+        contentHash: StableHash? = nil
     ) throws -> Position {
-        try saveStep(policy, saveID, author).run(on: connection)
+        try saveStep(policy, saveID, author, contentHash).run(on: connection)
     }
 
     /// Saves all edits as one transaction; the actor is free meanwhile, and what is edited then is kept for the next save.
@@ -23,12 +28,13 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
     ) async throws -> Position {
-        try await saveStep(policy, saveID, author).runAsync(on: connection)
+        try await saveStep(policy, saveID, author, nil).runAsync(on: connection)
     }
 
     private func saveStep(
-        _ policy: MergePolicy?, _ saveID: [UInt8]?, _ author: String?
+        _ policy: MergePolicy?, _ saveID: [UInt8]?, _ author: String?, _ contentHash: StableHash?
     ) throws -> Step<Position> {
+        lastReceipt = nil
         if let saveID {
             precondition(
                 !saveID.isEmpty && saveID.count <= WireLimits.saveIDBytes,
@@ -40,10 +46,12 @@ extension ManagedObjectContext {
                     throw TandemError(.usage, "another save of this context is under way")
                 }
                 return try self.sendStep(unanswered.request).then { _ in
-                    try self.saveStep(policy, saveID, author)
+                    try self.saveStep(policy, saveID, author, contentHash)
                 }
             }
-            let request = self.request(session, policy, saveID, author)
+            try self.validate()
+            var request = self.request(session, policy, saveID, author)
+            if let contentHash { request.contentHash = contentHash }
             // Without edits there is nothing to send, except a repeat that a save id stands for.
             guard !request.operations.isEmpty || saveID != nil else {
                 self.dropHints()
@@ -51,6 +59,13 @@ extension ManagedObjectContext {
             }
             self.putInFlight(request)
             return try self.sendStep(request)
+        }
+    }
+
+    /// Asks every new and changed object whether it may be saved; a refusal leaves all as it is.
+    private func validate() throws {
+        for object in editedInOrder where object.record.pending.kind != .delete {
+            try object.validate()
         }
     }
 
@@ -74,6 +89,7 @@ extension ManagedObjectContext {
 
     private func putInFlight(_ request: SaveRequest) {
         let records = editedInOrder.map(\.record)
+        undoStack.clear()
         for record in records {
             record.inFlight = record.pending
             record.pending = Edits()
@@ -91,6 +107,7 @@ extension ManagedObjectContext {
             case .success(.saved(let saved)):
                 return try self.mergeStep(through: saved.position).then { _ in
                     self.settle(saved)
+                    self.lastReceipt = self.session.map { SaveReceipt(saved, $0) }
                     guard let session = self.session else { return try self.connectStep() }
                     return .done(session.position(self.merged))
                 }
@@ -112,8 +129,9 @@ extension ManagedObjectContext {
         for record in records {
             let edits = record.inFlight.under(record.pending)
             record.inFlight = Edits()
-            record.pending = edits
-            guard !edits.isEmpty else { continue }
+            // Who deleted the object meanwhile has won over the edits.
+            record.pending = record.isMissing ? Edits() : edits
+            guard !record.pending.isEmpty else { continue }
             edited[record.reference.number] = object(of: record)
         }
     }
@@ -150,7 +168,7 @@ extension ManagedObjectContext {
     }
 
     /// Ends the flight of a record; a row that may have changed unseen is dropped, to be read when needed.
-    private func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
+    func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
         let edits = record.inFlight
         record.inFlight = Edits()
         if edits.kind == .delete, record.row == nil || !isHeld { record.isMissing = true }

@@ -11,8 +11,6 @@ import TandemWire
 ///     team["name"] = .string("Cameroon")
 ///     let position = try context.save()
 public final class ManagedObjectContext {
-    /// The container that the context belongs to.
-    public let container: PersistentContainer
     /// The name under which the journal lists this context's saves.
     public let name: String
     /// Whether the context follows every save of others unprompted, unless it is paused.
@@ -25,7 +23,10 @@ public final class ManagedObjectContext {
     ///
     /// Such a property reads as null; the next throwing call of the context throws this error.
     public internal(set) var faultFailure: TandemError?
+    /// What the daemon answered to the last save; nil after a failure, or when there was nothing to send.
+    public internal(set) var lastReceipt: SaveReceipt?
 
+    let core: ContainerCore
     let connection: Connection
     let link: ContextLink
     var session: Session?
@@ -35,23 +36,26 @@ public final class ManagedObjectContext {
     /// Objects with pending edits; they are kept alive until these are saved or dropped.
     var edited: [ObjectNumber: ManagedObject] = [:]
     var lastSerial = 0
+    /// Objects that were handed out as faults lately; they are loaded together when one of them is needed.
+    var recentFaults: [ObjectReference] = []
     var sweepAt: Int
     var participants: [WeakParticipant] = []
     /// Participants that stepped and have not delivered yet.
     var undelivered: [any ResultsParticipant] = []
     var unanswered: UnansweredSave?
+    var undoStack = UndoStack()
     let payloads: PayloadHub
 
     init(
-        container: PersistentContainer, name: String, mergesAutomatically: Bool, actor: any Actor
+        core: ContainerCore, name: String, mergesAutomatically: Bool, actor: any Actor
     ) {
-        self.container = container
+        self.core = core
         self.name = name
         self.mergesAutomatically = mergesAutomatically
-        connection = container.connection
+        connection = core.connection
         link = ContextLink(actor: actor)
-        sweepAt = container.limits.cachedRows
-        payloads = PayloadHub(limit: container.limits.bufferedPayloads)
+        sweepAt = core.limits.cachedRows
+        payloads = PayloadHub(limit: core.limits.bufferedPayloads)
         link.context = self
         connection.attach(link)
     }

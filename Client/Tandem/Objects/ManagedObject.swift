@@ -56,6 +56,12 @@ open class ManagedObject: Observable {
     /// The position of the save that last changed the object's row; 0 when it isn't held.
     public var version: UInt64 { record.version }
 
+    /// Called before a save for every new or changed object; throw to refuse the save.
+    ///
+    /// The rules of the model (bounds, patterns, allowed values, uniqueness) are checked by the daemon besides. Overriding
+    /// methods may read anything and change nothing.
+    open func validate() throws {}
+
     // MARK: Values
 
     /// An attribute, or a to-one relationship as a reference; null for a to-many one.
@@ -106,7 +112,9 @@ open class ManagedObject: Observable {
         return Set((context.members(of: record, slot) ?? []).map { context.object($0) })
     }
 
-    /// Adds an object to a to-many relationship; the other end follows. Adding a member does nothing.
+    /// Adds an object to a to-many relationship; the other end follows.
+    ///
+    /// Adding a member does nothing.
     public func add(_ member: ManagedObject, to relationship: String) {
         guard let slot = toManySlot(relationship) else { return }
         managedObjectContext?.add(member.record, to: slot, of: record)
@@ -120,7 +128,7 @@ open class ManagedObject: Observable {
 
     private func value(_ slot: Int) -> Value {
         if let value = record.value(slot) { return value }
-        managedObjectContext?.fire { try $0.loadStep([record.reference], members: []) }
+        managedObjectContext?.fire { try $0.loadStep($0.faultBatch(record), members: []) }
         return record.value(slot) ?? .null
     }
 

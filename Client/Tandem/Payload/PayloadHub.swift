@@ -1,4 +1,4 @@
-import Synchronization
+import TandemIO
 import TandemModel
 
 /// Hands payloads and connection events to everyone who iterates over them.
@@ -11,9 +11,10 @@ final class PayloadHub: Sendable {
         var saves: [Int: Saves.Continuation] = [:]
         var events: [Int: Events.Continuation] = [:]
         var describe: (@Sendable (UInt64) -> Position?)?
+        var listener: (@Sendable (ConnectionNotice) -> Void)?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let limit: Int
 
     init(limit: Int) { self.limit = limit }
@@ -22,6 +23,15 @@ final class PayloadHub: Sendable {
     func describe(_ position: @escaping @Sendable (UInt64) -> Position?) {
         state.withLock { $0.describe = position }
     }
+
+    /// Sets who is told of connection and model at once.
+    func listen(_ listener: @escaping @Sendable (ConnectionNotice) -> Void) {
+        state.withLock { $0.listener = listener }
+    }
+
+    func notify(_ notice: ConnectionNotice) { state.withLock { $0.listener }?(notice) }
+
+    var hasListeners: Bool { state.withLock { !$0.saves.isEmpty } }
 
     func saves() -> Saves {
         let (stream, continuation) = Saves.makeStream(bufferingPolicy: .bufferingOldest(limit))
@@ -62,6 +72,7 @@ final class PayloadHub: Sendable {
     }
 
     func publish(_ event: ConnectionEvent) {
+        notify(.connection(event))
         for listener in state.withLock({ Array($0.events.values) }) { listener.yield(event) }
     }
 

@@ -1,6 +1,7 @@
 public import TandemModel
 public import TandemQuery
-import TandemResults
+public import TandemResults
+import TandemWire
 
 /// A sorted, sectioned list of the objects that a request picks, kept in step with every save.
 ///
@@ -8,14 +9,19 @@ import TandemResults
 /// sections lead through relationships, and it reports each merge as one change. It shows what is saved, as of the
 /// context's position: pending edits of the context don't move rows, the objects it hands out carry them.
 ///
-///     let request = FetchRequest(entity: "Content", sort: [SortKey("bucket.name"), SortKey("title")])
+///     let request = FetchRequest(entity: "Content", sort: ["bucket.name", "title"])
 ///     let controller = try FetchedResultsController(
 ///         fetchRequest: request, context: context, sectionNameKeyPath: "bucket.name")
 ///     controller.delegate = view
 ///     try controller.performFetch()
 ///
 /// A controller belongs to its context's actor, as its objects do. It steps whenever the context merges; its
-/// observers hear of it after all controllers of the context have stepped, and never from within their own callbacks.
+/// observers hear of it after all controllers of the context have stepped.
+///
+/// State:
+/// - `plan`, `rows`, `links`: what is followed, the matching rows, and which objects they reach; nil before the first fetch.
+/// - `outbox`: what observers have not been told yet; `isOpening` keeps a refetch silent.
+/// - `interruption`: where the list stood when the stream was interrupted; it has to be fetched again.
 public final class FetchedResultsController {
     /// The context whose objects are listed and with which the list steps.
     public let context: ManagedObjectContext
@@ -23,53 +29,36 @@ public final class FetchedResultsController {
     public var fetchRequest: FetchRequest
     /// The key path of section names; setting it has no effect until the next ``performFetch()``.
     public var sectionNameKeyPath: String?
-    /// Key paths through which rows show values of other objects; a change there updates the rows.
-    public let relationshipKeyPathsForRefreshing: [String]
+    /// Key paths through which rows show values of other objects: a change there updates the rows.
+    public var relationshipKeyPathsForRefreshing: [String]
     /// A name for a section cache; accepted for later, nothing is cached yet.
     public let cacheName: String?
-    /// Who is told of changes; see ``FetchedResultsControllerDelegate`` for the kinds there are.
+    /// Who is told of changes.
     public weak var delegate: (any FetchedResultsControllerDelegate)?
     /// Why the list does not show the present state; nil while all is well.
     ///
     /// With `outOfOrderSection` it goes on showing the last good list and recovers by itself, with one change.
     public internal(set) var error: TandemError?
 
-    /// What the list follows; nil before the first fetch.
     var plan: ResultsPlan?
-    /// What a fetch under way will follow.
-    var opening: ResultsPlan?
-    /// Why that fetch can't succeed.
-    var openingFailure: TandemError?
-    /// Up to where the list stood when the stream was interrupted; it has to be fetched again.
-    var interruption: Position?
-    /// Where the list stands.
-    var lastPosition: Position?
-    /// An answer that was not taken over yet.
-    var prefetched: Prefetched?
-    var list: SectionedList
-    /// What is shown while `list` can't be.
-    var good: SectionedList?
-    /// What changed since then.
-    var owed: [ObjectNumber: ChangeReason] = [:]
-    /// The known part of the result when only a window of it is shown.
-    var held: HeldRows?
+    var rows: ResultsRows?
     var links: ResultsLinks?
-    /// How often rows were fetched.
-    var fetches = 0
     var outbox: [ResultsDelivery] = []
     var isDelivering = false
+    var isOpening = false
+    var interruption: Position?
     let feeds = ResultsFeeds()
 
     /// A controller of a request; nothing is fetched yet.
     ///
-    /// Throws ``TandemError`` with `noSortDescriptors`; and with `unknownEntity`, `unknownProperty` or `invalidPredicate` if the context
-    /// was in use, else ``performFetch()`` throws these.
     /// - Parameters:
     ///   - fetchRequest: What is listed; it needs at least one sort key.
     ///   - context: The context.
     ///   - sectionNameKeyPath: What sections are named by; its order must be that of the sort keys.
     ///   - relationshipKeyPathsForRefreshing: Key paths through which rows show other objects' values.
     ///   - cacheName: Accepted for later.
+    /// - Throws: `noSortDescriptors`; and `unknownEntity`, `unknownProperty` or `invalidPredicate` if the context was in
+    ///   use already, else ``performFetch()`` throws these.
     public init(
         fetchRequest: FetchRequest, context: ManagedObjectContext,
         sectionNameKeyPath: String? = nil, relationshipKeyPathsForRefreshing: [String] = [],
@@ -80,7 +69,6 @@ public final class FetchedResultsController {
         self.sectionNameKeyPath = sectionNameKeyPath
         self.relationshipKeyPathsForRefreshing = relationshipKeyPathsForRefreshing
         self.cacheName = cacheName
-        list = SectionedList(sectioned: sectionNameKeyPath != nil)
         if let model = context.session?.model {
             _ = try makePlan(model)
         } else {
@@ -97,37 +85,19 @@ public final class FetchedResultsController {
 
     /// Fetches the list and follows it from now on; blocks.
     ///
-    /// Classic delegates hear nothing of it, others get what is shown now. Throws `noSortDescriptors`, `unknownEntity`,
-    /// `unknownProperty`, `invalidPredicate`, `outOfOrderSection`, `disconnected`, `limitExceeded`; the list is then as it was.
+    /// Observers hear nothing of it.
+    ///
+    /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`, `outOfOrderSection`, `disconnected`,
+    /// `limitExceeded`; the list and what it follows are then as they were.
     public func performFetch() throws {
-        defer { opening = nil }
+        defer { finishOpening() }
         try openStep().run(on: context.connection)
-        try checkOrder()
     }
 
-    /// Fetches the list and follows it from now on.
+    /// Fetches the list and follows it from now on; observers hear nothing of it.
     public nonisolated(nonsending) func performFetch() async throws {
-        defer { opening = nil }
+        defer { finishOpening() }
         try await openStep().runAsync(on: context.connection)
-        try checkOrder()
-    }
-
-    /// Changes the request and fetches anew, silently for classic delegates; blocks.
-    ///
-    ///     try controller.refetch { $0.limit = 50 }
-    ///
-    /// Throws as ``performFetch()``; the request is changed nevertheless.
-    public func refetch(_ change: (inout FetchRequest) throws -> Void) throws {
-        try change(&fetchRequest)
-        try performFetch()
-    }
-
-    /// Changes the request and fetches anew, silently for classic delegates.
-    public nonisolated(nonsending) func refetch(
-        _ change: (inout FetchRequest) throws -> Void
-    ) async throws {
-        try change(&fetchRequest)
-        try await performFetch()
     }
 
     func makePlan(_ model: CompiledModel) throws(TandemError) -> ResultsPlan {
@@ -136,30 +106,104 @@ public final class FetchedResultsController {
             refreshKeyPaths: relationshipKeyPathsForRefreshing, in: model)
     }
 
-    private func checkOrder() throws {
-        if let error, error.code == .outOfOrderSection { throw error }
-    }
-
     private func openStep() throws -> Step<Void> {
         try ResultsPlan.check(fetchRequest)
         return try context.sessionStep().then { session in
-            self.opening = try self.makePlan(session.model)
-            self.openingFailure = nil
-            self.prefetched = nil
-            if self.plan == nil { self.context.add(self) }
-            return try self.settleStep(attempt: 1)
+            let plan = try self.makePlan(session.model)
+            self.isOpening = true
+            return try self.fetchStep(plan).then { rows in
+                try self.replace(by: rows, plan)
+                return .done(())
+            }
         }
     }
 
-    /// Merges until the fetch is taken over; others may merge in between.
-    private func settleStep(attempt: Int) throws -> Step<Void> {
-        try context.mergeStep(through: context.merged).then { _ in
-            if let failure = self.openingFailure { throw failure }
-            guard self.opening != nil else { return .done(()) }
-            guard attempt < self.context.container.limits.readAttempts else {
-                throw TandemError(.timeout, "the list could not be fetched, try again")
+    /// The rows of a plan at the context's position.
+    func fetchStep(_ plan: ResultsPlan) throws -> Step<[ResultRow]> {
+        try context.fetchedStep(
+            plan.unlimited, related: plan.relatedPaths, interests: plan.interests
+        ).then { answer in
+            guard answer.position == self.context.merged else {
+                throw TandemError(.timeout, "others save too quickly to fetch a list; try again")
             }
-            return try self.settleStep(attempt: attempt + 1)
+            return .done(self.rows(of: answer, plan))
         }
+    }
+
+    private func replace(by rows: [ResultRow], _ plan: ResultsPlan) throws {
+        let new = ResultsRows(rows, plan)
+        if let problem = new.shown.outOfOrder { throw TandemError(problem) }
+        outbox.removeAll()
+        adopt(new, rows, plan)
+        interruption = nil
+        error = nil
+    }
+
+    /// After a failed refetch observers hear of what was merged meanwhile; after a good one that is part of it.
+    private func finishOpening() {
+        isOpening = false
+        deliver()
+    }
+
+    // MARK: The list
+
+    /// The position that the list shows; nil before the first fetch.
+    public var position: Position? { rows == nil ? nil : context.position }
+
+    /// The sections in order; one named `""` without a section key path, no empty ones with it.
+    ///
+    /// Cost: the objects; use ``object(at:)`` and ``numberOfObjects`` for single ones.
+    public var sections: [FetchedResultsSection] {
+        guard let rows, let model = plan?.compiled.model else { return [] }
+        let shown = rows.shown
+        return shown.sections.map { section in
+            let ids = section.range.map { place -> ObjectID in
+                let identity = shown.identity(at: shown.path(atOffset: place))
+                return model.id(of: ObjectReference(tag: identity.tag, number: identity.number))
+            }
+            return FetchedResultsSection(name: section.name, objectIDs: ids)
+        }
+    }
+
+    /// The ids of all objects, in order.
+    public var fetchedObjectIDs: [ObjectID] { sections.flatMap(\.objectIDs) }
+
+    /// All objects, in order; their rows are loaded when they are read.
+    public var fetchedObjects: [ManagedObject] {
+        (0..<numberOfObjects).compactMap { place in
+            (rows?.shown.path(atOffset: place)).map(object(at:))
+        }
+    }
+
+    /// How many objects the list shows.
+    public var numberOfObjects: Int { rows?.shown.count ?? 0 }
+
+    /// The object at a place; its row is loaded when it is read.
+    ///
+    /// A place outside the list traps.
+    public func object(at path: ResultsIndexPath) -> ManagedObject {
+        guard let shown = rows?.shown else {
+            preconditionFailure("The list is empty: performFetch() was not called.")
+        }
+        let identity = shown.identity(at: path)
+        return context.object(ObjectReference(tag: identity.tag, number: identity.number))
+    }
+
+    /// Where an object stands, or nil when it is not in the list.
+    public func indexPath(for id: ObjectID) -> ResultsIndexPath? {
+        rows?.shown.indexPath(of: id.number)
+    }
+
+    /// Every change from now on, in order; the sequence ends with the controller.
+    public func changes() -> AsyncStream<ControllerChange> { feeds.stream() }
+}
+
+extension TandemError {
+    /// The failure of a list whose sections are out of order.
+    init(_ problem: OutOfOrderSection) {
+        self.init(
+            .outOfOrderSection,
+            "section `\(problem.section)` comes back after `\(problem.interruptedBy)`: sort by the section "
+                + "key path first, or by a key of the same order")
     }
 }

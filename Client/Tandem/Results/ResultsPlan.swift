@@ -69,35 +69,20 @@ struct ResultsPlan {
     /// Limit and offset play no part in it: they are cut out of the matching rows here.
     var verdictItem: VerdictItem? {
         guard mode != .own else { return nil }
-        var unlimited = request
-        unlimited.limit = nil
-        unlimited.offset = 0
         return VerdictItem(
             request: unlimited, sectionKeyPath: sectionKeyPath,
             refreshKeyPaths: compiled.refreshKeyPaths)
     }
 
-    /// How many rows from the first on have to be known; nil for all.
-    var needed: Int? {
-        request.limit.map { limit in
-            let (sum, overflow) = max(0, limit).addingReportingOverflow(max(0, request.offset))
-            return overflow ? .max : sum
-        }
-    }
-
     /// Whether only a part of the matching rows is shown.
     var isWindow: Bool { request.limit != nil || request.offset > 0 }
 
-    /// The fetch that opens or refills the list, with some rows beyond the window.
-    func fetch(slack: Int) -> Fetch {
+    /// The request without limit and offset: what is held, of which a window may be shown.
+    var unlimited: FetchRequest {
         var request = request
+        request.limit = nil
         request.offset = 0
-        request.limit = needed.map { needed in
-            let (sum, overflow) = needed.addingReportingOverflow(slack)
-            return overflow ? .max : sum
-        }
-        return Fetch(
-            request: request, kind: .rows, related: relatedPaths, interests: interests, at: 0)
+        return request
     }
 
     /// Whether a change of an object reached by a path can matter.

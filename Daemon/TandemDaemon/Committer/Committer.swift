@@ -38,7 +38,7 @@ final class Committer {
         self.clock = clock
         self.log = log
         leases = LeaseBook(store)
-        try replay()
+        try growing { try replay() }
         leases = LeaseBook(store)
         lastCheckpoint = clock.monotonicNanoseconds
     }
@@ -64,9 +64,13 @@ final class Committer {
         case answered(Saved)
     }
 
-    /// Checks, plans and applies a save. Throws ``TandemError`` for what the client did.
+    /// Checks, plans and applies a save.
+    ///
+    /// Throws ``TandemError`` for what the client did.
     func begin(_ request: SaveRequest, by principal: Principal) throws -> Outcome {
-        if let repeated = try answer(toRepeat: request, principal.uid) { return .answered(repeated) }
+        if let repeated = try answer(toRepeat: request, principal.uid) {
+            return .answered(repeated)
+        }
         guard let model = store.model else {
             throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
         }
@@ -94,13 +98,15 @@ final class Committer {
         guard let first = try store.save(by: uid, id: request.saveID) else { return nil }
         guard first.contentHash == request.contentHash else {
             throw TandemError(
-                .usage, "this save id was used for other content at position \(first.position); "
+                .usage,
+                "this save id was used for other content at position \(first.position); "
                     + "choose a new id")
         }
         counters.repeats += 1
-        return Saved(
-            position: first.position, wrote: false, isRepeat: true, inserted: first.inserted,
-            replaced: [])
+        guard let model = store.model else {
+            return Saved(position: first.position, wrote: false, isRepeat: true)
+        }
+        return try RepeatedSave(request: request, first: first, store: store, model: model).answer()
     }
 
     /// Installs a model as a transaction of its own, durable on return.
@@ -127,7 +133,8 @@ final class Committer {
         let encoded = EncodedTransaction(transaction)
         guard encoded.bytes.count <= DaemonLimits.transactionBytes else {
             throw TandemError(
-                .limitExceeded, "the save takes \(encoded.bytes.count) bytes; a transaction has at "
+                .limitExceeded,
+                "the save takes \(encoded.bytes.count) bytes; a transaction has at "
                     + "most \(DaemonLimits.transactionBytes): save in parts")
         }
         try reserve(encoded.bytes.count)
@@ -180,7 +187,9 @@ final class Committer {
         return done
     }
 
-    /// Commits the store if it is time to. Returns the milliseconds until it may be due, nil for never.
+    /// Commits the store if it is time to.
+    ///
+    /// Returns the milliseconds until it may be due, nil for never.
     func checkpointIfDue() throws -> Int32? {
         guard store.appliedPosition > store.checkpointPosition else { return nil }
         let now = clock.monotonicNanoseconds
@@ -194,9 +203,10 @@ final class Committer {
         return Int32((due - now) / 1_000_000 + 1)
     }
 
-    /// Commits the store; the journal is durable up to there already.
+    /// Commits the store; the journal is made durable up to there first, if it is not already.
     func checkpoint() throws {
         let start = clock.monotonicNanoseconds
+        try journal.sync()
         try growing { try store.checkpoint() }
         lastCheckpoint = clock.monotonicNanoseconds
         counters.note(checkpointNanoseconds: lastCheckpoint - start)
@@ -205,22 +215,30 @@ final class Committer {
     /// Leases numbers to a client.
     func lease(_ count: UInt32) throws -> Lease {
         let epoch = store.identity.epoch
-        let first = try leases.lease(count, store)
+        // Reserving numbers commits the store.
+        if leases.isShort(of: count) { try journal.sync() }
+        let first = try growing { try leases.lease(count, store) }
         return Lease(first: first, count: min(count, DaemonLimits.leaseNumbers), epoch: epoch)
     }
 
     // MARK: Recovery
 
-    /// Does something; where the map is full it is grown, everything is applied again, and it is done once more.
+    /// Does something; as often as the map is full it is grown, everything is applied again, and it is done once more.
     private func growing<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as StoreError where error.code == .mapFull {
-            log(.notice, "the store's map is full; growing it")
-            try store.grow()
-            try replay()
-            for transaction in pending { try store.apply(transaction) }
-            return try body()
+        var isReverted = false
+        while true {
+            do {
+                if isReverted {
+                    try replay()
+                    for transaction in pending { try store.apply(transaction) }
+                    isReverted = false
+                }
+                return try body()
+            } catch let error as StoreError where error.code == .mapFull {
+                log(.notice, "the store's map is full; growing it")
+                try store.grow()
+                isReverted = true
+            }
         }
     }
 
@@ -235,7 +253,9 @@ final class Committer {
             if ring[position] == nil, ring.first.map({ $0 < position }) ?? true {
                 ring.append(transaction)
             }
-            if store.uncommittedChanges >= DaemonLimits.checkpointChanges { try store.checkpoint() }
+            guard store.uncommittedChanges >= DaemonLimits.checkpointChanges else { continue }
+            try journal.sync()
+            try store.checkpoint()
         }
         log(.info, "applied transactions \(from) to \(position) from the journal")
     }

@@ -15,10 +15,19 @@ struct LeaseBook {
     /// All numbers below this one may have been leased.
     var numbersBelow: ObjectNumber { next }
 
+    /// True when a lease of `count` numbers has to reserve more of them first, which commits the store.
+    func isShort(of count: UInt32) -> Bool {
+        next + UInt64(LeaseBook.clamped(count)) > reservedBelow
+    }
+
+    private static func clamped(_ count: UInt32) -> UInt32 {
+        max(1, min(count, DaemonLimits.leaseNumbers))
+    }
+
     /// The first of `count` numbers that nobody else has; the mark above them is durable.
     mutating func lease(_ count: UInt32, _ store: Store) throws -> ObjectNumber {
-        let count = max(1, min(count, DaemonLimits.leaseNumbers))
-        if next + UInt64(count) > reservedBelow {
+        let count = LeaseBook.clamped(count)
+        if isShort(of: count) {
             next = try store.leaseNumbers(DaemonLimits.leaseReserve)
             reservedBelow = store.nextNumber
         }

@@ -19,7 +19,8 @@ enum ModelChange {
         let differences = isEmpty ? [] : refusals(from: old.model, to: model)
         guard differences.isEmpty else {
             throw TandemError(
-                .schemaMismatch, "the store's model can't be changed to this one: "
+                .schemaMismatch,
+                "the store's model can't be changed to this one: "
                     + differences.joined(separator: "; "))
         }
         return compiled
@@ -33,7 +34,9 @@ enum ModelChange {
     /// What is not just added, entity by entity.
     static func refusals(from old: Model, to new: Model) -> [String] {
         old.entities.values.sorted { $0.name < $1.name }.flatMap { entity -> [String] in
-            guard let later = new.entities[entity.name] else { return ["\(entity.name) is missing"] }
+            guard let later = new.entities[entity.name] else {
+                return ["\(entity.name) is missing"]
+            }
             return refusals(from: entity, to: later, old, new)
         }
     }
@@ -50,7 +53,8 @@ enum ModelChange {
             found += refusal(of: relationship, new.relationships[name], "\(old.name).\(name)")
         }
         for name in new.attributes.keys.sorted() where old.attributes[name] == nil {
-            guard let added = new.attributes[name], !added.optional, added.defaultValue.isNull else {
+            guard let added = new.attributes[name], !added.optional, added.defaultValue.isNull
+            else {
                 continue
             }
             found.append("\(old.name).\(name) is new and needs to be optional or to have a default")
@@ -62,7 +66,9 @@ enum ModelChange {
         if !Set(new.uniqueness).isSubset(of: old.uniqueness) {
             found.append("\(old.name) has a new uniqueness constraint")
         }
-        if !Set(old.indexes).isSubset(of: new.indexes) || !Set(old.uniqueness).isSubset(of: new.uniqueness) {
+        if !Set(old.indexes).isSubset(of: new.indexes)
+            || !Set(old.uniqueness).isSubset(of: new.uniqueness)
+        {
             found.append("\(old.name) lost an index or uniqueness constraint")
         }
         return found

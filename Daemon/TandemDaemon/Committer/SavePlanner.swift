@@ -24,7 +24,9 @@ struct SavePlanner {
         var replaced: [Replacement]
     }
 
-    /// Plans a save. Throws ``TandemError`` for what the client did, `StoreError` for what the store can't.
+    /// Plans a save.
+    ///
+    /// Throws ``TandemError`` for what the client did, `StoreError` for what the store can't.
     ///
     /// Where a new object meets an existing one with its unique values and the policy allows it, the two become one: the save
     /// is planned again with the existing object in the place of the new one.
@@ -62,10 +64,18 @@ struct SavePlanner {
         for case .insert(let object, _, _) in request.operations where !mapping.replaces(object) {
             try insert(object)
         }
-        for operation in request.operations { try perform(operation, mapping) }
+        // Deletions come last, in whatever order they were sent: what the save moves away from an object is neither
+        // taken along by the object's deletion nor in its way.
+        for operation in request.operations where !operation.isDeletion {
+            try perform(operation, mapping)
+        }
+        for operation in request.operations where operation.isDeletion {
+            try perform(operation, mapping)
+        }
         guard conflicts.isEmpty else {
             var error = TandemError(
-                .conflict, "\(conflicts.count) objects were changed by others in the meantime: "
+                .conflict,
+                "\(conflicts.count) objects were changed by others in the meantime: "
                     + conflicts.prefix(3).map { model.id(of: $0.object).description }
                     .joined(separator: ", ") + "; refresh and save again, or choose a merge policy")
             error.conflicts = conflicts
@@ -127,15 +137,14 @@ struct SavePlanner {
 
     /// True when the store's value is no longer the one that the save was based on.
     private func storeChanged(_ value: SaveValue, _ stored: Store.Stored?) -> Bool {
-        guard let stored, let base = value.base, let entity = model.entity(tagged: stored.object.tag),
+        guard let stored, let base = value.base,
+            let entity = model.entity(tagged: stored.object.tag),
             value.slot < entity.properties.count
         else { return false }
         return stored.row.value(value.slot, in: entity) != base
     }
 
     private mutating func missing(_ object: ObjectReference, _ version: UInt64) throws {
-        // An object that this save deletes too is not in anybody's way.
-        if graph.objects[object.number]?.isDeleted ?? false { return }
         guard version != 0 else {
             throw TandemError(.unknownObject, "\(model.id(of: object)) does not exist")
         }
@@ -144,9 +153,10 @@ struct SavePlanner {
 
     private mutating func delete(_ object: ObjectReference, _ version: UInt64) throws {
         guard try graph.load(object) else {
-            if version == 0, graph.objects[object.number] == nil,
-                try store.entity(ofNumber: object.number) == nil
-            {
+            let known =
+                try graph.objects[object.number]?.object.tag
+                ?? store.entity(ofNumber: object.number)
+            if known != object.tag, version == 0 || known != nil {
                 throw TandemError(.unknownObject, "\(model.id(of: object)) does not exist")
             }
             return
@@ -200,6 +210,10 @@ struct SavePlanner {
             inserted: working.filter { $0.isInserted && !$0.isDeleted }.map(\.object),
             replaced: replaced)
     }
+}
+
+extension SaveOperation {
+    fileprivate var isDeletion: Bool { if case .delete = self { true } else { false } }
 }
 
 /// Puts existing objects in the place of new ones.

@@ -21,8 +21,10 @@ struct SaveValidator {
             let name =
                 model.entity(tagged: denial.owner.tag)?.properties[denial.slot].name ?? ""
             throw TandemError(
-                .deleteDenied, "\(model.id(of: denial.owner)) can't be deleted: its \(name) still "
-                    + "has \(model.id(of: first))" + (left.count > 1 ? " and \(left.count - 1) more" : ""))
+                .deleteDenied,
+                "\(model.id(of: denial.owner)) can't be deleted: its \(name) still "
+                    + "has \(model.id(of: first))"
+                    + (left.count > 1 ? " and \(left.count - 1) more" : ""))
         }
     }
 
@@ -35,7 +37,8 @@ struct SaveValidator {
             guard isTouched, let message = try problem(property, working) else { continue }
             problems.append(
                 ValidationProblem(
-                    object: model.id(of: working.object), property: property.name, message: message))
+                    object: model.id(of: working.object), property: property.name, message: message)
+            )
         }
         return problems
     }

@@ -18,9 +18,15 @@ struct UniquenessCheck {
         where !working.isDeleted {
             for index in working.entity.uniqueness where isConcerned(working, index) {
                 guard let owner = try owner(index, working, &taken) else { continue }
+                if replaced.contains(where: { $0.number == owner.number }) { continue }
                 if canBecomeOne(working, with: owner) {
                     replaced.append(Replacement(number: working.object.number, by: owner))
                     break
+                }
+                // An existing object that comes after the new one with its values, by number.
+                if let new = graph.objects[owner.number], canBecomeOne(new, with: working.object) {
+                    replaced.append(Replacement(number: owner.number, by: working.object))
+                    continue
                 }
                 problems.append(problem(working, index, owner))
             }
@@ -70,6 +76,7 @@ struct UniquenessCheck {
         let values = index.slots.map { working.values[$0].json.text }.joined(separator: ", ")
         return ValidationProblem(
             object: model.id(of: working.object), property: index.properties.joined(separator: ","),
-            message: "\(values.prefix(200)) is taken by \(model.id(of: owner)); choose another value")
+            message:
+                "\(values.prefix(200)) is taken by \(model.id(of: owner)); choose another value")
     }
 }

@@ -16,9 +16,9 @@ struct WorkingGraph {
 
     // MARK: Objects
 
-    /// Loads an object; false when it does not exist or is deleted already.
+    /// Loads an object; false when it does not exist, is of another entity or is deleted already.
     mutating func load(_ object: ObjectReference) throws -> Bool {
-        if let known = objects[object.number] { return !known.isDeleted }
+        if let known = objects[object.number] { return known.object == object && !known.isDeleted }
         guard let stored = try store.stored(object),
             let entity = model.entity(tagged: object.tag)
         else { return false }
@@ -36,7 +36,8 @@ struct WorkingGraph {
         guard let entity = model.entity(tagged: object.tag), slot < entity.properties.count,
             let relationship = entity.properties[slot].relationship
         else {
-            throw TandemError(.usage, "property \(slot) of \(model.id(of: object)) is no relationship")
+            throw TandemError(
+                .usage, "property \(slot) of \(model.id(of: object)) is no relationship")
         }
         return relationship
     }
@@ -119,7 +120,8 @@ struct WorkingGraph {
     }
 
     /// Removes a member from a to-many relationship; one that is not there changes nothing.
-    mutating func remove(_ member: ObjectReference, from owner: ObjectReference, _ slot: Int) throws {
+    mutating func remove(_ member: ObjectReference, from owner: ObjectReference, _ slot: Int) throws
+    {
         let relationship = try toMany(owner, slot)
         guard try load(member), try isMember(member, of: owner, slot, relationship) else { return }
         guard relationship.inverseToMany else {
@@ -136,7 +138,8 @@ struct WorkingGraph {
         let relationship = try relationship(owner, slot)
         guard relationship.toMany else {
             throw TandemError(
-                .usage, "\(model.id(of: owner)).\(relationship.declaration.name) leads to one "
+                .usage,
+                "\(model.id(of: owner)).\(relationship.declaration.name) leads to one "
                     + "object; set it instead of adding members")
         }
         return relationship
@@ -148,7 +151,8 @@ struct WorkingGraph {
     ) throws {
         guard model.entity(tagged: relationship.destination)?.includes(target.tag) ?? false else {
             throw TandemError(
-                .usage, "\(relationship.declaration.name) leads to "
+                .usage,
+                "\(relationship.declaration.name) leads to "
                     + "\(relationship.declaration.destination), not to \(model.id(of: target))")
         }
         guard try load(target) else {

@@ -49,7 +49,8 @@ struct VerdictEvaluator {
                 found.formUnion(back(from: net.object, over: path.hops[..<index]))
             }
         }
-        if let final = path.final, let last = path.hops.last, isOne(net.object, of: last.destination),
+        if let final = path.final, let last = path.hops.last,
+            isOne(net.object, of: last.destination),
             isOne(net.object, of: final.entity), net.mask.contains(final.slot)
         {
             found.formUnion(back(from: net.object, over: path.hops[...]))
@@ -107,7 +108,8 @@ struct VerdictEvaluator {
     }
 
     private func isRefreshed(_ stored: Store.Stored) -> Bool {
-        guard !request.refreshKeyPaths.isEmpty, case .row(let row) = past.row(of: stored.object) else {
+        guard !request.refreshKeyPaths.isEmpty, case .row(let row) = past.row(of: stored.object)
+        else {
             return false
         }
         return request.refreshValues(stored.object, row, past)

@@ -1,4 +1,3 @@
-import Synchronization
 public import TandemIO
 import TandemJournal
 import TandemModel
@@ -55,7 +54,8 @@ public final class Daemon {
         } catch let error as IOError {
             let inUse = error.isLocked
             throw DaemonError(
-                inUse ? .inUse : .system, error.description
+                inUse ? .inUse : .system,
+                error.description
                     + (inUse ? "; stop the other daemon or choose another store and socket" : ""))
         } catch let error as JournalError {
             throw DaemonError(error.code == .locked ? .inUse : .storage, error.description)
@@ -65,7 +65,8 @@ public final class Daemon {
     }
 
     private init(
-        _ configuration: DaemonConfiguration, _ engine: Engine, _ loop: ServiceLoop, _ lock: LockFile
+        _ configuration: DaemonConfiguration, _ engine: Engine, _ loop: ServiceLoop,
+        _ lock: LockFile
     ) {
         self.configuration = configuration
         self.engine = engine
@@ -116,7 +117,8 @@ public final class Daemon {
             appliedPosition: store.appliedPosition)
         try agree(journal.identity, store, configuration)
         if let copy = report.tornCopy {
-            configuration.log(.notice, "cut a torn last batch off the journal; it is kept in \(copy)")
+            configuration.log(
+                .notice, "cut a torn last batch off the journal; it is kept in \(copy)")
         }
         return try Committer(
             journal: journal, store: store, clock: SystemClock(), log: configuration.log)
@@ -126,9 +128,11 @@ public final class Daemon {
     private static func agree(
         _ identity: LogIdentity, _ store: Store, _ configuration: DaemonConfiguration
     ) throws {
-        guard identity.high == store.identity.log.high, identity.low == store.identity.log.low else {
+        guard identity.high == store.identity.log.high, identity.low == store.identity.log.low
+        else {
             throw DaemonError(
-                .storage, "journal and store in \(configuration.store) are of different logs; restore "
+                .storage,
+                "journal and store in \(configuration.store) are of different logs; restore "
                     + "both from one backup")
         }
         if identity.epoch != store.identity.epoch { try store.setEpoch(identity.epoch) }
@@ -136,7 +140,9 @@ public final class Daemon {
 
     private static func randomLogID() -> LogID {
         let bytes = ThisProcess.randomBytes(16)
-        let halves = [bytes[..<8], bytes[8...]].map { $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
+        let halves = [bytes[..<8], bytes[8...]].map {
+            $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        }
         return LogID(high: halves[0], low: halves[1])
     }
 
@@ -156,5 +162,5 @@ final class Inbox: Sendable {
         var sockets: [Socket] = []
     }
 
-    let state = Mutex(State())
+    let state = Locked(State())
 }

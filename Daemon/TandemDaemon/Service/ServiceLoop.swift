@@ -10,6 +10,8 @@ final class ServiceLoop {
     private var writing: Set<UInt64> = []
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
     private var lastHandshakeCheck: UInt64 = 0
+    /// A descriptor to give up when there are no others left.
+    private var reserve = try? WakeUp()
 
     // Tokens of the poller; sessions have theirs above.
     private static let listenerToken: UInt64 = 0
@@ -34,12 +36,14 @@ final class ServiceLoop {
         var events: [Poller.Event] = []
         var isStopping = false
         while !isStopping {
+            let checkpoints = engine.committer.counters.checkpoints
             let due = try engine.committer.checkpointIfDue()
+            if engine.committer.counters.checkpoints > checkpoints { engine.markProgress() }
             try poller.wait(timeoutMilliseconds: timeout(due), into: &events)
             for event in events {
                 switch event.token {
-                case Self.listenerToken: try accept()
-                case Self.wakeToken: isStopping = try takeInbox() || isStopping
+                case Self.listenerToken: accept()
+                case Self.wakeToken: isStopping = takeInbox() || isStopping
                 case Self.signalToken: isStopping = shouldStop(signals) || isStopping
                 default: try handle(event)
                 }
@@ -82,23 +86,43 @@ final class ServiceLoop {
 
     // MARK: Sockets
 
-    private func accept() throws {
-        while let socket = try listener?.accept() { try add(socket) }
+    private func accept() {
+        while true {
+            do {
+                guard let socket = try listener?.accept() else { return }
+                add(socket)
+            } catch {
+                return dropWaiting(because: error)
+            }
+        }
     }
 
-    private func add(_ socket: Socket) throws {
-        try socket.setNonBlocking()
-        guard let session = engine.connect(socket) else { return }
-        try poller.add(socket.descriptor, token: session.id, interest: .read)
+    /// Without descriptors a connection can't even be refused: the reserve makes room to take it and drop it.
+    private func dropWaiting(because error: IOError) {
+        engine.refuse("\(error)")
+        reserve = nil
+        _ = try? listener?.accept()
+        reserve = try? WakeUp()
     }
 
-    private func takeInbox() throws -> Bool {
+    private func add(_ socket: Socket) {
+        guard (try? socket.setNonBlocking()) != nil, let session = engine.connect(socket) else {
+            return
+        }
+        do {
+            try poller.add(socket.descriptor, token: session.id, interest: .read)
+        } catch {
+            engine.disconnect(session, because: "\(error)")
+        }
+    }
+
+    private func takeInbox() -> Bool {
         wakeUp.clear()
         let (isStopping, sockets) = inbox.state.withLock { state in
             defer { state.sockets = [] }
             return (state.isStopping, state.sockets)
         }
-        for socket in sockets { try add(socket) }
+        for socket in sockets { add(socket) }
         return isStopping
     }
 

@@ -74,7 +74,8 @@ struct Answerer {
                 let relationship = entity.properties[request.slot].relationship, relationship.toMany
             else {
                 throw TandemError(
-                    .unknownProperty, "\(model.id(of: request.owner)) has no to-many relationship "
+                    .unknownProperty,
+                    "\(model.id(of: request.owner)) has no to-many relationship "
                         + "\(request.slot)")
             }
             let members = try committer.store.members(of: request.owner.number, relationship)
@@ -122,6 +123,12 @@ struct Answerer {
         var window = TransactionWindow()
         let source = TransactionSource(committer.journal)
         guard from < committer.position else { return window }
+        guard committer.position - from <= DaemonLimits.verdictTransactions else {
+            throw TandemError(
+                .historyExpired,
+                "\(committer.position - from) transactions are too many to judge at "
+                    + "once; fetch again")
+        }
         for position in (from + 1)...committer.position {
             let transaction = try source.transaction(at: position, committer.ring)
             for change in try transaction.changes() {
@@ -137,12 +144,14 @@ struct Answerer {
         let end = request.to == 0 ? committer.position : min(request.to, committer.position)
         guard request.from + 1 >= bounds.first else {
             throw TandemError(
-                .historyExpired, "the journal begins at \(bounds.first); start again from a snapshot")
+                .historyExpired,
+                "the journal begins at \(bounds.first); start again from a snapshot")
         }
         var answer = History(position: request.from, transactions: [], isComplete: true)
         let source = TransactionSource(committer.journal)
         let wanted = Set(request.interests)
-        let limit = request.limit == 0
+        let limit =
+            request.limit == 0
             ? DaemonLimits.historyTransactions
             : min(Int(request.limit), DaemonLimits.historyTransactions)
         var bytes = 0

@@ -67,6 +67,12 @@ final class Engine {
         return session
     }
 
+    /// Notes a connection that could not even be taken in.
+    func refuse(_ reason: String) {
+        refused += 1
+        log(.warning, "refused a connection: \(reason)")
+    }
+
     /// Forgets a session.
     func disconnect(_ session: Session, because reason: String?) {
         guard sessions.removeValue(forKey: session.id) != nil else { return }
@@ -75,7 +81,8 @@ final class Engine {
         if let reason {
             refused += 1
             log(
-                .warning, "closed the connection of pid \(session.peer.pid) uid \(session.peer.uid) "
+                .warning,
+                "closed the connection of pid \(session.peer.pid) uid \(session.peer.uid) "
                     + "(\(session.author)): \(reason)")
         }
     }
@@ -102,6 +109,8 @@ final class Engine {
     /// Decodes what a client sent and queues its requests; damaged bytes close the connection.
     func receive(_ bytes: UnsafeRawBufferPointer, from session: Session) {
         session.decoder.append(bytes)
+        session.inboundBytes =
+            session.inbox.isEmpty ? bytes.count : session.inboundBytes + bytes.count
         do {
             while let envelope = try session.decoder.next() {
                 session.noteRequest()
@@ -109,6 +118,12 @@ final class Engine {
             }
         } catch {
             return fail(session, "\(error)")
+        }
+        guard session.hasRoom || session.inboundBytes <= WireLimits.inboundQueueBytes else {
+            return fail(
+                session,
+                "it sent \(session.inboundBytes) bytes without reading answers; at most "
+                    + "\(WireLimits.inboundQueueBytes) wait")
         }
         ready.append(session.id)
     }
@@ -121,7 +136,12 @@ final class Engine {
         }
         switch session.machine.received(request: envelope.id) {
         case .run: session.inbox.append((envelope.id, envelope.message))
-        case .refuse(let error): session.answer(.failure(error), to: envelope.id)
+        case .refuse(let error):
+            guard session.hasRoom else {
+                fail(session, "it goes on asking and does not read the answers")
+                return false
+            }
+            session.answer(.failure(error), to: envelope.id)
         case .close(let error):
             fail(session, error.message)
             return false
@@ -220,6 +240,17 @@ final class Engine {
         finish(session)
     }
 
+    /// Tells sessions how far the journal is where nothing was of interest to them.
+    ///
+    /// Done after a checkpoint, so at most a few times a second: what they resume from and show is never far behind.
+    func markProgress() {
+        for session in sessions.values where session.isReady && session.hasRoom {
+            guard !session.interests.isEmpty else { continue }
+            session.pushProgress()
+            finish(session)
+        }
+    }
+
     /// Sends answers that waited for pushes, and answers syncs that are reached.
     private func release(_ session: Session) {
         while let first = session.held.first, first.position <= session.sent {
@@ -262,7 +293,8 @@ final class Engine {
                 continue
             }
             for sync in session.syncs where sync.deadline <= now {
-                let text = "position \(sync.number) was not reached in time; the journal ends at "
+                let text =
+                    "position \(sync.number) was not reached in time; the journal ends at "
                     + "\(committer.position)"
                 session.answer(.failure(TandemError(.timeout, text)), to: sync.id)
             }
@@ -293,7 +325,7 @@ final class Engine {
             guard session.isReady else { return try hello(message, id, session) }
             let answerer = Answerer(committer: committer, session: session, engine: self)
             switch message {
-            case .hello: throw TandemError(.usage, "hello was said already")
+            case .hello: fail(session, "hello was said already")
             case .save(let request):
                 try take(request, id, session)
                 try commit()
@@ -377,7 +409,8 @@ final class Engine {
             protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
             resumed: resumed, model: committer.modelBytes,
             lease: try committer.lease(DaemonLimits.leaseNumbers),
-            saveIDFloor: committer.store.saveFloor, isReadOnly: committer.isReadOnly, server: "tandemd")
+            saveIDFloor: committer.store.saveFloor, isReadOnly: committer.isReadOnly,
+            server: "tandemd")
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
         try pump(session)

@@ -23,6 +23,8 @@ final class Session {
     var interests: Set<EntityTag> = []
     var sent: UInt64 = 0
     var inbox: [(id: UInt32, message: ClientMessage)] = []
+    /// The bytes received since the inbox was last empty.
+    var inboundBytes = 0
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
     let source: TransactionSource
@@ -85,11 +87,23 @@ final class Session {
         pushes += 1
     }
 
-    /// Writes as much as the socket takes. Returns false when the connection is gone.
+    /// Queues a mark of how far this session was served, if it does not know yet.
+    func pushProgress() {
+        guard let previous = machine.pushing(sent) else { return }
+        let mark = ProgressPush(previous: previous, position: sent)
+        // A mark is a few bytes: it always fits a frame.
+        try? FrameEncoder.encode(DaemonMessage.progress(mark), id: 0, into: &outbound)
+    }
+
+    /// Writes as much as the socket takes.
+    ///
+    /// Returns false when the connection is gone.
     func write() -> Bool {
         while outboundBytes > 0 {
             let result = outbound.withUnsafeBytes { bytes in
-                Result { try socket.write(UnsafeRawBufferPointer(rebasing: bytes[outboundStart...])) }
+                Result {
+                    try socket.write(UnsafeRawBufferPointer(rebasing: bytes[outboundStart...]))
+                }
             }
             switch result {
             case .success(.bytes(let count)): outboundStart += count
@@ -110,21 +124,5 @@ final class Session {
         guard outboundStart > 1 << 16, outboundStart > outbound.count / 2 else { return }
         outbound.removeFirst(outboundStart)
         outboundStart = 0
-    }
-}
-
-extension DaemonMessage {
-    /// The position that an answer announces, so that the next push follows it.
-    var announcedPosition: UInt64? {
-        switch self {
-        case .welcome(let welcome): welcome.position
-        case .fetched(let answer): answer.position
-        case .objects(let answer): answer.position
-        case .saved(let answer): answer.position
-        case .verdicts(let answer): answer.position
-        case .synced(let position): position
-        case .schema(let answer): answer.position
-        case .transaction, .progress, .history, .lease, .status, .failure: nil
-        }
     }
 }

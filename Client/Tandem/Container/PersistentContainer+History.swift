@@ -1,0 +1,60 @@
+public import TandemModel
+import TandemWire
+
+/// A stretch of the journal.
+public struct HistoryPage: Sendable {
+    /// The transactions in order.
+    public var transactions: [EncodedTransaction]
+    /// Everything up to here is covered.
+    public var position: Position
+    /// False when there is more: ask again after ``position``.
+    public var isComplete: Bool
+}
+
+/// Reading the journal; all calls block.
+extension PersistentContainer {
+    /// The last durable position.
+    public func end() throws -> Position { try wait(for: 0, timeout: 10) }
+
+    /// Waits until the journal has a transaction of this number; returns the last durable position.
+    ///
+    /// Throws `timeout` when that takes longer than `timeout` seconds.
+    @discardableResult
+    public func wait(for number: UInt64, timeout: Double) throws -> Position {
+        let milliseconds = UInt32(clamping: Int64(max(0, min(timeout, 4_000_000)) * 1_000))
+        let sync = Sync(number: number, timeoutMilliseconds: milliseconds)
+        guard case .synced(let position) = try connection.answer(.sync(sync)).get() else {
+            throw TandemError(.storage, "the daemon did not answer about its position")
+        }
+        return try connection.session().position(position)
+    }
+
+    /// Transactions after a number, at most `limit` of them.
+    ///
+    /// - Parameters:
+    ///   - number: The last transaction that is not wanted; 0 begins with the first.
+    ///   - end: The last one that is wanted; 0 is the end of the journal.
+    ///   - entities: Only what happened to objects of these, subentities included; all if empty.
+    ///   - limit: At most this many.
+    /// - Returns: The transactions, and how far they reach.
+    /// - Throws: `historyExpired` when the journal no longer reaches back to `number`, `unknownEntity`.
+    public func history(
+        after number: UInt64, through end: UInt64 = 0, entities: [String] = [],
+        limit: UInt32 = 1_000
+    ) throws -> HistoryPage {
+        let session = try connection.session()
+        let tags = try entities.flatMap { name in
+            guard let entity = session.model.entity(named: name) else {
+                throw TandemError(.unknownEntity, "the store has no entity `\(name)`")
+            }
+            return entity.descendants
+        }
+        let request = HistoryRequest(from: number, to: end, interests: tags, limit: limit)
+        guard case .history(let answer) = try connection.answer(.history(request)).get() else {
+            throw TandemError(.storage, "the daemon did not answer about its journal")
+        }
+        return HistoryPage(
+            transactions: answer.transactions, position: session.position(answer.position),
+            isComplete: answer.isComplete)
+    }
+}

@@ -1,0 +1,145 @@
+import TandemModel
+import TandemWire
+
+extension ManagedObjectContext {
+    /// Takes a group into the rows, lets everyone step, then everyone deliver.
+    func apply(
+        _ group: MergedGroup, verdicts: [ObjectIdentifier: [Verdict]],
+        related: [StoredObject] = []
+    ) {
+        deliver()
+        guard let session, group.to > merged else { return }
+        merged = group.to
+        self.session?.position = max(session.position, group.to)
+        settleUnanswered(with: group)
+        var touched: [ManagedObject] = []
+        for change in group.changes {
+            correct(change.object)
+            guard let record = records[change.object.number] else { continue }
+            take(change, into: record, version: group.versions[change.object.number])
+            if let object = record.object { touched.append(object) }
+        }
+        for (number, version) in group.versions where records[number]?.row != nil {
+            records[number]?.version = version
+        }
+        for stored in related { try? adopt(stored) }
+        finish(group, verdicts, touched)
+    }
+
+    private func finish(
+        _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]], _ touched: [ManagedObject]
+    ) {
+        let all = participants.compactMap(\.value)
+        for participant in all { participant.step(group, verdicts[ObjectIdentifier(participant)]) }
+        undelivered = all
+        for object in touched { object.noteChange() }
+        if let session, payloads.hasListeners {
+            payloads.describe { session.position($0) }
+            for transaction in group.transactions { payloads.publish(transaction, session.model) }
+        }
+        deliver()
+    }
+
+    /// Lets everyone deliver who stepped; a nested merge first completes the one around it.
+    func deliver() {
+        while !undelivered.isEmpty { undelivered.removeFirst().deliver() }
+    }
+
+    private func take(_ change: Change, into record: ObjectRecord, version: UInt64?) {
+        switch change.kind {
+        case .insert:
+            record.row = change.row
+            record.version = version ?? merged
+            record.isMissing = false
+            for property in record.entity.properties where property.isToMany {
+                record.members[property.slot] = []
+            }
+        case .update:
+            // What is pushed is followed from then on: the row is as good as one that was read.
+            record.row = change.row
+        case .touch: break
+        case .delete:
+            undoStack.forget(record)
+            record.fault()
+            record.isMissing = true
+            record.pending = Edits()
+            edited[change.object.number] = nil
+            return
+        }
+        takeLinks(change, into: record)
+    }
+
+    /// Applies gained and lost members where the list is held; a list whose links aren't named is dropped.
+    private func takeLinks(_ change: Change, into record: ObjectRecord) {
+        let toMany = record.members.keys.filter { change.changed.contains($0) }
+        for slot in toMany where !change.links.contains(where: { $0.slot == slot }) {
+            if change.kind != .insert { record.members[slot] = nil }
+        }
+        for link in change.links {
+            if link.isAdded {
+                record.members[link.slot]?.insert(link.target)
+            } else {
+                record.members[link.slot]?.remove(link.target)
+            }
+        }
+    }
+
+    /// Starts anew at the session's position: everything held is dropped, edits stay.
+    func restart(in now: Session) {
+        deliver()
+        let from = merged
+        let isOtherModel = session?.model !== now.model
+        session = now
+        merged = now.position
+        if isOtherModel { rebind(to: now.model) }
+        for record in records.values { record.fault() }
+        records = records.filter { !$0.value.isIdle }
+        let group = MergedGroup(restartFrom: from, at: merged)
+        finish(group, [:], records.values.compactMap(\.object))
+    }
+
+    /// Moves records with objects or edits to another model, by the names of entities and properties.
+    private func rebind(to model: CompiledModel) {
+        undoStack.clear()
+        for (number, old) in records {
+            guard !old.isIdle, let entity = model.entity(named: old.entity.name) else {
+                old.isMissing = true
+                records[number] = nil
+                continue
+            }
+            let reference = ObjectReference(tag: entity.tag, number: number)
+            let record = ObjectRecord(reference, entity)
+            record.pending = old.pending.renamed(from: old.entity, to: entity)
+            record.inFlight = old.inFlight.renamed(from: old.entity, to: entity)
+            record.isMissing = old.isMissing
+            record.pins = old.pins
+            record.object = old.object
+            old.object?.rebind(to: record)
+            records[number] = record
+        }
+    }
+}
+
+extension Edits {
+    /// The same edits under another model; what it lacks is left out.
+    fileprivate func renamed(from old: CompiledEntity, to new: CompiledEntity) -> Edits {
+        func slot(_ slot: Int) -> Int? { new.slot(of: old.properties[slot].name) }
+        var result = Edits()
+        result.kind = kind
+        result.serial = serial
+        for (old, value) in values {
+            if let slot = slot(old), new.properties[slot].accepts(value) {
+                result.values[slot] = value
+            }
+        }
+        for (old, members) in added {
+            if let slot = slot(old), new.properties[slot].isToMany { result.added[slot] = members }
+        }
+        for (old, members) in removed {
+            if let slot = slot(old), new.properties[slot].isToMany {
+                result.removed[slot] = members
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,39 @@
+public import TandemModel
+
+/// What base, context and store say of an object that a save was refused for.
+public struct ConflictDetails: Hashable, Sendable {
+    /// The object.
+    public var object: ObjectID
+    /// The values that the edits were based on.
+    public var base: [String: Value]
+    /// The values with the edits.
+    public var ours: [String: Value]
+    /// The values in the store; nil when the object was deleted there.
+    public var theirs: [String: Value]?
+}
+
+extension ManagedObjectContext {
+    /// The conflicts of an error that ``save(policy:saveID:author:)`` threw, value by value.
+    ///
+    /// Call it before the edits are rolled back or merged over.
+    public func details(of error: TandemError) -> [ConflictDetails] {
+        error.conflicts.compactMap { conflict in
+            guard let model = session?.model,
+                let entity = model.entity(tagged: conflict.object.tag)
+            else { return nil }
+            let record = record(conflict.object)
+            func named(_ value: (Int) -> Value?) -> [String: Value] {
+                var result: [String: Value] = [:]
+                for property in entity.properties where !property.isToMany {
+                    result[property.name] = value(property.slot)
+                }
+                return result
+            }
+            let theirs = conflict.theirs.flatMap { $0.isValid(for: entity) ? $0 : nil }
+            return ConflictDetails(
+                object: model.id(of: conflict.object), base: named { record.committedValue($0) },
+                ours: named { record.value($0) },
+                theirs: theirs.map { row in named { row.value($0, in: entity) } })
+        }
+    }
+}

@@ -1,0 +1,85 @@
+public import TandemModel
+import TandemWire
+
+extension ManagedObjectContext {
+    /// The payloads of the saves that this context merges, its own included.
+    ///
+    /// What is merged before iterating begins is not in it. Ends with `limitExceeded` for an iterator that lags too far behind.
+    public var didSave: some AsyncSequence<SavePayload, any Error> { payloads.saves() }
+
+    /// Merges what the connection received, if that is what the context does unprompted.
+    nonisolated(nonsending) func followPushes() async {
+        guard mergesAutomatically, !isPaused, let session else { return }
+        // A failure here is the connection's; the link is signalled again when it is back.
+        try? await mergeStep(
+            through: connection.knownSession?.position ?? session.position
+        ).runAsync(on: connection)
+    }
+
+    /// Stops merging unprompted; the context stays at its position until something is asked.
+    public func pause() { isPaused = true }
+
+    /// Merges up to the end of the journal as one change, and follows again; blocks.
+    @discardableResult
+    public func resume() throws -> Position { try resumeStep().run(on: connection) }
+
+    /// Merges up to the end of the journal as one change, and follows again.
+    @discardableResult
+    public nonisolated(nonsending) func resume() async throws -> Position {
+        try await resumeStep().runAsync(on: connection)
+    }
+
+    private func resumeStep() throws -> Step<Position> {
+        try sessionStep().then { _ in
+            try self.syncStep(number: 0, milliseconds: 0).then { position in
+                self.isPaused = false
+                return .done(position)
+            }
+        }
+    }
+
+    /// Returns when everything up to a position is merged; blocks.
+    ///
+    /// Works in every mode. Throws `timeout` when the journal does not get there within `timeout` seconds and
+    /// `historyExpired` for a position of another log or epoch.
+    @discardableResult
+    public func reach(_ position: Position, timeout: Double = 10) throws -> Position {
+        try reachStep(position, timeout).run(on: connection)
+    }
+
+    /// Returns when everything up to a position is merged.
+    @discardableResult
+    public nonisolated(nonsending) func reach(
+        _ position: Position, timeout: Double = 10
+    ) async throws -> Position {
+        try await reachStep(position, timeout).runAsync(on: connection)
+    }
+
+    private func reachStep(_ position: Position, _ timeout: Double) throws -> Step<Position> {
+        precondition(timeout >= 0, "A timeout is not negative.")
+        return try sessionStep().then { session in
+            guard position.isComparable(with: session.position(0)) else {
+                throw TandemError(
+                    .historyExpired, "\(position) is of another log or epoch than this store's")
+            }
+            if self.merged >= position.number { return .done(session.position(self.merged)) }
+            let milliseconds = UInt32(clamping: Int64(min(timeout, 4_000_000) * 1_000))
+            return try self.syncStep(number: position.number, milliseconds: milliseconds)
+        }
+    }
+
+    private func syncStep(number: UInt64, milliseconds: UInt32) throws -> Step<Position> {
+        let message = ClientMessage.sync(Sync(number: number, timeoutMilliseconds: milliseconds))
+        return .ask(message) {
+            if case .synced(let position) = $0 { position } else { nil }
+        } then: { (end: UInt64) in
+            guard end >= number else {
+                throw TandemError(.timeout, "the journal ends at \(end), before \(number)")
+            }
+            return try self.mergeStep(through: end).then { _ in
+                guard let session = self.session else { return try self.connectStep() }
+                return .done(session.position(self.merged))
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+import TandemModel
+public import TandemQuery
+import TandemWire
+
+/// What one save did to the objects that an observer looks at.
+public struct ObservedSave: Sendable {
+    /// An object that matches now or matched before.
+    public struct Update: Hashable, Sendable {
+        /// The object.
+        public var object: ObjectID
+        /// The names of the properties that changed.
+        public var changed: [String]
+        /// Whether it matched before the save.
+        public var before: Bool
+        /// Whether it matches after it.
+        public var after: Bool
+    }
+
+    /// The save.
+    public var payload: SavePayload
+    /// New objects that match.
+    public var inserted: [ObjectID] = []
+    /// Changed objects that match before or after.
+    public var updated: [Update] = []
+    /// Objects that are gone and matched.
+    public var deleted: [ObjectID] = []
+
+    /// Whether there is nothing to report.
+    public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+}
+
+/// Tells of every save that touches the objects of an entity which match a predicate, before it or after.
+///
+/// For those who hold no list. It ends when it is no longer held, or with ``cancel()``.
+public final class ContextObserver {
+    private weak var context: ManagedObjectContext?
+    private var request: CompiledRequest?
+    private let declaration: FetchRequest
+    private let handler: (ObservedSave) -> Void
+    private var undelivered: [ObservedSave] = []
+
+    init(
+        _ context: ManagedObjectContext, _ request: CompiledRequest,
+        _ handler: @escaping (ObservedSave) -> Void
+    ) {
+        self.context = context
+        self.request = request
+        self.handler = handler
+        declaration = request.request
+    }
+
+    /// Ends the observation.
+    public func cancel() { context?.remove(self) }
+}
+
+extension ContextObserver: ResultsParticipant {
+    var verdictItem: VerdictItem? { nil }
+
+    func needs(_ group: MergedGroup) -> Bool { false }
+
+    func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
+        guard let session = context?.session else { return }
+        if request?.model !== session.model {
+            request = try? CompiledRequest(declaration, in: session.model)
+        }
+        guard let request else { return }
+        for transaction in group.transactions {
+            let payload = SavePayload(
+                transaction, session.model, session.position(transaction.position))
+            let observed = judge(payload, request)
+            if !observed.isEmpty { undelivered.append(observed) }
+        }
+    }
+
+    func deliver() {
+        while !undelivered.isEmpty { handler(undelivered.removeFirst()) }
+    }
+
+    private func judge(_ payload: SavePayload, _ request: CompiledRequest) -> ObservedSave {
+        var result = ObservedSave(payload: payload)
+        let reader = NothingHeld()
+        for change in payload.transaction.changes where request.includes(tag: change.object.tag) {
+            guard let entity = request.model.entity(tagged: change.object.tag) else { continue }
+            func matches(_ row: Row?) -> Bool {
+                row.flatMap { request.matches(change.object, $0, reader) } ?? false
+            }
+            let id = request.model.id(of: change.object)
+            switch change.kind {
+            case .insert: if matches(change.row) { result.inserted.append(id) }
+            case .delete: if matches(change.deleted) { result.deleted.append(id) }
+            case .touch:
+                // Its row is as it was; it is judged if the context holds it.
+                let held = context?.records[change.object.number]?.row
+                guard request.request.predicate == nil || matches(held) else { continue }
+                result.updated.append(
+                    .init(object: id, changed: names(change, entity), before: true, after: true))
+            case .update:
+                let before = matches(change.rowBefore(in: entity))
+                let after = matches(change.row)
+                guard before || after else { continue }
+                result.updated.append(
+                    .init(
+                        object: id, changed: names(change, entity), before: before, after: after))
+            }
+        }
+        return result
+    }
+}
+
+/// The names of the properties that changed, in the order of slots.
+private func names(_ change: Change, _ entity: CompiledEntity) -> [String] {
+    change.changed.slots.filter { $0 < entity.properties.count }.map { entity.properties[$0].name }
+}
+
+/// A graph of which nothing is known beyond the row that is judged.
+private struct NothingHeld: GraphReader {
+    func row(of object: ObjectReference) -> RowLookup { .unknown }
+
+    func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]? { nil }
+}
+
+extension ManagedObjectContext {
+    /// Calls `handler` for every save that this context merges and that touches matching objects; blocks to begin.
+    ///
+    /// The predicate may look at an object's own attributes and to-one relationships, not beyond: else `usage` is thrown. The handler is
+    /// called in journal order, one save at a time, also when several are merged together, and before the call that merged returns.
+    /// It begins after the position at which the context stands on return.
+    public func observe(
+        _ entity: String, where predicate: ObjectPredicate? = nil,
+        _ handler: @escaping (ObservedSave) -> Void
+    ) throws -> ContextObserver {
+        try observeStep(entity, predicate, handler).run(on: connection)
+    }
+
+    private func observeStep(
+        _ entity: String, _ predicate: ObjectPredicate?,
+        _ handler: @escaping (ObservedSave) -> Void
+    ) throws -> Step<ContextObserver> {
+        try sessionStep().then { session in
+            let declaration = FetchRequest(entity: entity, predicate: predicate)
+            let request = try CompiledRequest(declaration, in: session.model)
+            guard !request.predicateUsesRelated else {
+                throw TandemError(
+                    .usage, "an observer's predicate may look at the object's own values only")
+            }
+            let read = try PersistentContainer.following([entity], session)
+            return try self.positionedStep(.read(read)) { message -> ((), UInt64)? in
+                if case .objects(let answer) = message { ((), answer.position) } else { nil }
+            } use: { _ in
+                let observer = ContextObserver(self, request, handler)
+                self.add(observer)
+                return observer
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import Glibc
+import Synchronization
+
+/// Another program, started by this one.
+///
+/// It starts with no signal blocked or ignored and with the parent's environment. A child that is not
+/// waited for when the last reference goes is killed and reaped, so that none is left behind.
+///
+///     let child = try ChildProcess.start("/usr/bin/tandemd", ["--store", store])
+///     child.terminate()
+///     let status = child.wait()
+public final class ChildProcess: Sendable {
+    /// Where one of the child's standard streams leads.
+    public enum Stream: Hashable, Sendable {
+        /// To the same place as the parent's.
+        case inherited
+        /// To `/dev/null`.
+        case null
+        /// To a pipe whose other end the parent holds.
+        case pipe
+    }
+
+    /// How a child ended.
+    public enum Status: Hashable, Sendable {
+        /// By itself, with this code.
+        case exited(Int32)
+        /// By this signal.
+        case signalled(Int32)
+    }
+
+    /// The kernel's number.
+    public let processID: Int32
+    /// The end of the child's standard input that the parent writes to, if it is a pipe.
+    public let input: Int32?
+    /// The end of the child's standard output that the parent reads from, if it is a pipe.
+    public let output: Int32?
+    private let ended = Locked<Status?>(nil)
+    private let inputOpen: Atomic<Bool>
+
+    /// Starts the program at `path` with `arguments`; the first argument, its name, is the path.
+    ///
+    /// Throws when it can't be started. Standard error is always inherited.
+    public static func start(
+        _ path: String, _ arguments: [String], input: Stream = .null, output: Stream = .inherited
+    ) throws(IOError) -> ChildProcess {
+        let ends = try (
+            SpawnPipe(input, parentWrites: true), SpawnPipe(output, parentWrites: false)
+        )
+        defer {
+            ends.0.closeChildEnd()
+            ends.1.closeChildEnd()
+        }
+        var processID: pid_t = 0
+        let result = spawn(path, arguments, ends.0.childEnd, ends.1.childEnd, &processID)
+        guard result == 0 else {
+            ends.0.closeParentEnd()
+            ends.1.closeParentEnd()
+            throw IOError(.startProcess, path, errno: result)
+        }
+        return ChildProcess(processID, ends.0.parentEnd, ends.1.parentEnd)
+    }
+
+    private init(_ processID: Int32, _ input: Int32?, _ output: Int32?) {
+        self.processID = processID
+        self.input = input
+        self.output = output
+        inputOpen = Atomic(input != nil)
+    }
+
+    deinit {
+        if status == nil {
+            kill()
+            wait()
+        }
+        closeInput()
+        if let output { _ = Glibc.close(output) }
+    }
+
+    /// Asks it to end (SIGTERM); does nothing when it has ended.
+    public func terminate() { send(SIGTERM) }
+
+    /// Ends it at once (SIGKILL); does nothing when it has ended.
+    public func kill() { send(SIGKILL) }
+
+    /// Ends its standard input; does nothing when that is no pipe, or twice.
+    public func closeInput() {
+        guard let input, inputOpen.exchange(false, ordering: .acquiringAndReleasing) else { return }
+        _ = Glibc.close(input)
+    }
+
+    /// Writes text to its standard input; false when it reads no more.
+    @discardableResult
+    public func write(_ text: String) -> Bool {
+        guard let input, inputOpen.load(ordering: .acquiring) else { return false }
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let written = rest.withUnsafeBytes { bytes in
+                retrying { Glibc.write(input, bytes.baseAddress, bytes.count) }
+            }
+            guard case .success(let count) = written else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    /// How it ended; nil while it runs.
+    public var status: Status? { reap(WNOHANG) }
+
+    /// Waits until it has ended; any number of calls get the same answer.
+    @discardableResult
+    public func wait() -> Status { reap(0) ?? .exited(0) }
+
+    private func send(_ signal: Int32) {
+        ended.withLock { ended in
+            // The number is this child's for as long as it was not reaped.
+            if ended == nil { _ = Glibc.kill(processID, signal) }
+        }
+    }
+
+    /// Waits outside the lock without reaping, then reaps inside it, so that ``kill()`` is never late.
+    private func reap(_ options: Int32) -> Status? {
+        if options == 0 { waitWithoutReaping() }
+        return ended.withLock { ended in
+            if let ended { return ended }
+            var raw: Int32 = 0
+            let result = retrying { Int(waitpid(processID, &raw, WNOHANG)) }
+            if case .success(0) = result { return nil }
+            ended = Self.status(raw)
+            return ended
+        }
+    }
+
+    private func waitWithoutReaping() {
+        if ended.withLock({ $0 != nil }) { return }
+        var info = siginfo_t()
+        _ = retrying { Int(waitid(P_PID, id_t(processID), &info, WEXITED | WNOWAIT)) }
+    }
+
+    private static func status(_ raw: Int32) -> Status {
+        let signal = raw & 0x7f
+        return signal == 0 ? .exited((raw >> 8) & 0xff) : .signalled(signal)
+    }
+
+    // MARK: Starting
+
+    private static func spawn(
+        _ path: String, _ arguments: [String], _ input: Int32?, _ output: Int32?,
+        _ processID: inout pid_t
+    ) -> Int32 {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if let input { posix_spawn_file_actions_adddup2(&actions, input, 0) }
+        if let output { posix_spawn_file_actions_adddup2(&actions, output, 1) }
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        let flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
+        posix_spawnattr_setflags(&attributes, Int16(flags))
+        var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        return posix_spawn(&processID, path, &actions, &attributes, &words, environ)
+    }
+}
+
+/// One standard stream of a child to be: its end, and the parent's.
+private struct SpawnPipe {
+    let childEnd: Int32?
+    let parentEnd: Int32?
+
+    init(_ stream: ChildProcess.Stream, parentWrites: Bool) throws(IOError) {
+        switch stream {
+        case .inherited: (childEnd, parentEnd) = (nil, nil)
+        case .null:
+            childEnd = try check(.open, "/dev/null") { Glibc.open("/dev/null", O_RDWR | O_CLOEXEC) }
+            parentEnd = nil
+        case .pipe:
+            var ends: [Int32] = [-1, -1]
+            try check(.startProcess, "<pipe>") { Linux.pipe(&ends, Linux.closeOnExec) }
+            (childEnd, parentEnd) = parentWrites ? (ends[0], ends[1]) : (ends[1], ends[0])
+        }
+    }
+
+    func closeChildEnd() { if let childEnd { _ = Glibc.close(childEnd) } }
+    func closeParentEnd() { if let parentEnd { _ = Glibc.close(parentEnd) } }
+}

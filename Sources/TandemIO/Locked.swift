@@ -1,0 +1,37 @@
+import Glibc
+
+/// A value behind a lock: whoever wants it takes the lock for the length of a closure.
+///
+/// The standard library's `Mutex` does the same and is a little smaller, but the thread sanitizer can't see it on Linux and
+/// reports everything that it guards. This one is a kernel mutex, which the sanitizer knows.
+///
+///     let count = Locked(0)
+///     count.withLock { $0 += 1 }
+public final class Locked<Value>: @unchecked Sendable {
+    // `value` is guarded by `mutex`, which is initialised once and never moves.
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private var value: Value
+
+    /// A lock around a value that nobody else holds.
+    public init(_ value: sending Value) {
+        self.value = value
+        mutex = .allocate(capacity: 1)
+        pthread_mutex_init(mutex, nil)
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
+
+    /// Runs `body` with the value while no other thread does.
+    ///
+    /// Keep it short, and take no other lock in it. Rethrows what `body` throws. Cost: about 20 ns when nobody waits.
+    public func withLock<Result, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return try body(&value)
+    }
+}

@@ -1,0 +1,93 @@
+import Tandem
+
+/// Contexts by name, and what moves them.
+extension Bridge {
+    /// The context that a request names, made at its first use.
+    func context(_ request: BridgeRequest) throws -> ManagedObjectContext {
+        let name = try request.string("context") ?? "main"
+        guard let context = contexts[name] else { return try make(name) }
+        // A model that was installed in the meantime is merged before anything is asked in its words.
+        if let position = context.position, position.number < modelPosition {
+            try context.reach(position.at(modelPosition))
+        }
+        return context
+    }
+
+    /// `main` follows; all others begin paused.
+    private func make(_ name: String) throws -> ManagedObjectContext {
+        let context = container.makeContext(name: name, mergesAutomatically: true)
+        try context.connect()
+        if name != "main" { context.pause() }
+        contexts[name] = context
+        return context
+    }
+
+    func reach(_ request: BridgeRequest) async throws -> Answer {
+        let number = try request.required("position", request.count("position"))
+        let timeout = try request.seconds("timeout") ?? 10
+        let (context, position) = try standing(request)
+        let target = position.at(UInt64(number))
+        let reached = try await context.reach(target, timeout: timeout)
+        return Answer(members: ["position": .null], position: reached.number)
+    }
+
+    private func standing(
+        _ request: BridgeRequest
+    ) throws -> (ManagedObjectContext, Position) {
+        let context = try context(request)
+        return (context, try context.connect())
+    }
+
+    func pause(_ request: BridgeRequest) throws -> Answer {
+        let context = try context(request)
+        context.pause()
+        return Answer(members: ["position": .null], position: try context.connect().number)
+    }
+
+    func resume(_ request: BridgeRequest) throws -> Answer {
+        Answer(members: ["position": .null], position: try context(request).resume().number)
+    }
+
+    func schema(_ request: BridgeRequest) throws -> Answer {
+        var position: Position?
+        if let json = request["apply"] { position = try container.install(try Model(json: json)) }
+        let end = try position ?? container.end()
+        let model = try container.storeModel()
+        return Answer(
+            members: [
+                "hash": .string(model.hash.description), "model": model.model.json,
+                "position": .null,
+            ], position: end.number)
+    }
+
+    func observe(_ request: BridgeRequest) throws -> Answer {
+        let name = try request.required("observer", request.string("observer"))
+        let entity = try request.required("entity", request.string("entity"))
+        guard observers[name] == nil else {
+            throw TandemError(.usage, "there is an observer `\(name)` already; choose another name")
+        }
+        let predicate = try predicate(request)
+        let context = try context(request)
+        let output = output
+        observers[name] = try context.observe(entity, where: predicate) { saved in
+            output.write(Bridge.json(saved, observer: name))
+        }
+        return Answer(members: ["position": .null], position: try context.connect().number)
+    }
+
+    private static func json(_ saved: ObservedSave, observer: String) -> [String: JSON] {
+        let updated = saved.updated.map { update in
+            JSON.object([
+                "object": JSON(update.object),
+                "changed": .array(update.changed.map { .string($0) }),
+                "before": .bool(update.before), "after": .bool(update.after),
+            ])
+        }
+        return [
+            "event": .string("save"), "observer": .string(observer),
+            "position": JSON(number: saved.payload.position.number),
+            "author": .string(saved.payload.author), "inserted": JSON(saved.inserted),
+            "updated": .array(updated), "deleted": JSON(saved.deleted),
+        ]
+    }
+}

@@ -1,0 +1,107 @@
+import Tandem
+
+extension BridgeRequest {
+    /// The keys of `fetch` and `count`.
+    init(fetch verb: String, _ members: [String: JSON]) throws(TandemError) {
+        try self.init(
+            "`\(verb)`", members,
+            keys: [
+                "do", "id", "entity", "where", "arguments", "sort", "limit", "offset", "properties",
+                "includesSubentities", "at", "context",
+            ])
+        if has("at") {
+            throw TandemError(.usage, "`at` is not supported yet; leave it out to read the present")
+        }
+    }
+}
+
+/// Reading: what is answered belongs to one position.
+extension Bridge {
+    /// How often a read is repeated because the context moved on while values were loaded.
+    private static let readAttempts = 8
+
+    func fetch(_ request: BridgeRequest) throws -> Answer {
+        let wanted = try fetchRequest(request)
+        let properties = try request.strings("properties")
+        let context = try context(request)
+        var answer = Answer()
+        for _ in 0..<Self.readAttempts {
+            let objects = try context.fetch(wanted)
+            let model = try container.storeModel()
+            try check(properties, wanted.entity, model)
+            let before = context.position
+            let shown = objects.map { BridgeValues.json($0, properties: properties, model) }
+            // Throws what kept a value from being loaded.
+            let after = try context.connect()
+            answer = Answer(members: ["objects": .array(shown), "position": .null])
+            answer.position = after.number
+            if before == after { break }
+        }
+        return answer
+    }
+
+    func count(_ request: BridgeRequest) throws -> Answer {
+        let wanted = try fetchRequest(request)
+        let properties = try request.strings("properties")
+        let context = try context(request)
+        // The daemon counts all that match.
+        let all = try context.count(for: wanted)
+        let count = min(wanted.limit ?? .max, max(0, all - wanted.offset))
+        try check(properties, wanted.entity, try container.storeModel())
+        return Answer(
+            members: ["count": .int(Int64(count)), "position": .null],
+            position: try context.connect().number)
+    }
+
+    private func check(
+        _ properties: [String]?, _ entity: String, _ model: CompiledModel
+    ) throws(TandemError) {
+        for name in properties ?? [] where model.entity(named: entity)?.slot(of: name) == nil {
+            throw TandemError(.unknownProperty, "\(entity) has no property `\(name)`")
+        }
+    }
+
+    // MARK: Requests
+
+    /// The part of a request that says which objects, in which order.
+    func fetchRequest(_ request: BridgeRequest) throws -> FetchRequest {
+        let entity = try request.required("entity", request.string("entity"))
+        let sort = try request.array("sort") ?? []
+        return FetchRequest(
+            entity: entity, predicate: try predicate(request),
+            sort: try sort.map { json throws(TandemError) in try BridgeValues.sortKey(json) },
+            limit: try request.count("limit"), offset: try request.count("offset") ?? 0,
+            includesSubentities: try request.bool("includesSubentities") ?? true)
+    }
+
+    /// `where` with its `arguments`.
+    func predicate(_ request: BridgeRequest) throws -> ObjectPredicate? {
+        let arguments = try (request.array("arguments") ?? []).map { json in
+            try BridgeValues.argument(json) { try id($0) }
+        }
+        guard let format = try request.string("where") else {
+            guard arguments.isEmpty else {
+                throw TandemError(.usage, "`arguments` needs the key `where`")
+            }
+            return nil
+        }
+        return try ObjectPredicate(format: format, arguments: arguments)
+    }
+
+    /// An id as it is written, or what an alias stands for.
+    func id(_ json: JSON) throws(TandemError) -> ObjectID {
+        guard let text = json.string else {
+            throw TandemError(.usage, "an object id is a string such as Team/3, not \(json.text)")
+        }
+        if text.utf8.first == UInt8(ascii: "$") {
+            guard let id = aliases[String(text.dropFirst())] else {
+                throw TandemError(.unknownObject, "no object was inserted as `\(text)`")
+            }
+            return id
+        }
+        guard let id = ObjectID(text) else {
+            throw TandemError(.usage, "`\(text)` is no object id such as Team/3")
+        }
+        return id
+    }
+}

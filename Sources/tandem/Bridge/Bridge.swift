@@ -1,0 +1,170 @@
+import FoundationEssentials
+import Tandem
+import TandemIO
+
+/// The conversation: one request after the other on the main actor, pushes merged in between.
+///
+/// The blocking calls of the library are used throughout, so that events are written while a request is carried
+/// out, before its answer.
+@MainActor final class Bridge {
+    let container: PersistentContainer
+    let output = BridgeOutput()
+    var contexts: [String: ManagedObjectContext] = [:]
+    var observers: [String: ContextObserver] = [:]
+    var controllers: [String: BridgeController] = [:]
+    /// What `$alias` stands for.
+    var aliases: [String: ObjectID] = [:]
+    /// The model that took effect last while the bridge listened, and whether it was told.
+    private let news = Locked(BridgeNews())
+
+    init(container: PersistentContainer) {
+        self.container = container
+        let (output, news) = (output, news)
+        container.onConnectionNotice { [weak self] notice in
+            switch notice {
+            case .connection(let event): output.write(Bridge.json(event))
+            case .model(let hash, let position):
+                news.withLock { $0.add(hash, position) }
+                Task { await self?.tellNews() }
+            }
+        }
+    }
+
+    /// Carries out requests until the input ends.
+    func run(_ lines: InputLines) async {
+        for await line in lines {
+            switch line {
+            case .success(let bytes): await answer(Data(bytes))
+            case .failure(let error):
+                fail(.null, TandemError(.limitExceeded, "\(error)"))
+            }
+        }
+        container.close()
+    }
+
+    // MARK: Requests
+
+    /// What a verb answers: the members of `ok`, and the position they name.
+    struct Answer {
+        var members: [String: JSON] = [:]
+        var position: UInt64 = 0
+    }
+
+    private func answer(_ line: Data) async {
+        guard let json = try? JSON(parsing: line), let members = json.object else {
+            return fail(.null, TandemError(.usage, "a request is one JSON object on a line"))
+        }
+        guard let id = members["id"], id.object == nil, id.array == nil else {
+            return fail(
+                .null, TandemError(.usage, "a request needs an `id`: a string or number"))
+        }
+        do {
+            guard let verb = members["do"]?.string else {
+                throw TandemError(.usage, "a request needs `do`: the name of a verb")
+            }
+            var answer = try await carryOut(verb, members)
+            catchUp(to: answer.position)
+            if answer.position > 0 || answer.members["position"] != nil {
+                answer.members["position"] = JSON(number: answer.position)
+            }
+            tellNews(through: answer.position)
+            output.write(["id": id, "ok": .object(answer.members)])
+        } catch let failure as BridgeFailure {
+            output.write(["id": id, "error": failure.json])
+        } catch {
+            fail(id, BridgeErrors.tandemError(error))
+        }
+    }
+
+    private func fail(_ id: JSON, _ error: TandemError) {
+        output.write(["id": id, "error": BridgeErrors.json(error)])
+    }
+
+    private func carryOut(_ verb: String, _ members: [String: JSON]) async throws -> Answer {
+        func request(_ keys: String...) throws(TandemError) -> BridgeRequest {
+            try BridgeRequest("`\(verb)`", members, keys: ["do", "id"] + keys)
+        }
+        switch verb {
+        case "schema": return try schema(try request("apply"))
+        case "save":
+            return try save(try request("ops", "context", "policy", "author", "saveId"))
+        case "fetch": return try fetch(try BridgeRequest(fetch: verb, members))
+        case "count": return try count(try BridgeRequest(fetch: verb, members))
+        case "observe":
+            return try observe(
+                try request("observer", "entity", "where", "arguments", "context"))
+        case "open":
+            return try open(
+                try BridgeRequest(
+                    "`open`", members,
+                    keys: ["do", "id", "controller", "context"] + BridgeController.keys))
+        case "refetch":
+            return try refetch(
+                try BridgeRequest(
+                    "`refetch`", members,
+                    keys: ["do", "id", "controller"] + BridgeController.keys))
+        case "sections": return try sections(try request("controller"))
+        case "close": return try close(try request("controller"))
+        case "reach": return try await reach(try request("position", "timeout", "context"))
+        case "pause": return try pause(try request("context"))
+        case "resume": return try resume(try request("context"))
+        case "batch":
+            throw TandemError(.usage, "`batch` is not supported yet; use `save`")
+        default: throw TandemError(.usage, "`\(verb)` is no verb of the bridge")
+        }
+    }
+
+    // MARK: Order
+
+    /// Merges what contexts that follow unprompted have not merged yet, so that no event comes after an answer that names its position.
+    func catchUp(to number: UInt64) {
+        for (_, context) in contexts.sorted(by: { $0.key < $1.key }) where !context.isPaused {
+            guard let position = context.position, position.number < number else { continue }
+            // A failure is the connection's; the context follows when it is back.
+            _ = try? context.reach(position.at(number))
+        }
+    }
+
+    /// Writes the events of models that took effect, after what came before them.
+    ///
+    /// Before an answer only what it covers: its context stays where the answer says.
+    func tellNews(through number: UInt64 = .max) {
+        for (hash, position) in news.withLock({ $0.take(through: number) }) {
+            catchUp(to: position.number)
+            output.write(["event": .string("schema"), "hash": .string(hash.description)])
+        }
+    }
+
+    /// The position at which the last model took effect that this bridge heard of.
+    var modelPosition: UInt64 { news.withLock { $0.last } }
+
+    private nonisolated static func json(_ event: ConnectionEvent) -> [String: JSON] {
+        [
+            "event": .string("connection"), "state": .string(event.state.rawValue),
+            "position": JSON(number: event.position.number),
+        ]
+    }
+}
+
+/// Models that took effect and were not told of yet.
+struct BridgeNews {
+    private var models: [(StableHash, Position)] = []
+    /// Where the last one took effect.
+    private(set) var last: UInt64 = 0
+
+    mutating func add(_ hash: StableHash, _ position: Position) {
+        models.append((hash, position))
+        last = position.number
+    }
+
+    mutating func take(through number: UInt64) -> [(StableHash, Position)] {
+        let count = models.prefix { $0.1.number <= number }.count
+        defer { models.removeFirst(count) }
+        return Array(models.prefix(count))
+    }
+}
+
+/// An error whose JSON form was made where more was known of it.
+struct BridgeFailure: Error {
+    var json: JSON
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import Dispatch
+import Tandem
+import TandemIO
+
+/// `tandem bridge`: contexts and controllers over JSON lines, for shells, Python, Node.
+struct BridgeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bridge",
+        abstract: "Carries out requests from standard input, one JSON object a line.")
+
+    @OptionGroup var global: GlobalOptions
+
+    @Option(help: "The name under which the journal lists the saves.")
+    var author: String = "bridge"
+
+    func run() async throws {
+        let lines = try InputLines()
+        await Bridge(container: global.container(author: author)).run(lines)
+    }
+}
+
+/// The lines of standard input, read by a thread of their own; only so many are read ahead.
+struct InputLines: AsyncSequence {
+    typealias Element = Result<[UInt8], IOError>
+
+    private static let readAhead = 64
+    private let stream: AsyncStream<Element>
+    private let room = DispatchSemaphore(value: InputLines.readAhead)
+
+    init() throws {
+        let (stream, continuation) = AsyncStream<Element>.makeStream()
+        self.stream = stream
+        let room = room
+        _ = try KernelThread.start(name: "bridge-input") {
+            let input = StandardInput()
+            while let line = InputLines.next(input) {
+                room.wait()
+                continuation.yield(line)
+            }
+            continuation.finish()
+        }
+    }
+
+    private static func next(_ input: StandardInput) -> Element? {
+        do throws(IOError) {
+            return try input.readLine().map { .success($0) }
+        } catch {
+            guard error.isTooLong, (try? input.skipLine()) != nil else { return nil }
+            return .failure(error)
+        }
+    }
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var base: AsyncStream<Element>.Iterator
+        let room: DispatchSemaphore
+
+        mutating func next() async -> Element? {
+            let line = await base.next()
+            room.signal()
+            return line
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(base: stream.makeAsyncIterator(), room: room)
+    }
+}

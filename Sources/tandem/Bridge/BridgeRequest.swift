@@ -1,0 +1,88 @@
+import Tandem
+
+/// The keys of a request or of one of its parts; whatever is not as it should be is `usage`.
+struct BridgeRequest {
+    /// What messages call it.
+    let what: String
+    let members: [String: JSON]
+
+    /// Takes an object with known keys only.
+    init(_ what: String, _ members: [String: JSON], keys: [String]) throws(TandemError) {
+        self.what = what
+        self.members = members
+        for key in members.keys.sorted() where !keys.contains(key) {
+            throw TandemError(
+                .usage,
+                "\(what) has an unknown key `\(key)`; known are \(keys.joined(separator: ", "))")
+        }
+    }
+
+    /// Takes any value, which has to be an object.
+    init(_ what: String, json: JSON, keys: [String]) throws(TandemError) {
+        guard let members = json.object else {
+            throw TandemError(.usage, "\(what) has to be a JSON object, not \(json.text)")
+        }
+        try self.init(what, members, keys: keys)
+    }
+
+    /// The value of a key; null counts as absent.
+    subscript(key: String) -> JSON? { members[key].flatMap { $0 == .null ? nil : $0 } }
+
+    /// Whether the key is there, be it null.
+    func has(_ key: String) -> Bool { members[key] != nil }
+
+    func string(_ key: String) throws(TandemError) -> String? {
+        try typed(key, "a string") { $0.string }
+    }
+
+    func bool(_ key: String) throws(TandemError) -> Bool? {
+        try typed(key, "true or false") { $0.bool }
+    }
+
+    /// A number that counts something.
+    func count(_ key: String) throws(TandemError) -> Int? {
+        try typed(key, "a whole number, not negative") { json in
+            json.int.flatMap { $0 < 0 ? nil : Int(exactly: $0) }
+        }
+    }
+
+    /// A time in seconds.
+    func seconds(_ key: String) throws(TandemError) -> Double? {
+        try typed(key, "a number of seconds, not negative") { json in
+            json.number.flatMap { $0 >= 0 && $0.isFinite ? $0 : nil }
+        }
+    }
+
+    func array(_ key: String) throws(TandemError) -> [JSON]? {
+        try typed(key, "an array") { $0.array }
+    }
+
+    func object(_ key: String) throws(TandemError) -> [String: JSON]? {
+        try typed(key, "an object") { $0.object }
+    }
+
+    /// A list of names or key paths.
+    func strings(_ key: String) throws(TandemError) -> [String]? {
+        try typed(key, "an array of strings") { json in
+            guard let array = json.array else { return nil }
+            let strings = array.compactMap(\.string)
+            return strings.count == array.count ? strings : nil
+        }
+    }
+
+    /// A value that has to be there.
+    func required<Value>(_ key: String, _ value: Value?) throws(TandemError) -> Value {
+        guard let value else { throw TandemError(.usage, "\(what) needs the key `\(key)`") }
+        return value
+    }
+
+    private func typed<Value>(
+        _ key: String, _ kind: String, _ read: (JSON) -> Value?
+    ) throws(TandemError) -> Value? {
+        guard let json = self[key] else { return nil }
+        guard let value = read(json) else {
+            throw TandemError(.usage, "`\(key)` of \(what) has to be \(kind), not \(json.text)")
+        }
+        return value
+    }
+}

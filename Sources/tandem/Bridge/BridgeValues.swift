@@ -1,0 +1,75 @@
+import Tandem
+
+/// Values between JSON and the graph.
+enum BridgeValues {
+    /// A value as JSON, references by the target's own id.
+    static func json(_ value: Value, _ model: CompiledModel?) -> JSON {
+        guard let model else { return value.json }
+        return ValueText.json(value, model)
+    }
+
+    /// What of an object is shown: the named properties, or all that are in its row.
+    static func json(
+        _ object: ManagedObject, properties: [String]?, _ model: CompiledModel
+    ) -> JSON {
+        var values: [String: JSON] = [:]
+        for property in object.entity.properties {
+            if let properties {
+                guard properties.contains(property.name) else { continue }
+            } else if property.isToMany {
+                continue
+            }
+            if property.isToMany {
+                values[property.name] = JSON(object.objects(property.name).map(\.id).sorted())
+            } else {
+                values[property.name] = json(object[property.name], model)
+            }
+        }
+        return .object([
+            "id": JSON(object.id), "entity": .string(object.entityName), "values": .object(values),
+        ])
+    }
+
+    /// An argument of a predicate; `{"object": ID}` is an object.
+    static func argument(
+        _ json: JSON, _ id: (JSON) throws -> ObjectID
+    ) throws -> PredicateArgument {
+        switch json {
+        case .null: return .value(.null)
+        case .bool(let value): return .value(.bool(value))
+        case .int(let value): return .value(.int(value))
+        case .double(let value): return .value(.double(value))
+        case .string(let value): return .value(.string(value))
+        case .array(let elements): return .list(try elements.map { try argument($0, id) })
+        case .object(let members):
+            guard members.count == 1, let object = members["object"] else {
+                throw TandemError(
+                    .usage, "an argument is a value, an array or {\"object\": ID}, not \(json.text)"
+                )
+            }
+            return .object(try id(object))
+        }
+    }
+
+    /// One component of a sort order.
+    static func sortKey(_ json: JSON) throws(TandemError) -> SortKey {
+        if let text = json.string {
+            guard let key = SortKey(text) else {
+                throw TandemError(.usage, "a sort key needs the name of a property")
+            }
+            return key
+        }
+        let request = try BridgeRequest(
+            "a sort key", json: json, keys: ["key", "ascending", "selector"])
+        let path = try request.required("key", request.string("key"))
+        let selector: SortKey.Selector
+        switch try request.string("selector") {
+        case nil, "compare:": selector = .compare
+        case "caseInsensitiveCompare:": selector = .caseInsensitiveCompare
+        case .some(let other):
+            throw TandemError(
+                .usage, "`\(other)` is no selector; use compare: or caseInsensitiveCompare:")
+        }
+        return SortKey(path, ascending: try request.bool("ascending") ?? true, selector: selector)
+    }
+}

@@ -1,0 +1,204 @@
+import Tandem
+
+/// The ops of one save, carried out in a context.
+@MainActor struct SaveOps {
+    let context: ManagedObjectContext
+    let bridge: Bridge
+    /// What this save inserted, by alias.
+    private var inserted: [String: ManagedObject] = [:]
+    /// Held until the save is settled, so that they follow what becomes of them.
+    private var held: [ManagedObject] = []
+
+    init(context: ManagedObjectContext, bridge: Bridge) {
+        self.context = context
+        self.bridge = bridge
+    }
+
+    /// The ids of the new objects by alias, after the save.
+    func objects() -> [String: ObjectID] { inserted.mapValues(\.id) }
+
+    mutating func carryOut(_ json: JSON) throws {
+        let verbs = ["insert", "update", "delete"].filter { json[$0] != nil }
+        switch verbs {
+        case ["insert"]:
+            try insert(try BridgeRequest("an insert", json: json, keys: ["insert", "as", "set"]))
+        case ["update"]:
+            try update(
+                try BridgeRequest(
+                    "an update", json: json, keys: ["update", "set", "add", "remove"]))
+        case ["delete"]:
+            let request = try BridgeRequest("a delete", json: json, keys: ["delete"])
+            context.delete(try living(request.required("delete", request["delete"])))
+        default:
+            throw TandemError(
+                .usage, "an op has one of insert, update and delete, not \(json.text)")
+        }
+    }
+
+    private mutating func insert(_ op: BridgeRequest) throws {
+        let entity = try op.required("insert", op.string("insert"))
+        let alias = try op.string("as")
+        let values = try op.object("set") ?? [:]
+        let object = try context.insert(entity)
+        held.append(object)
+        try set(values, of: object)
+        if let alias { inserted[alias] = object }
+    }
+
+    private mutating func update(_ op: BridgeRequest) throws {
+        let object = try living(op.required("update", op["update"]))
+        try set(try op.object("set") ?? [:], of: object)
+        for (name, members) in try op.object("add") ?? [:] {
+            for member in try self.members(members, name, of: object) {
+                object.add(member, to: name)
+            }
+        }
+        for (name, members) in try op.object("remove") ?? [:] {
+            let relationship = try toMany(name, of: object)
+            for member in try self.members(members, name, of: object)
+            where try isRemovable(member, from: object, relationship) {
+                object.remove(member, from: name)
+            }
+        }
+    }
+
+    // MARK: Values
+
+    private mutating func set(_ values: [String: JSON], of object: ManagedObject) throws {
+        for (name, json) in values.sorted(by: { $0.key < $1.key }) {
+            guard let property = object.entity.property(named: name) else {
+                throw TandemError(
+                    .unknownProperty, "\(object.entityName) has no property `\(name)`")
+            }
+            if property.isToMany {
+                try replaceMembers(name, of: object, with: json)
+            } else if property.relationship != nil {
+                object.setObject(json == .null ? nil : try living(json), for: name)
+            } else {
+                try set(json, property, of: object)
+            }
+        }
+    }
+
+    private func set(
+        _ json: JSON, _ property: CompiledProperty, of object: ManagedObject
+    ) throws(TandemError) {
+        guard let type = property.attribute?.type else { return }
+        guard let value = Value(json: json, type: type), property.accepts(value) else {
+            throw TandemError(
+                .validation,
+                problems: [
+                    ValidationProblem(
+                        object: object.id, property: property.name,
+                        message: "a value of type \(type.rawValue) is needed, not \(json.text)")
+                ])
+        }
+        object[property.name] = value
+    }
+
+    private mutating func replaceMembers(
+        _ name: String, of object: ManagedObject, with json: JSON
+    ) throws {
+        let wanted = try members(json, name, of: object)
+        for member in object.objects(name) where !wanted.contains(member) {
+            object.remove(member, from: name)
+        }
+        for member in wanted { object.add(member, to: name) }
+    }
+
+    private mutating func members(
+        _ json: JSON, _ name: String, of object: ManagedObject
+    ) throws -> [ManagedObject] {
+        let relationship = try toMany(name, of: object)
+        guard let ids = json.array else {
+            throw TandemError(.usage, "`\(name)` needs an array of object ids, not \(json.text)")
+        }
+        return try ids.map { try living($0) }.map { member in
+            let isFit = member.entity.ancestors.contains(relationship.destination)
+            guard isFit || member.entity.tag == relationship.destination else {
+                throw TandemError(
+                    .usage,
+                    "\(object.entityName).\(name) leads to "
+                        + "\(relationship.declaration.destination), not to \(member.id)")
+            }
+            return member
+        }
+    }
+
+    private func toMany(
+        _ name: String, of object: ManagedObject
+    ) throws(TandemError) -> CompiledRelationship {
+        guard let property = object.entity.property(named: name) else {
+            throw TandemError(.unknownProperty, "\(object.entityName) has no property `\(name)`")
+        }
+        guard let relationship = property.relationship, relationship.toMany else {
+            throw TandemError(
+                .usage, "\(object.entityName).\(name) holds one value; use `set`")
+        }
+        return relationship
+    }
+
+    /// Where a member itself says whose it is, somebody else's is left alone.
+    private func isRemovable(
+        _ member: ManagedObject, from object: ManagedObject, _ relationship: CompiledRelationship
+    ) throws -> Bool {
+        guard !relationship.inverseToMany else { return true }
+        let owner = member[relationship.declaration.inverse].reference
+        _ = try context.connect()
+        return owner?.number == object.id.number
+    }
+
+    // MARK: Objects
+
+    /// The object of an id or alias; nothing is asked of the daemon, which judges at the save.
+    private mutating func living(_ json: JSON) throws -> ManagedObject {
+        if let text = json.string, text.utf8.first == UInt8(ascii: "$"),
+            let object = inserted[String(text.dropFirst())]
+        {
+            return try living(object)
+        }
+        let id = try bridge.id(json)
+        let object = try context.object(with: id)
+        guard object.entityName == id.entity else {
+            throw TandemError(.unknownObject, "\(id) does not exist; \(object.id) does")
+        }
+        held.append(object)
+        return try living(object)
+    }
+
+    private func living(_ object: ManagedObject) throws(TandemError) -> ManagedObject {
+        guard !object.isDeleted else {
+            throw TandemError(.unknownObject, "\(object.id) does not exist")
+        }
+        return object
+    }
+
+    // MARK: Repeats
+
+    /// Stands for what is saved: the ops with aliases of this save by the order of inserts, others by what they stand for.
+    func contentHash(_ ops: [JSON]) -> StableHash {
+        var ordinals: [String: Int64] = [:]
+        var inserts: Int64 = 0
+        func neutral(_ json: JSON) -> JSON {
+            switch json {
+            case .string(let text) where text.utf8.first == UInt8(ascii: "$"):
+                let alias = String(text.dropFirst())
+                if let ordinal = ordinals[alias] { return .array([.int(ordinal)]) }
+                return bridge.aliases[alias].map { JSON($0) } ?? json
+            case .array(let elements): return .array(elements.map(neutral))
+            case .object(let members): return .object(members.mapValues(neutral))
+            default: return json
+            }
+        }
+        let neutralOps = ops.map { op -> JSON in
+            guard case .object(var members) = neutral(op) else { return op }
+            members["as"] = nil
+            if op["insert"] != nil {
+                inserts += 1
+                if let alias = op["as"]?.string { ordinals[alias] = inserts }
+            }
+            return .object(members)
+        }
+        return StableHash(Array(JSON.array(neutralOps).text.utf8))
+    }
+}

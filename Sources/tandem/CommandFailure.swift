@@ -1,0 +1,32 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// Why a verb failed: one line for people, and the exit code for scripts.
+struct CommandFailure: Error {
+    var message: String
+    var code: Int32
+
+    /// A problem that was found, or another code.
+    init(_ message: String, code: Int32 = 1) {
+        self.message = message
+        self.code = code
+    }
+
+    init(_ error: TandemError) {
+        message = error.message
+        code =
+            switch error.code {
+            case .usage, .unknownEntity, .unknownProperty, .invalidPredicate, .noSortDescriptors: 2
+            case .disconnected: 3
+            case .denied: 4
+            case .historyExpired: 5
+            default: 1
+            }
+    }
+
+    func exit() -> Never {
+        StandardStream.error.write("tandem: \(message)\n")
+        TandemCommand.exit(withError: ExitCode(code))
+    }
+}

@@ -1,0 +1,95 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// The request that `fetch` and `count` share.
+struct RequestOptions: ParsableArguments {
+    @Argument(help: "The entity.")
+    var entity: String
+
+    @Option(help: "A predicate, such as 'wins > 2 AND zone = \"Africa\"'.")
+    var `where`: String?
+
+    @Option(help: "Key paths to sort by, separated by commas; - before one sorts descending.")
+    var sort: String?
+
+    @Option(help: "At most this many.")
+    var limit: Int?
+
+    @Option(help: "Leave out this many at the beginning.")
+    var offset: Int = 0
+
+    func request() throws -> FetchRequest {
+        var request = FetchRequest(entity: entity, limit: limit, offset: offset)
+        if let text = `where` { request.predicate = try ObjectPredicate(format: text) }
+        request.sort = try (sort ?? "").split(separator: ",").map { text in
+            guard let key = SortKey(String(text)) else {
+                throw CommandFailure("`\(text)` is no key path to sort by", code: 2)
+            }
+            return key
+        }
+        return request
+    }
+}
+
+/// `tandem fetch`: objects of an entity.
+struct FetchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fetch", abstract: "Fetches objects.")
+
+    @OptionGroup var global: GlobalOptions
+    @OptionGroup var options: RequestOptions
+
+    @Option(name: .shortAndLong, help: "short or json.")
+    var output: OutputFormat = .short
+
+    func run() throws {
+        let (container, options, output) = (global.container(), options, output)
+        try onMainActor {
+            let context = container.makeContext(name: "tandem")
+            let objects = try context.fetch(try options.request())
+            let model = try container.storeModel()
+            for object in objects { FetchCommand.write(object, model, output) }
+        }
+    }
+
+    @MainActor private static func write(
+        _ object: ManagedObject, _ model: CompiledModel, _ output: OutputFormat
+    ) {
+        var values: [String: JSON] = [:]
+        for property in object.entity.properties where !property.isToMany {
+            values[property.name] = ValueText.json(object[property.name], model)
+        }
+        if output == .json {
+            return printLine(
+                JSON.object([
+                    "id": .string(object.id.description), "entity": .string(object.entityName),
+                    "values": .object(values),
+                ]).text)
+        }
+        let text = values.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.plain)" }
+        printLine("\(object.id.description.padded(to: 16)) \(text.joined(separator: " "))")
+    }
+}
+
+/// `tandem count`: how many objects match.
+struct CountCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "count", abstract: "Counts objects.")
+
+    @OptionGroup var global: GlobalOptions
+    @OptionGroup var options: RequestOptions
+
+    func run() throws {
+        let (container, options) = (global.container(), options)
+        try onMainActor {
+            let context = container.makeContext(name: "tandem")
+            printLine(String(try context.count(for: try options.request())))
+        }
+    }
+}
+
+/// Runs a verb's work on the main actor, which the main thread is.
+func onMainActor(_ body: @MainActor @Sendable () throws -> Void) throws {
+    try MainActor.assumeIsolated(body)
+}

@@ -1,0 +1,35 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// Which daemon is meant; every option has a variable.
+struct GlobalOptions: ParsableArguments {
+    @Option(help: "The path of the daemon's socket (TANDEM_SOCKET).")
+    var socket: String?
+
+    @Option(help: "The name of the daemon (TANDEM_NAME); `default` unless given.")
+    var name: String?
+
+    /// A container of that daemon, without a model of its own.
+    ///
+    /// A verb that asks once fails at once without a daemon; a patient one gives it time to come back.
+    func container(author: String = "tandem", isPatient: Bool = false) -> PersistentContainer {
+        var limits = ClientLimits()
+        if !isPatient { limits.connectMilliseconds = 300 }
+        let name = name ?? ThisProcess.environment("TANDEM_NAME") ?? "default"
+        return PersistentContainer(socket: socket, name: name, author: author, limits: limits)
+    }
+}
+
+/// How a verb prints what it found.
+enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
+    /// For people.
+    case short
+    /// For people who want everything.
+    case verbose
+    /// One JSON object a line.
+    case json
+}
+
+/// Writes a line to standard output.
+func printLine(_ text: String) { StandardStream.output.write(text + "\n") }

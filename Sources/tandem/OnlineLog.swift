@@ -1,0 +1,102 @@
+import Tandem
+import TandemIO
+
+/// `tandem log` from the daemon: pages of history, then, with -f, whatever comes.
+struct OnlineLog {
+    private let container: PersistentContainer
+    private let options: LogCommand
+    private static let pageTransactions: UInt32 = 1_000
+
+    init(_ container: PersistentContainer, _ options: LogCommand) {
+        self.container = container
+        self.options = options
+    }
+
+    func run() throws {
+        let end = try container.end()
+        var last = try first(before: end)
+        let limit = options.lines ?? (options.follow ? 10 : nil)
+        if let limit {
+            try printLast(limit, after: last, end)
+        } else if options.reverse {
+            try collect(after: last, end).reversed().forEach { try show($0, end) }
+        } else {
+            try page(after: last, through: end.number) { try show($0, end) }
+        }
+        last = end.number
+        guard options.follow else { return }
+        while !StandardStream.output.isClosed {
+            let now = try next(after: last)
+            try page(after: last, through: now.number) { try show($0, now) }
+            last = now.number
+        }
+    }
+
+    /// Waits for a transaction; a wait that ends without one begins again.
+    private func next(after last: UInt64) throws -> Position {
+        while true {
+            do {
+                return try container.wait(for: last + 1, timeout: 3_600)
+            } catch let error as TandemError where error.code == .timeout {
+                if StandardStream.output.isClosed { return try container.end() }
+            }
+        }
+    }
+
+    /// The position before the first transaction that is asked for and still there.
+    private func first(before end: Position) throws -> UInt64 {
+        if let from = options.from { return max(from, 1) - 1 }
+        let status = try JSON(parsing: try container.status())
+        return UInt64(max(1, status["journalFirst"]?.int ?? 1)) - 1
+    }
+
+    private func page(
+        after start: UInt64, through end: UInt64, _ body: (Transaction) throws -> Void
+    ) throws {
+        var last = start
+        while last < end {
+            let page = try container.history(
+                after: last, through: end, entities: options.entity, limit: Self.pageTransactions)
+            for encoded in page.transactions {
+                let transaction = try decode(encoded)
+                if options.wants(transaction) { try body(transaction) }
+            }
+            guard page.position.number > last else { return }
+            last = page.position.number
+        }
+    }
+
+    /// The last ones: from growing windows at the end, so that the cost is by result, not by the log's size.
+    private func printLast(_ count: Int, after floor: UInt64, _ end: Position) throws {
+        let stop = min(end.number, options.to ?? .max)
+        var window = UInt64(max(count, 1))
+        var found: [Transaction] = []
+        while true {
+            let start = max(floor, stop > window ? stop - window : 0)
+            found = []
+            try page(after: start, through: stop) { found.append($0) }
+            if found.count >= count || start <= floor { break }
+            window *= 4
+        }
+        let last = Array(found.suffix(count))
+        for transaction in options.reverse ? last.reversed() : last { try show(transaction, end) }
+    }
+
+    private func collect(after start: UInt64, _ end: Position) throws -> [Transaction] {
+        var found: [Transaction] = []
+        try page(after: start, through: end.number) { found.append($0) }
+        return found
+    }
+
+    private func decode(_ encoded: EncodedTransaction) throws -> Transaction {
+        do {
+            return try encoded.decoded()
+        } catch {
+            throw CommandFailure("transaction \(encoded.position): \(error)")
+        }
+    }
+
+    private func show(_ transaction: Transaction, _ end: Position) throws {
+        options.print(transaction, end.at(transaction.position), try container.storeModel())
+    }
+}

@@ -1,0 +1,48 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// The admin command: a verb per file.
+///
+/// Exit codes: 0 done, 1 found a problem, 2 usage, 3 no daemon, 4 denied, 5 history expired.
+@main
+struct TandemCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tandem",
+        abstract: "Reads the journal, and looks after a Tandem daemon.",
+        version: "0.1.0",
+        subcommands: [
+            LogCommand.self, StatusCommand.self, ClientsCommand.self, FetchCommand.self,
+            CountCommand.self, SchemaCommand.self, WaitCommand.self,
+            BridgeCommand.self,
+        ])
+
+    @MainActor static func main() async {
+        StandardStream.ignoreBrokenPipes()
+        do {
+            var command = try parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch let error as TandemError {
+            CommandFailure(error).exit()
+        } catch let error as CommandFailure {
+            error.exit()
+        } catch {
+            usage(error)
+        }
+    }
+
+    /// Help and version are no failures; whatever else the parser says is a matter of usage.
+    private static func usage(_ error: any Error) -> Never {
+        let text = fullMessage(for: error)
+        guard exitCode(for: error) != .success else {
+            StandardStream.output.write(text + "\n")
+            exit(withError: ExitCode.success)
+        }
+        StandardStream.error.write(text + "\n")
+        exit(withError: ExitCode(2))
+    }
+}

@@ -1,0 +1,48 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// Prints the table as a fresh fetch gives it.
+struct Final: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print the table once, read by a fresh fetch.")
+
+    @OptionGroup var place: Place
+    @Option(help: "Read at this position or later, as a save printed it.")
+    var position: String?
+
+    @MainActor func run() async throws {
+        try await reporting {
+            let container = place.container("final")
+            let context = container.viewContext
+            if let position { try await context.reach(.parse(position)) }
+            let teams = try await context.fetch(.table).compactMap { $0 as? Team }
+            StandardStream.output.write(TableText(teams).text)
+        }
+    }
+}
+
+extension Position {
+    /// Parses what a verb printed.
+    static func parse(_ text: String) throws(TandemError) -> Position {
+        guard let position = Position(text) else {
+            throw TandemError(.usage, "\(text) is no position; it looks like 18@1-5f0c…")
+        }
+        return position
+    }
+}
+
+extension TableText {
+    /// Cuts a sorted list of teams into zones.
+    init(_ teams: [Team]) {
+        zones = []
+        for team in teams {
+            let row = Row(number: team.id.number, name: team.name, wins: team.wins)
+            if zones.last?.name == team.zone {
+                zones[zones.count - 1].rows.append(row)
+            } else {
+                zones.append(Zone(name: team.zone, rows: [row]))
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import ArgumentParser
+import Tandem
+
+/// Gives a team one more win.
+struct Score: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Give a team one more win.")
+
+    @OptionGroup var place: Place
+    @Argument(help: "The team's name, as in the table.")
+    var team: String
+
+    @MainActor func run() async throws {
+        try await reporting {
+            let container = place.container("score")
+            let context = container.viewContext
+            let wins = try await context.win(team)
+            say("\(team) has \(wins) \(wins == 1 ? "win" : "wins")")
+        }
+    }
+}
+
+/// Lets a team take part; the first of its zone brings a new section into every table.
+struct Add: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Add a team; the first one of a zone makes a new section.")
+
+    @OptionGroup var place: Place
+    @Argument(help: "The team's name, which no other has.")
+    var team: String
+    @Argument(help: "The zone it qualified in.")
+    var zone: String
+
+    @MainActor func run() async throws {
+        try await reporting {
+            let container = place.container("add")
+            let context = container.viewContext
+            let object = try context.insert(Team.self)
+            object.name = team
+            object.zone = zone
+            try await context.save()
+            say("\(team) plays for \(zone)")
+        }
+    }
+}
+
+extension ManagedObjectContext {
+    /// Adds a win to a team as one save and returns its wins; tries again when others were quicker.
+    nonisolated(nonsending) func win(_ name: String) async throws -> Int {
+        for _ in 0..<20 {
+            let found = try await fetch(Team.self, where: "name == %@", [.value(.string(name))])
+            guard let team = found.first else {
+                throw TandemError(
+                    .unknownObject, "no team is named \(name); see `worldcup table --once`")
+            }
+            team.wins += 1
+            do {
+                try await save()
+                return team.wins
+            } catch let error as TandemError where error.code == .conflict {
+                rollback()
+            }
+        }
+        throw TandemError(.conflict, "others changed \(name) twenty times in a row; try again")
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import Tandem
+import TandemIO
+
+/// A temporary store and the processes of the demo; ``close()`` ends and removes all of it.
+final class Stage {
+    /// Where store, socket and report lie.
+    let directory: String
+    private let signals: SignalSource
+    private let poller: Poller
+    private var children: [(name: String, process: ChildProcess)] = []
+    /// How long anything may take that is waited for, in seconds.
+    private static let patience: UInt64 = 120
+
+    /// A new directory for the owner only.
+    init(_ signals: SignalSource) throws {
+        let base = ThisProcess.environment("TMPDIR") ?? "/tmp"
+        let name = ThisProcess.randomBytes(6).map { String($0, radix: 36) }.joined()
+        directory = "\(base)/worldcup-\(name)"
+        self.signals = signals
+        poller = try Poller()
+        try poller.add(signals.descriptor, token: 0, interest: .read)
+        try RealFileSystem().createDirectory(directory, mode: 0o700)
+    }
+
+    /// The daemon's socket.
+    var socket: String { directory + "/socket" }
+
+    /// Starts a program and remembers it.
+    @discardableResult
+    func start(
+        _ name: String, _ path: String, _ arguments: [String],
+        input: ChildProcess.Stream = .null, output: ChildProcess.Stream = .inherited
+    ) throws -> ChildProcess {
+        let process = try ChildProcess.start(path, arguments, input: input, output: output)
+        children.append((name, process))
+        return process
+    }
+
+    /// Starts this program with a verb.
+    func start(
+        _ name: String, _ arguments: [String], input: ChildProcess.Stream = .null,
+        output: ChildProcess.Stream = .inherited
+    ) throws -> ChildProcess {
+        let path = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        return try start(
+            name, path, arguments + ["--socket", socket], input: input, output: output)
+    }
+
+    /// Waits until something holds; throws when a signal comes, a process fails, or it takes too long.
+    func wait(_ what: String, until isDone: () -> Bool) throws {
+        let clock = SystemClock()
+        let end = clock.monotonicNanoseconds + Self.patience * 1_000_000_000
+        var events: [Poller.Event] = []
+        while !isDone() {
+            try poller.wait(timeoutMilliseconds: 20, into: &events)
+            if signals.next() != nil { throw TandemError(.storage, "interrupted") }
+            for (name, process) in children {
+                if let status = process.status, status != .exited(0) || name == "tandemd" {
+                    throw TandemError(.storage, "\(name) ended too early: \(status)")
+                }
+            }
+            if clock.monotonicNanoseconds > end {
+                throw TandemError(.timeout, "waited \(Self.patience) s for \(what)")
+            }
+        }
+    }
+
+    /// Waits until a process has ended well.
+    func finish(_ process: ChildProcess, _ name: String) throws {
+        try wait("\(name) to end") { process.status != nil }
+        guard process.status == .exited(0) else {
+            throw TandemError(.storage, "\(name) failed")
+        }
+    }
+
+    /// Waits until a process has ended well and returns what it printed, which must fit a pipe.
+    func output(of process: ChildProcess, _ name: String) throws -> String {
+        try finish(process, name)
+        guard let descriptor = process.output else { return "" }
+        var text = ""
+        let lines = StandardInput(descriptor: descriptor)
+        while let line = try lines.readLine() {
+            text += String(decoding: line, as: UTF8.self) + "\n"
+        }
+        return text
+    }
+
+    /// Stops the daemon, which must end well.
+    func stopDaemon() throws {
+        for (name, process) in children where name == "tandemd" {
+            process.terminate()
+            guard process.wait() == .exited(0) else {
+                throw TandemError(.storage, "tandemd did not stop well: \(process.wait())")
+            }
+        }
+    }
+
+    /// Ends whatever still runs, waits for it, and removes the directory.
+    func close() {
+        for (_, process) in children.reversed() {
+            process.closeInput()
+            process.terminate()
+            process.wait()
+        }
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+}

@@ -1,0 +1,70 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// Shows the table and keeps it up to date.
+struct Table: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show the live table: sections by zone, most wins first.",
+        discussion: """
+            On a terminal it redraws in place and marks what just changed; otherwise each change \
+            is printed once, as a line. Without --once, --until and --until-input it runs until \
+            it is interrupted.
+            """)
+
+    @OptionGroup var place: Place
+    @Flag(help: "Print the table and stop.")
+    var once = false
+    @Option(help: "Stop when everything up to this position is shown.")
+    var until: String?
+    @Flag(help: "Read the position at which to stop from standard input, when it comes.")
+    var untilInput = false
+    @Option(help: "A file: made when the table stands, filled with it at the end.")
+    var report: String?
+
+    @MainActor func run() async throws {
+        try await reporting {
+            let container = place.container("table")
+            let watch = try await GapWatch(container)
+            let table = try await LiveTable(container, isQuiet: once)
+            if let report { try write("", to: report) }
+            guard let stop = try await stop() else { return }
+            if let position = stop.position {
+                let reached = try await container.viewContext.reach(position)
+                try await watch.finish(at: reached)
+            }
+            if once { StandardStream.output.write(table.text.text) }
+            if let failure = table.failure { throw TandemError(.storage, failure) }
+            if let report { try write(table.text.text, to: report) }
+        }
+    }
+
+    private struct Stop {
+        var position: Position?
+    }
+
+    /// Waits for the reason to stop; nil when standard input ended without one.
+    private func stop() async throws -> Stop? {
+        if once { return Stop() }
+        if let until { return Stop(position: try .parse(until)) }
+        guard untilInput else {
+            // Runs until a signal ends the process.
+            while true { try await Task.sleep(for: .seconds(3_600)) }
+        }
+        let line: String? = await withCheckedContinuation { line in
+            // A thread of its own: waiting for input would hold one of Swift's few.
+            let started = try? KernelThread.start(name: "input") {
+                let bytes = try? StandardInput().readLine()
+                line.resume(returning: bytes.map { String(decoding: $0, as: UTF8.self) })
+            }
+            if started == nil { line.resume(returning: nil) }
+        }
+        return try line.map { Stop(position: try .parse($0)) }
+    }
+
+    private func write(_ text: String, to path: String) throws {
+        let file = try RealFileSystem().open(path, .createIfMissing)
+        defer { file.close() }
+        try file.write(Array(text.utf8), at: 0)
+    }
+}

@@ -1,0 +1,29 @@
+import Tandem
+
+/// A team of the tournament, with the wins it has so far.
+final class Team: ManagedObject, ManagedEntity {
+    static var entity: Entity {
+        Entity("Team", uniqueness: [["name"]], indexes: [["zone", "wins", "name"]]) {
+            Attribute("name", .string, optional: false, min: 1)
+            Attribute("zone", .string, optional: false, min: 1)
+            Attribute("group", .string)
+            Attribute("imageName", .string)
+            Attribute("wins", .int, optional: false, default: .int(0), min: 0)
+        }
+    }
+
+    @Managed("name") var name: String
+    @Managed("zone") var zone: String
+    @Managed("group") var group: String?
+    @Managed("imageName") var imageName: String?
+    @Managed("wins") var wins: Int
+}
+
+extension FetchRequest {
+    /// The table: by zone, then those with more wins first, then by name.
+    static var table: FetchRequest {
+        FetchRequest(
+            entity: "Team",
+            sort: [SortKey("zone"), SortKey("wins", ascending: false), SortKey("name")])
+    }
+}

@@ -1,0 +1,79 @@
+import ArgumentParser
+import Dispatch
+import Tandem
+import TandemIO
+
+/// The example app: a table of teams that every process of the machine sees move.
+@main
+struct WorldCup: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "worldcup",
+        abstract: "The World Cup of 2022 as a live table in several processes.",
+        discussion: """
+            Open two terminals: `worldcup table` in one, `worldcup play --delay 300` or \
+            `worldcup score Morocco` in the other.
+            """,
+        version: "0.1.0",
+        subcommands: [Table.self, Score.self, Add.self, Play.self, Final.self, Demo.self])
+
+    /// Verbs that await run on the main actor; the demo needs the first thread for itself.
+    static func main() {
+        StandardStream.ignoreBrokenPipes()
+        do {
+            var command = try parseAsRoot()
+            if command is any AsyncParsableCommand {
+                Task { @MainActor in await runAwaiting() }
+                dispatchMain()
+            }
+            try command.run()
+        } catch {
+            exit(withError: error)
+        }
+    }
+
+    @MainActor private static func runAwaiting() async {
+        do {
+            // Parsed again, as a command can't be sent to another actor.
+            guard var verb = try parseAsRoot() as? any AsyncParsableCommand else { return }
+            try await verb.run()
+            exit()
+        } catch {
+            exit(withError: error)
+        }
+    }
+}
+
+/// Where the daemon is; every verb takes it.
+struct Place: ParsableArguments {
+    @Option(help: "The daemon's socket; else TANDEM_SOCKET, else that of the daemon `default`.")
+    var socket: String?
+
+    /// A container for this process, whose name in the journal is `worldcup VERB`.
+    func container(_ verb: String) -> PersistentContainer {
+        PersistentContainer(entities: [Team.self], socket: socket, author: "worldcup \(verb)")
+    }
+}
+
+extension ParsableCommand {
+    /// Does the work; a failure becomes one line on standard error and an exit code.
+    @MainActor func reporting(_ work: @MainActor () async throws -> Void) async throws {
+        do {
+            try await work()
+        } catch let error as TandemError {
+            complain(error.message)
+            throw ExitCode(error.code == .disconnected ? 3 : error.code == .denied ? 4 : 1)
+        } catch let error as IOError {
+            complain(error.description)
+            throw ExitCode(1)
+        }
+    }
+
+    func complain(_ message: String) {
+        StandardStream.error.write("worldcup: \(message)\n")
+    }
+}
+
+/// Writes a line to standard output.
+func say(_ line: String) {
+    StandardStream.output.write(line + "\n")
+}

@@ -1,0 +1,58 @@
+/// The content of the bench store, which depends on nothing but the number of contents.
+struct BenchData {
+    struct Content {
+        var name: String
+        var creationDate: Double
+        var size: Int
+        /// Counts from 0.
+        var bucket: Int
+    }
+
+    var bucketNames: [String]
+    var contents: [Content]
+
+    init(contents count: Int) {
+        let buckets = max(1, count / 100)
+        bucketNames = (0..<buckets).map { "bucket-" + digits($0 * 7_919 % buckets, 6, radix: 10) }
+        var generator = SplitMix64(42)
+        contents = (0..<count).map { _ in
+            let bucket = generator.below(buckets)
+            let name = digits(Int(generator.next() & 0xFFFF_FFFF_FFFF), 12, radix: 16)
+            let date = 1_600_000_000 + Double(generator.below(1_000_000))
+            let size = generator.below(1_048_576)
+            return Content(
+                name: "content-" + name, creationDate: date, size: size, bucket: bucket)
+        }
+    }
+
+    /// The contents in the order of the list: by bucket name, the latest first, then by name.
+    ///
+    /// Names are unique in fact, so that ids are never needed.
+    func listOrder() -> [Int] {
+        contents.indices.sorted { a, b in
+            let (x, y) = (contents[a], contents[b])
+            let (p, q) = (bucketNames[x.bucket], bucketNames[y.bucket])
+            if p != q { return p < q }
+            return x.creationDate != y.creationDate
+                ? x.creationDate > y.creationDate : x.name < y.name
+        }
+    }
+}
+
+extension BenchData {
+    /// Throws unless these are the data and the order that the other programs of the comparison have.
+    static func check() throws {
+        let data = BenchData(contents: 1_000)
+        let (first, order) = (data.contents[0], data.listOrder())
+        guard first.name == "content-e333b266f103", first.creationDate == 1_600_763_858,
+            first.size == 713_620, first.bucket == 3, data.bucketNames[3] == "bucket-000007",
+            order.first == 761, order.last == 234
+        else { throw Failure("the generated data are not those of the comparison") }
+    }
+}
+
+/// A number with leading zeros.
+private func digits(_ number: Int, _ width: Int, radix: Int) -> String {
+    let text = String(number, radix: radix)
+    return String(repeating: "0", count: max(0, width - text.count)) + text
+}

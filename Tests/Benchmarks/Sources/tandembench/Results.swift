@@ -1,0 +1,59 @@
+import Glibc
+
+/// Why a benchmark gave no result.
+struct Failure: Error, CustomStringConvertible {
+    var description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// One line of results, in the form that all programs of the comparison print.
+struct ResultLine {
+    var scenario: String
+    var peer: String
+    var n: Int
+    var metric: String
+    /// Microseconds.
+    var values: [Double]
+    /// Microseconds of the floor between the operations.
+    var floor: [Double]
+    /// More members: names and JSON values.
+    var notes: [(String, String)] = []
+
+    /// Writes the line to standard output.
+    func emit() {
+        let sorted = values.sorted()
+        let floor = floor.sorted()
+        let (median, floorMedian) = (percentile(sorted, 0.5), percentile(floor, 0.5))
+        var members = [
+            ("scenario", quoted(scenario)), ("peer", quoted(peer)), ("n", "\(n)"),
+            ("metric", quoted(metric)), ("min", decimal(sorted.first ?? 0)),
+            ("p50", decimal(median)), ("p99", decimal(percentile(sorted, 0.99))),
+            ("max", decimal(sorted.last ?? 0)), ("unit", quoted("us")),
+            ("samples", "\(sorted.count)"), ("floor_min", decimal(floor.first ?? 0)),
+            ("floor_p50", decimal(floorMedian)), ("ratio", decimal(median / floorMedian)),
+        ]
+        members +=
+            notes + [
+                ("durability", quoted("power-loss durable")), ("verified", "true"),
+            ]
+        let text = members.map { "\(quoted($0.0)):\($0.1)" }.joined(separator: ",")
+        print("{\(text)}")
+        fflush(nil)
+    }
+}
+
+/// The value at a share of sorted values, 0 if there are none.
+func percentile(_ sorted: [Double], _ share: Double) -> Double {
+    sorted.isEmpty ? 0 : sorted[Int((share * Double(sorted.count - 1)).rounded())]
+}
+
+/// A text without quotes or control characters as JSON.
+func quoted(_ text: String) -> String { "\"\(text)\"" }
+
+/// A number with three decimals.
+private func decimal(_ value: Double) -> String {
+    let thousandths = Int((value * 1_000).rounded())
+    let (whole, rest) = (thousandths / 1_000, "\(abs(thousandths) % 1_000)")
+    return "\(whole).\(String(repeating: "0", count: 3 - rest.count))\(rest)"
+}

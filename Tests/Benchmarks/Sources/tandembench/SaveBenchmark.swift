@@ -1,0 +1,68 @@
+import Tandem
+
+/// P1: one process, one object changed in each blocking save, each durable when it returns.
+@MainActor
+struct SaveBenchmark {
+    /// Long enough for logs to reach their working size.
+    private static let warmUp = 600
+    private static let samples = 2_000
+    let socket: String
+    let folder: String
+    let n: Int
+
+    func run() throws {
+        var data = BenchData(contents: n)
+        let ids = try data.seed(socket)
+        var floor = try DiskFloor(folder: folder)
+        let saves = try measure(&data, ids, &floor)
+        try check(data, ids)
+        ResultLine(
+            scenario: "p1", peer: "tandem", n: n, metric: "save_1_object", values: saves,
+            floor: floor.microseconds
+        ).emit()
+    }
+
+    /// The microseconds of every save that counts; `data` has the new sizes afterwards.
+    private func measure(
+        _ data: inout BenchData, _ ids: [ObjectID], _ floor: inout DiskFloor
+    ) throws -> [Double] {
+        let container = container(socket, "saver")
+        defer { container.close() }
+        let context = container.makeContext(name: "p1")
+        let objects = try ids.compactMap { try context.existingObject(with: $0) as? Content }
+        guard objects.count == n else { throw Failure("the store has not \(n) contents") }
+        var generator = SplitMix64(43)
+        var saves: [Double] = []
+        let limit = now() + 7_000_000_000
+        for i in 0..<(Self.warmUp + Self.samples) {
+            let (index, size) = (generator.below(n), generator.below(1_048_576))
+            let start = now()
+            objects[index].size = size
+            objects[index].isEven = size % 2 == 0
+            try context.save()
+            let end = now()
+            data.contents[index].size = size
+            try floor.measure(counts: i >= Self.warmUp)
+            if i >= Self.warmUp { saves.append(microseconds(from: start, to: end)) }
+            if end > limit, saves.count >= 100 { break }
+        }
+        return saves
+    }
+
+    /// Reads everything with a new connection.
+    private func check(_ data: BenchData, _ ids: [ObjectID]) throws {
+        let container = container(socket, "check")
+        defer { container.close() }
+        let context = container.makeContext(name: "check")
+        let found = try context.fetch(Content.self)
+        guard found.count == n else { throw Failure("\(found.count) contents, expected \(n)") }
+        let sizes = Dictionary(uniqueKeysWithValues: zip(ids, data.contents.map(\.size)))
+        for content in found where content.size != sizes[content.id] {
+            throw Failure(
+                "\(content.id) has size \(content.size), expected \(sizes[content.id] ?? -1)")
+        }
+        for content in found where content.isEven != (content.size % 2 == 0) {
+            throw Failure("\(content.id) has size \(content.size) and is even: \(content.isEven)")
+        }
+    }
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Tests/Benchmarks/run.sh [SCENARIO] [N]
+#   SCENARIO  p1, p3, or all (default)
+#   N         number of contents; default: p1 10000, p3 1000, 10000 and 100000
+# Environment:
+#   PEERS_TMP  folder on the disk to measure (default /tmp; not a tmpfs)
+# Prints one JSON line a result, in the form of the peer benchmarks, and the rest to standard error.
+# Builds tandemd and the clients in release mode, runs each scenario and size on a daemon and store
+# of its own in a temporary folder, stops exactly what it started and removes the folder.
+set -euo pipefail
+cd "$(dirname "$0")"
+scenario=${1:-all} only_n=${2:-}
+log() { echo "benchmarks: $*" >&2; }
+case $scenario in p1 | p3 | all) ;; *)
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac
+
+log "building (release; the first build takes minutes)"
+swift build -c release --product tandemd --package-path ../.. --scratch-path .build/tandem >&2
+swift build -c release --scratch-path .build/clients >&2
+tandemd=$PWD/.build/tandem/release/tandemd bench=$PWD/.build/clients/release/tandembench
+
+tmp=$(mktemp -d "${PEERS_TMP:-/tmp}/tandem-bench.XXXXXX")
+if [[ $(stat -f -c %T "$tmp") == tmpfs ]]; then
+    log "warning: $tmp is on a tmpfs; durable saves mean nothing there"
+fi
+daemon='' client=''
+stop() {
+    [[ -z $1 ]] || ! kill "$1" 2>/dev/null || wait "$1" 2>/dev/null || true
+}
+stop_all() {
+    stop "$client"
+    stop "$daemon"
+    rm -rf "$tmp"
+}
+trap stop_all EXIT
+trap 'exit 130' INT TERM
+
+# serve FOLDER: starts a daemon on a new store and waits until its socket is there.
+serve() {
+    "$tandemd" --store "$1/store" --socket "$1/sock" 2>"$1/log" &
+    daemon=$!
+    for _ in {1..200}; do
+        [[ ! -S $1/sock ]] || return 0
+        kill -0 "$daemon" 2>/dev/null || break
+        sleep 0.05
+    done
+    log "tandemd did not start"
+    cat "$1/log" >&2
+    exit 1
+}
+
+failed=0 runs=0
+# one SCENARIO N: on a fresh store, removed at once.
+one() {
+    local folder=$tmp/run$((++runs))
+    mkdir "$folder"
+    serve "$folder"
+    timeout 120 "$bench" "$1" "$2" "$folder/sock" "$folder" &
+    client=$!
+    if ! wait "$client"; then
+        log "$1 n=$2 failed"
+        tail -n 20 "$folder/log" >&2
+        failed=1
+    fi
+    client=''
+    stop "$daemon"
+    daemon=''
+    rm -rf "$folder"
+}
+sizes() { if [[ -n $only_n ]]; then echo "$only_n"; else echo "$@"; fi; }
+p1() { for n in $(sizes 10000); do one p1 "$n"; done; }
+p3() { for n in $(sizes 1000 10000 100000); do one p3 "$n"; done; }
+
+if [[ $scenario == all ]]; then
+    p1
+    p3
+else
+    "$scenario"
+fi
+exit "$failed"

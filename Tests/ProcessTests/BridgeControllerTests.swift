@@ -1,0 +1,146 @@
+import Glibc
+import TandemIO
+import TandemModel
+import Testing
+
+@Suite(.serialized) struct BridgeControllerTests {
+    private let contents = #"""
+        {"do": "save", "ops": [
+        {"insert": "Team", "as": "a", "set": {"name": "A", "zone": "Africa", "wins": 1}},
+        {"insert": "Team", "as": "b", "set": {"name": "B", "zone": "Asia", "wins": 2}},
+        {"insert": "Team", "as": "c", "set": {"name": "C", "zone": "Asia", "wins": 3}}]}
+        """#
+    private let open = #"""
+        {"do": "open", "controller": "c", "entity": "Team", "sort": ["zone", "-wins"], "sections": "zone"}
+        """#
+
+    @Test func `open, sections, refetch and close answer the list at a position`() throws {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let bridge = try daemon.first()
+        try bridge.ask(contents)
+        let opened = try bridge.ask(open)
+        #expect(
+            try opened
+                == .of(
+                    #"""
+                    {"position": 2, "sections": [
+                    {"name": "Africa", "indexTitle": "A", "objects": ["Team/1"]},
+                    {"name": "Asia", "indexTitle": "A", "objects": ["Team/3", "Team/2"]}]}
+                    """#))
+        #expect(try bridge.ask(#"{"do": "sections", "controller": "c"}"#) == opened)
+        let few = try bridge.ask(
+            #"{"do": "refetch", "controller": "c", "sections": null, "where": "wins > %@", "arguments": [1]}"#
+        )
+        #expect(
+            try few["sections"]
+                == .of(#"[{"name": "", "indexTitle": "", "objects": ["Team/3", "Team/2"]}]"#))
+        for (request, code) in [
+            (open, "usage"),
+            (#"{"do": "refetch", "controller": "c", "where": "wins >"}"#, "invalidPredicate"),
+            (#"{"do": "refetch", "controller": "c", "sort": null}"#, "noSortDescriptors"),
+            (
+                #"{"do": "refetch", "controller": "c", "sections": "zone", "sort": ["wins"], "where": "name == name OR TRUEPREDICATE"}"#,
+                nil
+            ),
+            (#"{"do": "refetch", "controller": "c", "context": "w"}"#, "usage"),
+            (#"{"do": "sections", "controller": "d"}"#, "unknownController"),
+            (
+                #"{"do": "open", "controller": "d", "entity": "Nope", "sort": ["x"]}"#,
+                "unknownEntity"
+            ),
+            (
+                #"{"do": "open", "controller": "d", "entity": "Team", "sort": ["x"]}"#,
+                "unknownProperty"
+            ),
+            (
+                #"{"do": "open", "controller": "d", "entity": "Team", "sort": ["name"], "limit": -1}"#,
+                "usage"
+            ),
+        ] as [(String, String?)] {
+            #expect(try bridge.refusal(request) == code, "\(request)")
+        }
+        #expect(try bridge.ask(#"{"do": "close", "controller": "c"}"#) == .object([:]))
+        #expect(try bridge.refusal(#"{"do": "close", "controller": "c"}"#) == "unknownController")
+        try bridge.ask(open)
+        #expect(bridge.takeEvents().isEmpty)
+    }
+
+    @Test func `a change is written before the answer to the save that made it`() throws {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let bridge = try daemon.first()
+        try bridge.ask(contents)
+        try bridge.ask(open)
+        try bridge.ask(
+            #"""
+            {"do": "save", "context": "w", "ops": [{"delete": "$a"}, {"update": "$b", "set": {"wins": 4}},
+            {"update": "$c", "set": {"name": "CC"}}, {"insert": "Team", "set": {"name": "D", "zone": "Europe"}}]}
+            """#)
+        #expect(
+            try bridge.takeEvents() == [
+                .of(
+                    #"""
+                    {"event": "change", "controller": "c", "position": 3,
+                    "sections": [{"type": "delete", "index": 0, "name": "Africa"},
+                    {"type": "insert", "index": 1, "name": "Europe"}],
+                    "objects": [{"type": "delete", "object": "Team/1", "from": [0, 0]},
+                    {"type": "insert", "object": "Team/4", "to": [1, 0]},
+                    {"type": "move", "object": "Team/2", "from": [1, 1], "to": [0, 0]},
+                    {"type": "update", "object": "Team/3", "from": [1, 0], "to": [0, 1]}]}
+                    """#)
+            ])
+    }
+
+    @Test func `a paused context says nothing, and resuming is one change`() throws {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let (one, two) = (try daemon.first(), try daemon.bridge())
+        try one.ask(contents)
+        try two.ask(open)
+        try two.ask(#"{"do": "observe", "observer": "o", "entity": "Team", "where": "wins > 5"}"#)
+        let paused = try two.ask(#"{"do": "pause"}"#)
+        for wins in [7, 9, 2] {
+            try one.ask(#"{"do": "save", "ops": [{"update": "$a", "set": {"wins": \#(wins)}}]}"#)
+        }
+        #expect(
+            try two.ask(#"{"do": "sections", "controller": "c"}"#)["position"] == paused["position"]
+        )
+        #expect(two.takeEvents().isEmpty)
+        #expect(try two.ask(#"{"do": "resume"}"#)["position"] == .int(5))
+        let events = two.takeEvents()
+        #expect(events.filter { $0["event"]?.string == "change" }.count == 1)
+        let saves = events.filter { $0["event"]?.string == "save" }
+        #expect(saves.map { $0["position"] } == [.int(3), .int(4), .int(5)])
+        #expect(
+            saves.map { $0["updated"]?.array?.first?["before"] } == [
+                .bool(false), .bool(true), .bool(true),
+            ])
+        // It follows again, unprompted.
+        try one.ask(#"{"do": "save", "ops": [{"delete": "$a"}]}"#)
+        #expect(try two.event()["position"] == .int(6))
+    }
+
+    @Test func `sections out of order fail until the order is right again`() throws {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let bridge = try daemon.first()
+        try bridge.ask(contents)
+        let wrong =
+            #"{"do": "open", "controller": "w", "entity": "Team", "sort": ["wins"], "sections": "zone"}"#
+        try bridge.ask(wrong)
+        try bridge.ask(
+            #"{"do": "save", "ops": [{"update": "$a", "set": {"wins": 2}}, {"update": "$b", "set": {"wins": 1}}]}"#
+        )
+        let failure = try #require(bridge.takeEvents().first)
+        #expect(failure["event"] == .string("failure"))
+        #expect(failure["error"]?["code"] == .string("outOfOrderSection"))
+        #expect(
+            try bridge.refusal(#"{"do": "sections", "controller": "w"}"#) == "outOfOrderSection")
+        #expect(try bridge.refusal(wrong.replacing("w\"", with: "v\"")) == "outOfOrderSection")
+        try bridge.ask(#"{"do": "save", "ops": [{"update": "$a", "set": {"wins": 0}}]}"#)
+        let change = try #require(bridge.takeEvents().first)
+        #expect(change["event"] == .string("change"))
+        #expect(try bridge.ask(#"{"do": "sections", "controller": "w"}"#)["position"] == .int(4))
+    }
+}

@@ -1,0 +1,132 @@
+import TandemIO
+import TandemModel
+import Testing
+
+/// A `tandem bridge` of this build in a process of its own, and what it wrote.
+final class BridgeProcess {
+    private let child: ChildProcess
+    private let lines: StandardInput
+    private var lastID: Int64 = 0
+    /// The events that were read and not taken yet.
+    private var events: [JSON] = []
+
+    init(_ socket: String, author: String = "bridge") throws {
+        child = try ChildProcess.start(
+            DaemonProcess.products + "/tandem",
+            ["bridge", "--socket", socket, "--author", author], input: .pipe, output: .pipe)
+        lines = StandardInput(descriptor: try #require(child.output))
+    }
+
+    var processID: Int32 { child.processID }
+
+    /// Writes a line as it is.
+    func write(_ line: String) { child.write(line + "\n") }
+
+    /// The next line that it writes.
+    func read() throws -> JSON {
+        let line = try #require(try lines.readLine(), "the bridge ended")
+        return try JSON(parsing: String(decoding: line, as: UTF8.self))
+    }
+
+    /// Sends a request, without its id, and returns the whole answer; events before it are kept.
+    func answer(_ request: String) throws -> JSON {
+        try send(request)
+        while true {
+            let json = try read()
+            if json["id"] == .int(lastID) { return json }
+            events.append(json)
+        }
+    }
+
+    /// Sends a request, without its id.
+    func send(_ request: String) throws {
+        lastID += 1
+        var members = try #require(try JSON(parsing: request).object)
+        members["id"] = .int(lastID)
+        write(JSON.object(members).text)
+    }
+
+    /// Sends a request that has to succeed.
+    @discardableResult
+    func ask(_ request: String, _ place: SourceLocation = #_sourceLocation) throws -> JSON {
+        let answer = try answer(request)
+        return try #require(answer["ok"], "\(answer)", sourceLocation: place)
+    }
+
+    /// Sends a request that has to fail, and returns the code.
+    func refusal(_ request: String) throws -> String? {
+        try answer(request)["error"]?["code"]?.string
+    }
+
+    /// The events that came before the answers read so far.
+    func takeEvents() -> [JSON] {
+        defer { events = [] }
+        return events
+    }
+
+    /// Waits for an event.
+    func event() throws -> JSON { events.isEmpty ? try read() : events.removeFirst() }
+
+    /// Ends its input and waits for the end; what it still writes are events.
+    func finish() throws -> ChildProcess.Status {
+        child.closeInput()
+        while let line = try lines.readLine() {
+            events.append(try JSON(parsing: String(decoding: line, as: UTF8.self)))
+        }
+        return child.wait()
+    }
+
+    /// SIGKILL.
+    func kill() {
+        child.kill()
+        child.wait()
+    }
+}
+
+/// The model of the conversations.
+let bridgeModel = """
+    {"entities": {"Team": {"attributes": {"name": {"type": "string"}, "zone": {"type": "string"},
+    "wins": {"type": "int", "default": 0}, "born": {"type": "date"}, "logo": {"type": "data"},
+    "budget": {"type": "decimal"}, "mark": {"type": "uuid"}, "site": {"type": "url"},
+    "isOut": {"type": "bool"}, "rate": {"type": "double"}}, "relationships": {
+    "players": {"to": "Player", "inverse": "team", "toMany": true, "deleteRule": "cascade"},
+    "tags": {"to": "Tag", "inverse": "teams", "toMany": true}}, "uniqueness": [["name"]]},
+    "Club": {"parent": "Team"}, "Player": {"attributes": {"name": {"type": "string"}},
+    "relationships": {"team": {"to": "Team", "inverse": "players"}}},
+    "Tag": {"attributes": {"name": {"type": "string"}},
+    "relationships": {"teams": {"to": "Team", "inverse": "tags", "toMany": true}}}}}
+    """
+
+extension JSON {
+    /// A JSON text in a test.
+    static func of(_ text: String) throws -> JSON { try JSON(parsing: text) }
+
+    /// The ids of an answer to a fetch.
+    var ids: [String] { self["objects"]?.array?.compactMap { $0["id"]?.string } ?? [] }
+
+    /// The values of the first object of an answer to a fetch.
+    var firstValues: JSON? { self["objects"]?.array?.first?["values"] }
+}
+
+/// A daemon whose store has the model, and its place.
+struct BridgedDaemon {
+    let place: Place
+    let daemon: DaemonProcess
+
+    init() throws {
+        place = try Place()
+        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+    }
+
+    func bridge(_ author: String = "bridge") throws -> BridgeProcess {
+        try BridgeProcess(place.socket, author: author)
+    }
+
+    /// A bridge that installed the model.
+    func first(_ author: String = "bridge") throws -> BridgeProcess {
+        let bridge = try bridge(author)
+        try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        _ = bridge.takeEvents()
+        return bridge
+    }
+}

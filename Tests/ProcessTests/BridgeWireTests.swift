@@ -1,0 +1,155 @@
+import Glibc
+import TandemIO
+import TandemModel
+import Testing
+
+@Suite(.serialized) struct BridgeWireTests {
+    @Test func `wrong input gets an answer and changes nothing`() throws {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let bridge = try daemon.first()
+        for line in [
+            "", "nonsense", "[]", "3", "{", #"{"do": "fetch"}"#, #"{"id": {}, "do": "count"}"#,
+            String(repeating: "[", count: 100_000), String(repeating: "x", count: 17 << 20),
+        ] {
+            bridge.write(line)
+            let answer = try bridge.read()
+            #expect(answer["id"] == .null)
+            let code = answer["error"]?["code"]?.string
+            #expect(code == (line.utf8.count > 16 << 20 ? "limitExceeded" : "usage"))
+        }
+        for request in [
+            #"{}"#, #"{"do": 3}"#, #"{"do": "frob"}"#, #"{"do": "batch", "update": "Team"}"#,
+            #"{"do": "fetch"}"#, #"{"do": "fetch", "entity": 3}"#,
+            #"{"do": "fetch", "entity": "Team", "at": 1}"#,
+            #"{"do": "fetch", "entity": "Team", "wher": "x"}"#,
+            #"{"do": "fetch", "entity": "Team", "limit": -1}"#,
+            #"{"do": "fetch", "entity": "Team", "sort": [{"key": "name", "up": true}]}"#,
+            #"{"do": "fetch", "entity": "Team", "sort": [""]}"#,
+            #"{"do": "fetch", "entity": "Team", "arguments": [1]}"#,
+            #"{"do": "save"}"#, #"{"do": "save", "ops": {}}"#, #"{"do": "reach"}"#,
+            #"{"do": "reach", "position": -1}"#, #"{"do": "reach", "position": 1, "timeout": -1}"#,
+            #"{"do": "observe", "entity": "Team"}"#,
+            #"{"do": "observe", "observer": "o", "entity": "Team", "where": "ANY players.name == 'x'"}"#,
+        ] {
+            #expect(try bridge.refusal(request) == "usage", "\(request)")
+        }
+        #expect(
+            try bridge.refusal(#"{"do": "reach", "position": 9, "timeout": 0.01}"#) == "timeout")
+        bridge.write(#"{"id": "x", "do": "count", "entity": "Team"}"#)
+        #expect(try bridge.read() == .of(#"{"id": "x", "ok": {"count": 0, "position": 1}}"#))
+        #expect(try bridge.finish() == .exited(0))
+    }
+
+    @Test func `without a daemon a request is refused in time, and the bridge goes on`() throws {
+        let place = try Place()
+        let bridge = try BridgeProcess(place.socket)
+        #expect(try bridge.refusal(#"{"do": "count", "entity": "Team"}"#) == "disconnected")
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        defer { daemon.end(SIGTERM) }
+        #expect(try bridge.ask(#"{"do": "schema"}"#)["position"] == .int(0))
+        #expect(bridge.takeEvents().isEmpty)
+    }
+
+    @Test func `a killed daemon comes back, and no change is missed or told twice`() throws {
+        let place = try Place()
+        var daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let (one, two) = (try BridgeProcess(place.socket), try BridgeProcess(place.socket))
+        try one.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        _ = (try two.event(), one.takeEvents())
+        try two.ask(#"{"do": "observe", "observer": "o", "entity": "Team"}"#)
+        try two.ask(#"{"do": "open", "controller": "c", "entity": "Team", "sort": ["name"]}"#)
+        for round in 1...3 {
+            try one.ask(
+                #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(round)a"}}]}"#)
+            daemon.end(SIGKILL)
+            #expect(try one.event()["state"] == .string("lost"))
+            daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+            // Asked at once: it waits for the connection.
+            try one.ask(
+                #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(round)b"}}]}"#)
+            let states = one.takeEvents().map { $0["state"]?.string }
+            #expect(states == ["restored"])
+        }
+        let end = try one.ask(#"{"do": "count", "entity": "Team"}"#)["position"]?.int ?? 0
+        #expect(end == 7)
+        try two.ask(#"{"do": "reach", "position": \#(end)}"#)
+        let events = two.takeEvents()
+        func positions(_ kind: String) -> [Int64] {
+            events.filter { $0["event"]?.string == kind }.compactMap { $0["position"]?.int }
+        }
+        #expect(positions("save") == [2, 3, 4, 5, 6, 7])
+        #expect(positions("change").last == 7)
+        let inserted = events.flatMap { $0["objects"]?.array ?? [] }.compactMap {
+            $0["object"]?.string
+        }
+        #expect(inserted.count == 6 && Set(inserted).count == 6)
+        let states = events.compactMap { $0["state"]?.string }
+        #expect(states == Array(repeating: ["lost", "restored"], count: 3).flatMap { $0 })
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
+    @Test func `laws 1 and 5: writer and readers, one of them killed, tell the same story`() throws
+    {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let writer = try daemon.first("writer")
+        let open = #"""
+            {"do": "open", "controller": "c", "entity": "Team", "sort": ["zone", "name"], "sections": "zone"}
+            """#
+        let observe = #"{"do": "observe", "observer": "o", "entity": "Team"}"#
+        let steady = try daemon.bridge("steady")
+        try steady.ask(observe)
+        try steady.ask(open)
+        var random = SplitMix64(seed: seed)
+        var position: Int64 = 1
+        func write(_ count: Int) throws {
+            for _ in 0..<count {
+                let zone = ["x", "y", "z"].randomElement(using: &random) ?? "x"
+                let target = Int64.random(in: 0...position, using: &random)
+                let known =
+                    target > 1
+                    ? try writer.ask(
+                        #"{"do": "count", "entity": "Team", "where": "SELF == %@", "arguments": [{"object": "Team/\#(target)"}]}"#
+                    )["count"] : .int(0)
+                let op =
+                    switch known {
+                    case .int(1) where target % 3 == 0: #"{"delete": "Team/\#(target)"}"#
+                    case .int(1):
+                        #"{"update": "Team/\#(target)", "set": {"zone": "\#(zone)", "wins": \#(position)}}"#
+                    default:
+                        #"{"insert": "Team", "set": {"name": "n\#(position)", "zone": "\#(zone)"}}"#
+                    }
+                let saved = try writer.ask(#"{"do": "save", "ops": [\#(op)]}"#)
+                let next = saved["position"]?.int ?? 0
+                #expect(next == position + 1, "seed \(seed)")
+                position = next
+            }
+        }
+        for _ in 0..<3 {
+            let doomed = try daemon.bridge("doomed")
+            try doomed.ask(open)
+            try write(20)
+            doomed.kill()
+        }
+        let late = try daemon.bridge("late")
+        let before = try late.ask(observe)["position"]?.int ?? 0
+        try late.ask(open)
+        try write(20)
+        let lists = try [steady, late].map { reader in
+            try reader.ask(#"{"do": "reach", "position": \#(position)}"#)
+            return try reader.ask(#"{"do": "sections", "controller": "c"}"#)
+        }
+        #expect(lists[0] == lists[1], "seed \(seed)")
+        let fetched = try writer.ask(
+            #"{"do": "fetch", "entity": "Team", "sort": ["zone", "name"]}"#)
+        let listed = lists[0]["sections"]?.array?.flatMap { $0["objects"]?.array ?? [] }
+        #expect(listed?.compactMap(\.string) == fetched.ids, "seed \(seed)")
+        for (reader, first) in [(steady, 1), (late, before)] {
+            let saves = reader.takeEvents().filter { $0["event"]?.string == "save" }
+            #expect(
+                saves.compactMap { $0["position"]?.int } == Array((first + 1)...position),
+                "seed \(seed)")
+        }
+    }
+}

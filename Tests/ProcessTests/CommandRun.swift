@@ -1,0 +1,31 @@
+import Foundation
+import Tandem
+import TandemIO
+
+/// A finished run of one of our programs.
+struct CommandRun {
+    let code: Int32
+    /// Standard output and standard error together.
+    let output: String
+
+    var lines: [String] { output.split(separator: "\n").map(String.init) }
+
+    /// The lines as JSON; nil for those that are none.
+    var json: [JSON] { lines.compactMap { try? JSON(parsing: $0) } }
+
+    /// Runs a program of this build to its end.
+    init(_ program: String, _ arguments: [String]) throws {
+        let path = DaemonProcess.products + "/" + program
+        let child = try ChildProcess.start(
+            "/bin/sh", ["-c", "exec \"$0\" \"$@\" 2>&1", path] + arguments, output: .pipe)
+        var bytes = Data()
+        if let output = child.output {
+            bytes = FileHandle(fileDescriptor: output, closeOnDealloc: false).readDataToEndOfFile()
+        }
+        output = String(decoding: bytes, as: UTF8.self)
+        switch child.wait() {
+        case .exited(let code): self.code = code
+        case .signalled(let signal): code = -signal
+        }
+    }
+}

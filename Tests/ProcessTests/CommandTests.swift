@@ -1,0 +1,192 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// `tandem` and `tandemd` as people run them: what they print, and the exit code.
+@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+    let place: Place
+    let daemon: DaemonProcess
+
+    init() throws {
+        place = try Place()
+        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+    }
+
+    private static let model = """
+        {"entities": {"Team": {"attributes": {"name": {"type": "string"}, "wins": {"type": "int"}}}}}
+        """
+
+    private func tandem(_ arguments: String...) throws -> CommandRun {
+        try CommandRun("tandem", arguments + ["--socket", place.socket])
+    }
+
+    private func file(_ name: String, _ text: String) throws -> String {
+        let path = place.path + "/" + name
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        return path
+    }
+
+    /// One line that says what and how to mend it, and the exit code.
+    private func expect(
+        _ run: CommandRun, _ code: Int32, _ parts: String...,
+        at place: SourceLocation = #_sourceLocation
+    ) {
+        #expect(run.code == code, "\(run.output)", sourceLocation: place)
+        #expect(run.lines.count == 1, "\(run.output)", sourceLocation: place)
+        for part in parts {
+            #expect(run.output.contains(part), "\(run.output)", sourceLocation: place)
+        }
+    }
+
+    @MainActor private func seed() throws -> Position {
+        let container = PersistentContainer(
+            model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
+        let context = container.makeContext(name: "seeds")
+        let team = try context.insert("Team")
+        team["name"] = .string("Qatar")
+        team["wins"] = .int(0)
+        try context.save()
+        team["wins"] = .int(1)
+        return try context.save()
+    }
+
+    @Test @MainActor func `log prints every transaction, oldest first`() throws {
+        defer { daemon.end(SIGTERM) }
+        _ = try seed()
+        let run = try tandem("log")
+        #expect(run.code == 0)
+        #expect(run.lines.count == 3)
+        #expect(run.lines.first?.contains(" 1 seeder[") ?? false)
+        #expect(run.lines.first?.contains("install model") ?? false)
+        #expect(run.lines.last?.hasSuffix("update Team/1 wins 0→1") ?? false)
+        #expect(try tandem("log", "-n", "1").lines == Array(run.lines.suffix(1)))
+        #expect(try tandem("log", "-r").lines == run.lines.reversed())
+        #expect(try tandem("log", "-t", "nobody").output == "")
+        #expect(try tandem("log", "--from", "2", "--to", "2").lines == [run.lines[1]])
+        let offline = try CommandRun("tandem", ["log", "-D", place.store])
+        #expect(offline.lines == run.lines)
+    }
+
+    @Test @MainActor func `log as JSON has one object a line with before and after`() throws {
+        defer { daemon.end(SIGTERM) }
+        let position = try seed()
+        let run = try tandem("log", "-o", "json")
+        #expect(run.json.map { $0["position"]?.int } == [1, 2, 3])
+        let last = try #require(run.json.last)
+        #expect(last["cursor"]?.string == position.description)
+        #expect(last["author"]?.string == "seeder" && last["context"]?.string == "seeds")
+        #expect(last["uid"]?.int == Int64(ThisProcess.effectiveUserID))
+        let change = try #require(last["changes"]?.array?.first)
+        #expect(change["type"]?.string == "update" && change["object"]?.string == "Team/1")
+        #expect(change["changed"] == .array([.string("wins")]))
+        #expect(change["before"] == .object(["wins": .int(0)]))
+        #expect(change["after"]?["wins"] == .int(1))
+    }
+
+    @Test @MainActor func `log -f goes on with transactions as they come`() throws {
+        defer { daemon.end(SIGTERM) }
+        let first = try seed()
+        let follower = try ChildProcess.start(
+            DaemonProcess.products + "/tandem",
+            ["log", "-f", "-n", "1", "-o", "json", "--socket", place.socket], output: .pipe)
+        var reader = LineReader(try #require(follower.output))
+        let past = try JSON(parsing: reader.next() ?? "")
+        #expect(past["position"]?.int == Int64(first.number))
+        let container = PersistentContainer(socket: place.socket, author: "later")
+        let context = container.makeContext(name: "main")
+        _ = try context.insert("Team")
+        let second = try context.save()
+        let line = try JSON(parsing: reader.next() ?? "")
+        #expect(line["position"]?.int == Int64(second.number) && line["author"]?.string == "later")
+        follower.kill()
+        follower.wait()
+    }
+
+    @Test @MainActor func `fetch, count, schema, status, clients and wait answer`() throws {
+        defer { daemon.end(SIGTERM) }
+        let position = try seed()
+        #expect(try tandem("fetch", "Team").output.contains("name=Qatar wins=1"))
+        let fetched = try tandem("fetch", "Team", "--where", "wins > 0", "-o", "json").json
+        #expect(fetched.first?["values"]?["name"]?.string == "Qatar")
+        #expect(try tandem("count", "Team").output == "1\n")
+        let schema = try Model(parsing: try tandem("schema").output)
+        let declared = try Model(parsing: Self.model)
+        #expect(schema == declared)
+        let status = try #require(try tandem("status", "-o", "json").json.first)
+        #expect(status["position"]?.int == 3 && status["store"]?.string == place.store)
+        #expect(try tandem("status").output.contains(position.description))
+        #expect(try tandem("clients").output.contains("tandem"))
+        #expect(try tandem("wait", "3").output == "\(position)\n")
+    }
+
+    @Test func `wrong input is one line that says how to mend it, with its exit code`() throws {
+        defer { daemon.end(SIGTERM) }
+        let model = try file("model.json", Self.model)
+        #expect(try tandem("schema", "apply", model).code == 0)
+        expect(try tandem("schema", "apply", try file("a.json", "{")), 2, "no JSON")
+        let typo = try file("b.json", #"{"entities": {"A": {"atributes": {}}}}"#)
+        expect(try tandem("schema", "apply", typo), 2, "atributes", "known are")
+        let inverse = try file(
+            "c.json", #"{"entities": {"A": {"relationships": {"b": {"to": "A", "inverse": "x"}}}}}"#
+        )
+        expect(try tandem("schema", "apply", inverse), 2, "A.b", "declare it")
+        expect(try tandem("schema", "apply", place.path + "/none"), 2, "none")
+        expect(try tandem("fetch", "Nope"), 2, "Nope")
+        expect(try tandem("fetch", "Team", "--where", "wins >"), 2, "offset 6")
+        expect(try tandem("fetch", "Team", "--sort", "nope"), 2, "nope")
+        expect(try tandem("wait", "x"), 2, "no position")
+        expect(try tandem("wait", "9", "--timeout", "0"), 1, "not reached")
+        #expect(try CommandRun("tandem", ["nope"]).code == 2)
+        #expect(try CommandRun("tandem", ["--help"]).code == 0)
+        let missing = try CommandRun("tandem", ["status", "--socket", place.path + "/none"])
+        expect(missing, 3, "no daemon listens on", "tandemd --store DIR --socket")
+    }
+
+    @Test func `a store or socket that another daemon holds is refused`() throws {
+        defer { daemon.end(SIGTERM) }
+        let other = place.path + "/other"
+        let sameStore = try CommandRun("tandemd", ["--store", place.store, "--socket", other])
+        expect(sameStore, 1, "held by process", "stop the other daemon")
+        let sameSocket = try CommandRun("tandemd", ["--store", other, "--socket", place.socket])
+        expect(sameSocket, 1, "held by process")
+        #expect(try tandem("status").code == 0)
+    }
+
+    @Test @MainActor func `a damaged journal is shown up to the gap, which is reported`() throws {
+        _ = try seed()
+        daemon.end(SIGTERM)
+        let path = place.store + "/journal/0000000000000001.journal"
+        let handle = try #require(FileHandle(forUpdatingAtPath: path))
+        let bytes = try #require(try handle.read(upToCount: 1 << 16))
+        let text = try #require(bytes.range(of: Data("seeder".utf8)))
+        try handle.seek(toOffset: UInt64(text.lowerBound))
+        try handle.write(contentsOf: Data("SEEDER".utf8))
+        try handle.close()
+        let run = try CommandRun("tandem", ["log", "-D", place.store])
+        #expect(run.code == 1)
+        #expect(run.output.contains("gap: \(path) offset"))
+        #expect(run.output.contains(" 3 seeder["))
+    }
+}
+
+/// Reads lines from a descriptor as they come.
+struct LineReader {
+    private let descriptor: Int32
+    private var bytes: [UInt8] = []
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    /// The next line; nil at the end.
+    mutating func next() -> String? {
+        while true {
+            if let end = bytes.firstIndex(of: UInt8(ascii: "\n")) {
+                defer { bytes.removeSubrange(...end) }
+                return String(decoding: bytes[..<end], as: UTF8.self)
+            }
+            let more = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false).availableData
+            if more.isEmpty { return nil }
+            bytes += more
+        }
+    }
+}

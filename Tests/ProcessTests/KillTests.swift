@@ -1,0 +1,213 @@
+import Dispatch
+import FoundationEssentials
+import Glibc
+import Synchronization
+import TandemIO
+import TandemJournal
+import TandemModel
+import TandemStore
+import TandemWire
+import Testing
+
+@Suite(.serialized) struct KillTests {
+    @Test func `laws 1 to 3: fifty kills lose nothing, repeat nothing, leave no gap`() throws {
+        var random = SplitMix64(seed: seed)
+        let place = try Place()
+        let savers = [Saver("one", place), Saver("two", place)]
+        let listener = Listener(place)
+        for round in 0..<50 {
+            let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+            let acknowledged = DispatchSemaphore(value: 0)
+            let threads =
+                try savers.map { saver in
+                    try KernelThread.start(name: saver.name) { saver.run(acknowledged) }
+                } + [try KernelThread.start(name: "listener") { listener.run() }]
+            for _ in 0..<Int.random(in: 1...40, using: &random) { acknowledged.wait() }
+            #expect(daemon.end(SIGKILL) == -SIGKILL)
+            for thread in threads { thread.join() }
+            for problem in savers.flatMap(\.problems) + listener.problems {
+                Issue.record("seed \(seed) round \(round): \(problem)")
+            }
+        }
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        for saver in savers { saver.settle() }
+        listener.finish()
+        #expect(daemon.end(SIGTERM) == 0)
+        try check(try Journaled(place), savers, listener)
+    }
+
+    private func check(_ journal: Journaled, _ savers: [Saver], _ listener: Listener) throws {
+        let transactions = journal.transactions
+        #expect(transactions.map(\.position) == Array(1...UInt64(transactions.count)))
+        // Nothing is there twice, and everything that was answered is there, where the answer said.
+        var positions: [[UInt8]: UInt64] = [:]
+        var numbers: Set<UInt64> = []
+        for transaction in transactions {
+            if !transaction.saveID.isEmpty {
+                #expect(
+                    positions.updateValue(transaction.position, forKey: transaction.saveID) == nil,
+                    "save of \(transaction.position) is there twice")
+            }
+            for object in transaction.insertedObjects {
+                #expect(numbers.insert(object.number).inserted, "\(object.number) twice")
+            }
+        }
+        let answered = savers.flatMap(\.answered)
+        #expect(answered.count > 50)
+        for (id, position) in answered {
+            #expect(positions[id] == position, "the save answered with \(position)")
+        }
+        #expect(positions.count == answered.count, "every save that is there was settled")
+        // What was pushed is what is kept, every position once.
+        #expect(listener.pushed.count >= transactions.count - 1)
+        for push in listener.pushed {
+            #expect(journal.encoded[Int(push.position) - 1] == push, "push \(push.position)")
+        }
+        #expect(listener.pushed.map(\.position) == Array(2...UInt64(transactions.count)))
+        // No number was leased to two.
+        let leases = (savers.flatMap(\.leases) + listener.leases).sorted { $0.first < $1.first }
+        for (a, b) in zip(leases, leases.dropFirst()) {
+            #expect(a.first + UInt64(a.count) <= b.first, "lease at \(b.first)")
+        }
+        #expect(try journal.storeDump() == journal.replayedDump())
+    }
+
+    @Test
+    func `law 6: after a kill without restart the store and the journal's tail are its replay`()
+        throws
+    {
+        let place = try Place()
+        let saver = Saver("one", place)
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let acknowledged = DispatchSemaphore(value: 0)
+        let thread = try KernelThread.start(name: "saver") { saver.run(acknowledged) }
+        for _ in 0..<300 { acknowledged.wait() }
+        daemon.end(SIGKILL)
+        thread.join()
+        let journal = try Journaled(place)
+        #expect(journal.transactions.count >= 301)
+        #expect(try journal.storeDump() == journal.replayedDump())
+    }
+
+    @Test func `a second daemon on the same store is refused and the first goes on`() throws {
+        let place = try Place()
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        for socket in [place.socket, place.socket + "2"] {
+            let second = try DaemonProcess("tandemd", ["--store", place.store, "--socket", socket])
+            let output = second.readOutput()
+            #expect(second.wait() == 1)
+            #expect(output.contains(place.store), "\(output)")
+        }
+        let otherStore = try DaemonProcess(
+            "tandemd", ["--store", place.store + "2", "--socket", place.socket])
+        #expect(otherStore.readOutput().contains(place.socket))
+        #expect(otherStore.wait() == 1)
+        _ = try WireClient(place.socket, Hello())
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
+    @Test func `law 7: more connections than descriptors are refused, and the daemon goes on`()
+        throws
+    {
+        let place = try Place()
+        let daemon = try DaemonProcess.serving(
+            store: place.store, socket: place.socket, limits: "ulimit -n 40")
+        let first = try WireClient(place.socket, Hello(model: killModel.json.text))
+        let crowd = try (0..<60).map { _ in try Socket.connect(path: place.socket) }
+        guard case .synced = try first.ask(.sync(Sync())) else {
+            Issue.record("the daemon no longer answers")
+            return
+        }
+        for socket in crowd { socket.shutdown() }
+        var isWelcome = false
+        // Descriptors come back when the daemon has noticed; asking it makes it take turns.
+        for _ in 0..<200 where !isWelcome {
+            _ = try first.ask(.sync(Sync()))
+            isWelcome = (try? WireClient(place.socket, Hello())) != nil
+        }
+        #expect(isWelcome)
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+}
+
+/// The seed of randomized tests: TANDEM_SEED, or a fixed one.
+let seed: UInt64 = ThisProcess.environment("TANDEM_SEED").flatMap { UInt64($0) } ?? 20_261_121
+
+/// SplitMix64: small, seeded, the same everywhere.
+struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+/// A directory for store and socket that goes away with the test.
+final class Place: Sendable {
+    let path: String
+    var store: String { path + "/store" }
+    var socket: String { path + "/socket" }
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.path + "/tandem-kill-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// Journal and store as a dead daemon left them.
+struct Journaled {
+    let place: Place
+    let encoded: [EncodedTransaction]
+    let transactions: [Transaction]
+
+    init(_ place: Place) throws {
+        self.place = place
+        var options = JournalOptions()
+        options.segmentBytes = 1 << 20
+        let (journal, _) = try Journal.open(
+            directory: place.store + "/journal", fileSystem: RealFileSystem(), options: options,
+            identityIfNew: LogIdentity(high: 0, low: 0), appliedPosition: nil)
+        defer { try? journal.close() }
+        let cursor = try journal.read(from: 1)
+        var encoded: [EncodedTransaction] = []
+        while let entry = try cursor.next() {
+            encoded.append(try EncodedTransaction(bytes: entry.payload))
+        }
+        self.encoded = encoded
+        transactions = try encoded.map { try $0.decoded() }
+    }
+
+    private func open(_ path: String) throws -> Store {
+        try Store.open(
+            path: path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 1))
+    }
+
+    private func dump(_ store: Store) throws -> [String] {
+        for transaction in encoded.dropFirst(Int(store.appliedPosition)) {
+            try store.apply(transaction)
+        }
+        var lines: [String] = []
+        try store.dump { lines.append($0) }
+        store.close()
+        return lines
+    }
+
+    /// The store's dump after the journal's tail was applied to it.
+    func storeDump() throws -> [String] { try dump(try open(place.store + "/store")) }
+
+    /// The dump of a new store to which everything was applied.
+    func replayedDump() throws -> [String] {
+        let path = place.path + "/replayed"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        return try dump(try open(path))
+    }
+}

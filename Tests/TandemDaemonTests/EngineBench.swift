@@ -1,0 +1,240 @@
+import Synchronization
+import TandemIO
+import TandemJournal
+import TandemModel
+import TandemStore
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// What a daemon logged, from any thread.
+final class Log: Sendable {
+    private let content = Mutex<[String]>([])
+    var lines: [String] { content.withLock { $0 } }
+    func add(_ line: String) { content.withLock { $0.append(line) } }
+}
+
+/// An engine without its loop: the test moves bytes over real sockets and says when a turn is taken.
+final class EngineBench {
+    let bench: CommitBench
+    let log = Log()
+    private(set) var engine: Engine
+    private var clients: [Peer] = []
+
+    init(model: Model = graphModel) throws {
+        bench = try CommitBench(model: model)
+        engine = EngineBench.engine(bench, log)
+    }
+
+    private static func engine(_ bench: CommitBench, _ log: Log) -> Engine {
+        Engine(
+            committer: bench.committer, clock: SystemClock(), storePath: "bench",
+            log: { log.add("\($0) \($1)") })
+    }
+
+    /// A daemon's death and another's start, on the same journal and store.
+    func crash() throws {
+        clients = []
+        try bench.crash()
+        engine = EngineBench.engine(bench, log)
+    }
+
+    var position: Position { engine.position }
+
+    /// A connection that has not said hello.
+    func peer() throws -> Peer {
+        let (mine, its) = try Socket.pair()
+        try mine.setNonBlocking()
+        try its.setNonBlocking()
+        let peer = Peer(mine, try #require(engine.connect(its)), self)
+        clients.append(peer)
+        return peer
+    }
+
+    /// A connection behind its welcome.
+    func client(_ hello: Hello = Hello(author: "test")) throws -> Peer {
+        let peer = try peer()
+        try peer.greet(hello)
+        return peer
+    }
+
+    /// One turn of the daemon's loop, over everything that was written to its sockets.
+    func turn() throws {
+        for peer in clients { try peer.carry() }
+        try engine.turn()
+    }
+}
+
+/// A client of an ``EngineBench``: requests go out, answers and pushes are kept in the order they came.
+final class Peer {
+    let socket: Socket
+    let session: Session
+    private unowned let bench: EngineBench
+    private var decoder = DaemonMessageDecoder()
+    private(set) var machine = ClientConnectionStateMachine(hello: Hello())
+    private(set) var welcome: Welcome?
+    /// Everything that came and was not taken yet.
+    private(set) var received: [Envelope<DaemonMessage>] = []
+    /// The transactions pushed so far.
+    private(set) var pushes: [TransactionPush] = []
+    private(set) var isClosed = false
+    private(set) var failure: TandemError?
+
+    init(_ socket: Socket, _ session: Session, _ bench: EngineBench) {
+        self.socket = socket
+        self.session = session
+        self.bench = bench
+    }
+
+    private var hasGreeted = false
+
+    func greet(_ hello: Hello) throws {
+        hasGreeted = true
+        machine = ClientConnectionStateMachine(hello: hello)
+        _ = machine.connected()
+        try write(.hello(hello), id: 0)
+        try bench.turn()
+        try read()
+    }
+
+    // MARK: Daemon's side
+
+    /// Hands what lies in the daemon's socket to the engine.
+    func carry() throws {
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while !session.isClosing {
+            let result = try buffer.withUnsafeMutableBytes { try session.socket.read(into: $0) }
+            guard case .bytes(let count) = result else {
+                if result == .closed { bench.engine.disconnect(session, because: nil) }
+                return
+            }
+            buffer.withUnsafeBytes {
+                bench.engine.receive(UnsafeRawBufferPointer(rebasing: $0[..<count]), from: session)
+            }
+        }
+    }
+
+    // MARK: Client's side
+
+    func write(_ message: ClientMessage, id: UInt32) throws {
+        var bytes: [UInt8] = []
+        try FrameEncoder.encode(message, id: id, into: &bytes)
+        try write(bytes)
+    }
+
+    /// Writes all, letting the daemon take a turn whenever the socket is full.
+    func write(_ bytes: [UInt8]) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty, !session.isClosing {
+            let result = try rest.withUnsafeBytes { try socket.write($0) }
+            switch result {
+            case .bytes(let count): rest = rest.dropFirst(count)
+            case .wouldBlock: try carry()
+            case .closed: return
+            }
+        }
+    }
+
+    /// Sends a request and gives its id.
+    func send(_ message: ClientMessage) throws -> UInt32 {
+        let id = try machine.begin()
+        try write(message, id: id)
+        return id
+    }
+
+    /// Sends a request, lets the daemon work, and gives the answer.
+    func ask(_ message: ClientMessage) throws -> DaemonMessage {
+        let id = try send(message)
+        return try answer(id)
+    }
+
+    func answer(_ id: UInt32) throws -> DaemonMessage {
+        for _ in 0..<1_000 {
+            try read()
+            if let index = received.firstIndex(where: { $0.id == id }) {
+                return received.remove(at: index).message
+            }
+            try bench.turn()
+            try bench.engine.serve(session)
+        }
+        throw TandemError(.timeout, "no answer to request \(id)")
+    }
+
+    /// Takes in all that has come; checks that no push leaves a gap.
+    func read() throws {
+        var buffer = [UInt8](repeating: 0, count: 256 << 10)
+        while !isClosed {
+            let result = try buffer.withUnsafeMutableBytes { try socket.read(into: $0) }
+            guard case .bytes(let count) = result else {
+                isClosed = isClosed || result == .closed
+                return
+            }
+            decoder.append(Array(buffer[..<count]))
+            while let envelope = try decoder.next() { take(envelope) }
+        }
+    }
+
+    private func take(_ envelope: Envelope<DaemonMessage>) {
+        switch envelope.message {
+        case .welcome(let welcome):
+            self.welcome = welcome
+            let action = machine.received(welcome)
+            if hasGreeted, case .close(let error) = action { Issue.record("\(error)") }
+        case .transaction(let push):
+            let action = machine.received(
+                push: push.previous, position: push.transaction.position)
+            #expect(action == .deliver, "a gap at \(push.transaction.position)")
+            pushes.append(push)
+        case .progress(let push):
+            #expect(machine.received(push: push.previous, position: push.position) == .deliver)
+        case .failure(let error) where envelope.id == 0: failure = error
+        default:
+            _ = machine.received(
+                answer: envelope.id, position: envelope.message.announcedPosition)
+            received.append(envelope)
+        }
+    }
+
+    // MARK: Shortcuts
+
+    private var saves: UInt64 = 0
+
+    func saveRequest(
+        _ operations: [SaveOperation], policy: MergePolicy = .error
+    ) -> SaveRequest {
+        saves += 1
+        var writer = ByteWriter()
+        writer.uint64(session.id)
+        writer.uint64(saves)
+        writer.uint64(bench.position.number)
+        return SaveRequest(
+            saveID: writer.bytes, contentHash: StableHash(writer.bytes), policy: policy,
+            operations: operations)
+    }
+
+    @discardableResult
+    func save(_ operations: [SaveOperation]) throws -> Saved {
+        switch try ask(.save(saveRequest(operations))) {
+        case .saved(let saved): return saved
+        case .failure(let error): throw error
+        default: throw TandemError(.usage, "another answer to a save")
+        }
+    }
+
+    func fetch(_ fetch: Fetch) throws -> Fetched {
+        switch try ask(.fetch(fetch)) {
+        case .fetched(let answer): return answer
+        case .failure(let error): throw error
+        default: throw TandemError(.usage, "another answer to a fetch")
+        }
+    }
+
+    /// The model that the welcome brought.
+    var model: CompiledModel {
+        get throws {
+            var reader = ByteReader(try #require(welcome?.model))
+            return try CompiledModel(from: &reader)
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+@Suite struct HostileTests {
+    /// What must close a connection: the bytes, sent before or after the welcome.
+    private func attacks() throws -> [(name: String, bytes: [UInt8])] {
+        var hello: [UInt8] = []
+        try FrameEncoder.encode(ClientMessage.hello(Hello()), into: &hello)
+        var newer: [UInt8] = []
+        try FrameEncoder.encode(
+            ClientMessage.hello(Hello(protocolVersion: 99)), into: &newer)
+        var status: [UInt8] = []
+        try FrameEncoder.encode(ClientMessage.status, id: 7, into: &status)
+        var large = status
+        large.replaceSubrange(0..<4, with: [0xff, 0xff, 0xff, 0x7f])
+        var unknown = status
+        unknown[4] = 200
+        var daemons: [UInt8] = []
+        try FrameEncoder.encode(DaemonMessage.synced(position: 1), id: 3, into: &daemons)
+        var short: [UInt8] = []
+        try FrameEncoder.encode(
+            ClientMessage.read(Read(objects: [ObjectReference(tag: 1, number: 1)])), id: 9,
+            into: &short)
+        // A count that claims more than there is.
+        short[Frame.headerBytes] = 0x7f
+        return [
+            ("two hellos", hello + hello), ("newer protocol", newer), ("huge frame", large),
+            ("unknown type", unknown), ("message of a daemon", daemons),
+            ("count beyond the end", short), ("same id twice", hello + status + status),
+            ("request before hello", status),
+        ]
+    }
+
+    @Test func `law 7: whoever breaks the protocol is closed with a reason, nobody else`() throws {
+        let bench = try EngineBench()
+        let honest = try bench.client(Hello(author: "honest", interests: ["Node"]))
+        var number: UInt64 = 1
+        for (name, bytes) in try attacks() {
+            for isWelcomed in [false, true] {
+                // Alone a status or read is fine after the welcome; before it nothing is.
+                if isWelcomed, name == "request before hello" { continue }
+                let before = bench.log.lines.count
+                let peer = isWelcomed ? try bench.client() : try bench.peer()
+                try peer.write(bytes)
+                try bench.turn()
+                try peer.read()
+                #expect(peer.isClosed, "\(name) \(isWelcomed)")
+                #expect(bench.log.lines.count > before, "\(name) \(isWelcomed)")
+                #expect(bench.engine.sessions[peer.session.id] == nil, "\(name)")
+                try honest.save([try bench.bench.insert("Node", number)])
+                number += 1
+            }
+        }
+        #expect(honest.pushes.count == Int(number) - 1)
+    }
+
+    @Test func `law 7: random bytes end a connection at most, never the daemon`() throws {
+        let bench = try EngineBench()
+        var random = SplitMix64(seed: seed)
+        let honest = try bench.client()
+        for round in 0..<300 {
+            let peer = round % 2 == 0 ? try bench.client() : try bench.peer()
+            let count = Int.random(in: 1...300, using: &random)
+            var bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+            // Often a header that is nearly right, so that payloads are decoded too.
+            if round % 3 > 0, count > Frame.headerBytes {
+                var frame: [UInt8] = []
+                try FrameEncoder.encode(ClientMessage.status, id: UInt32(round) + 1, into: &frame)
+                let length = UInt32(count - Frame.headerBytes)
+                withUnsafeBytes(of: length.littleEndian) {
+                    frame.replaceSubrange(0..<4, with: $0)
+                }
+                frame[4] = UInt8.random(in: 1...10, using: &random)
+                bytes.replaceSubrange(0..<Frame.headerBytes, with: frame[..<Frame.headerBytes])
+            }
+            try peer.write(bytes)
+            try bench.turn()
+        }
+        try honest.save([try bench.bench.insert("Node", 1)])
+        #expect(bench.position.number == 2, "seed \(seed)")
+    }
+
+    @Test func `law 7: requests with flipped bytes are refused or harmless`() throws {
+        let bench = try EngineBench()
+        var random = SplitMix64(seed: seed &+ 1)
+        let honest = try bench.client()
+        try honest.save([
+            try bench.bench.insert("Node", 1), try bench.bench.insert("Tag", 2),
+            try bench.bench.insert("Group", 3),
+        ])
+        let node = try bench.bench.reference("Node", 1)
+        for round in UInt64(0)..<400 {
+            let peer = try bench.client()
+            let lease = try #require(peer.welcome?.lease)
+            let insert = try bench.bench.insert(
+                "Node", lease.first, ["name": .string("abc"), "spouse": .reference(node)],
+                links: ["tags": [try bench.bench.reference("Tag", 2)]])
+            let update = try bench.bench.update("Node", 1, ["rank": .int(Int64(round % 90))])
+            let messages: [ClientMessage] = [
+                .save(peer.saveRequest([insert, update])),
+                .read(Read(objects: [node], members: [MemberRequest(owner: node, slot: 5)])),
+                .fetch(
+                    Fetch(
+                        request: FetchRequest(
+                            entity: "Node",
+                            predicate: try ObjectPredicate(format: "ANY tags.label == 'x'"),
+                            sort: [SortKey("name")]), related: [["group"]])),
+                .history(HistoryRequest(from: 1, interests: [node.tag])),
+                .verdicts(
+                    VerdictRequest(
+                        from: 2, items: [VerdictItem(request: FetchRequest(entity: "Node"))])),
+            ]
+            var bytes: [UInt8] = []
+            let message = messages[Int(round) % messages.count]
+            try FrameEncoder.encode(message, id: UInt32(round) + 1, into: &bytes)
+            for _ in 0...Int.random(in: 0...2, using: &random) {
+                let at = Int.random(in: Frame.headerBytes..<bytes.count, using: &random)
+                bytes[at] = UInt8.random(in: 0...255, using: &random)
+            }
+            try peer.write(bytes)
+            try bench.turn()
+            try peer.read()
+        }
+        // The store still is what its journal says.
+        let expected = try dump(bench.bench.store)
+        try bench.crash()
+        #expect(try dump(bench.bench.store) == expected, "seed \(seed)")
+    }
+
+    @Test func `law 7: who does not read costs others nothing and catches up later`() throws {
+        let bench = try EngineBench()
+        let slow = try bench.client(Hello(author: "slow", interests: ["Node"]))
+        let quick = try bench.client(Hello(author: "quick", interests: ["Node"]))
+        let text = Value.string(String(repeating: "x", count: 30_000))
+        for number in UInt64(1)...200 {
+            try quick.save([try bench.bench.insert("Node", number, ["name": text])])
+            #expect(slow.session.outboundBytes < DaemonLimits.outboundBytes + (64 << 10))
+        }
+        #expect(quick.pushes.count == 200)
+        #expect(slow.session.sent < bench.position.number)
+        #expect(bench.engine.status.text.contains("slow"))
+        while slow.pushes.count < 200 {
+            let before = slow.pushes.count
+            try slow.read()
+            try bench.engine.serve(slow.session)
+            try slow.read()
+            guard slow.pushes.count > before else { break }
+        }
+        #expect(slow.pushes.map(\.transaction.position) == Array(2...201))
+    }
+
+    @Test func `law 8: who asks and never reads is closed before its answers fill the memory`()
+        throws
+    {
+        let bench = try EngineBench()
+        let greedy = try bench.client()
+        var bytes: [UInt8] = []
+        for id in UInt32(1)...4_000 {
+            try FrameEncoder.encode(ClientMessage.status, id: id, into: &bytes)
+        }
+        for round in 0..<20 where !greedy.session.isClosing {
+            var batch = bytes
+            // Fresh ids each round.
+            for index in 0..<4_000 {
+                let id = UInt32(round * 4_000 + index + 1)
+                let at = index * Frame.headerBytes + Frame.headerBytes - 4
+                withUnsafeBytes(of: id.littleEndian) {
+                    batch.replaceSubrange(at..<(at + 4), with: $0)
+                }
+            }
+            try greedy.write(batch)
+            try bench.turn()
+            #expect(greedy.session.outboundBytes < 8 << 20)
+        }
+        #expect(greedy.session.isClosing)
+        #expect(bench.log.lines.contains { $0.contains("closed the connection") })
+    }
+
+    @Test func `law 8: more requests than allowed at once are refused one by one`() throws {
+        let bench = try EngineBench()
+        let client = try bench.client()
+        for id in UInt32(1)...80 {
+            try client.write(.sync(Sync(number: 1_000)), id: id)
+        }
+        try bench.turn()
+        try client.read()
+        let refused = client.received.filter {
+            if case .failure(let error) = $0.message { error.code == .limitExceeded } else { false }
+        }
+        #expect(refused.count == 80 - WireLimits.requestsInFlight)
+        #expect(!client.isClosed)
+    }
+}

@@ -1,0 +1,263 @@
+import FoundationEssentials
+import TandemIO
+import TandemJournal
+import TandemModel
+import TandemStore
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// The seed of randomized tests: TANDEM_SEED, or a fixed one.
+let seed: UInt64 = ThisProcess.environment("TANDEM_SEED").flatMap { UInt64($0) } ?? 20_261_121
+
+/// SplitMix64: small, seeded, the same everywhere.
+struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+/// Every kind pair of relationships and every delete rule.
+let graphModel = Model {
+    Entity("Node", uniqueness: [["code"]], indexes: [["rank"]]) {
+        Attribute("name", .string)
+        Attribute("code", .string)
+        Attribute("rank", .int, default: .int(1), min: -100, max: 100)
+        // One to one, with another entity and with itself.
+        Relationship("badge", to: "Badge", inverse: "owner", deleteRule: .cascade)
+        Relationship("spouse", to: "Node", inverse: "spouse")
+        // One to many, with another entity and with itself.
+        Relationship("group", to: "Group", inverse: "nodes")
+        Relationship("parent", to: "Node", inverse: "children")
+        Relationship(
+            "children", to: "Node", inverse: "parent", toMany: true, deleteRule: .cascade)
+        // Many to many, with another entity and with itself.
+        Relationship("tags", to: "Tag", inverse: "nodes", toMany: true)
+        Relationship("friends", to: "Node", inverse: "friends", toMany: true)
+    }
+    Entity("Leaf", parent: "Node") { Attribute("colour", .string) }
+    Entity("Badge") {
+        Attribute("text", .string)
+        Relationship("owner", to: "Node", inverse: "badge")
+    }
+    Entity("Group") {
+        Attribute("title", .string)
+        Relationship("nodes", to: "Node", inverse: "group", toMany: true, deleteRule: .deny)
+    }
+    Entity("Tag") {
+        Attribute("label", .string)
+        Relationship(
+            "nodes", to: "Node", inverse: "tags", toMany: true, deleteRule: .noAction)
+    }
+    Entity("Form") {
+        Attribute("must", .string, optional: false)
+        Attribute("choice", .string, values: [.string("a"), .string("b")])
+        Attribute("size", .int, min: 1, max: 9)
+        Attribute("text", .string, min: 2, max: 3)
+    }
+}
+
+/// A directory that goes away with the test.
+final class Scratch: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.path + "/tandem-daemon-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+func dump(_ store: Store) throws -> [String] {
+    var lines: [String] = []
+    try store.dump { lines.append($0) }
+    return lines
+}
+
+/// A committer with a journal in memory and a store in a directory of its own.
+final class CommitBench {
+    let scratch: Scratch
+    let disk = SimulatedFileSystem()
+    private(set) var committer: Committer
+    private var saves: UInt32 = 0
+    private let mapBytes: Int
+    private let segmentBytes: Int
+    private let durability: Durability
+
+    init(
+        model: Model = graphModel, mapBytes: Int = 64 << 20, segmentBytes: Int = 128 << 10,
+        leased: Int = 1, durability: Durability = .full
+    ) throws {
+        scratch = try Scratch()
+        self.mapBytes = mapBytes
+        self.segmentBytes = segmentBytes
+        self.durability = durability
+        disk.recordsOperations = false
+        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes, durability)
+        try committer.install(model, by: Principal())
+        for _ in 0..<leased { _ = try committer.lease(4_096) }
+    }
+
+    private static func open(
+        _ path: String, _ disk: SimulatedFileSystem, _ mapBytes: Int,
+        _ segmentBytes: Int, _ durability: Durability
+    ) throws -> Committer {
+        var options = StoreOptions()
+        options.mapBytes = mapBytes
+        let store = try Store.open(
+            path: path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1),
+            options: options)
+        var journalOptions = JournalOptions()
+        journalOptions.segmentBytes = segmentBytes
+        journalOptions.durability = durability
+        let (journal, _) = try Journal.open(
+            directory: "/journal", fileSystem: disk, options: journalOptions,
+            identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: store.appliedPosition)
+        return try Committer(
+            journal: journal, store: store, clock: SystemClock(), log: { _, _ in })
+    }
+
+    /// Ends the committer without a checkpoint and starts another on what is on the disk.
+    func crash() throws {
+        committer.store.close()
+        try committer.journal.close()
+        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes, durability)
+    }
+
+    /// Ends the committer, loses what the journal's disk had not made durable, and starts another.
+    func cutPower(seed: UInt64) throws {
+        committer.store.close()
+        disk.crash(seed: seed)
+        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes, durability)
+    }
+
+    var store: Store { committer.store }
+    var model: CompiledModel { get throws { try #require(store.model) } }
+    func entity(_ name: String) throws -> CompiledEntity {
+        try #require(try model.entity(named: name))
+    }
+
+    // MARK: Saving
+
+    /// Saves and flushes, as a client would.
+    @discardableResult
+    func save(
+        _ operations: [SaveOperation], policy: MergePolicy = .error, id: [UInt8]? = nil
+    ) throws -> Saved {
+        saves += 1
+        let saveID = id ?? withUnsafeBytes(of: saves.bigEndian) { Array($0) }
+        var writer = ByteWriter()
+        for operation in operations { operation.encode(into: &writer) }
+        let request = SaveRequest(
+            saveID: saveID, contentHash: StableHash(writer.bytes), policy: policy,
+            operations: operations)
+        switch try committer.begin(request, by: Principal(uid: 7)) {
+        case .planned(let saved), .answered(let saved):
+            try committer.flush()
+            return saved
+        }
+    }
+
+    /// The code with which a save is refused; nil when it is not.
+    func refusal(
+        _ operations: [SaveOperation], policy: MergePolicy = .error
+    ) throws -> TandemError? {
+        do {
+            try save(operations, policy: policy)
+            return nil
+        } catch let error as TandemError {
+            return error
+        }
+    }
+
+    func reference(_ entity: String, _ number: UInt64) throws -> ObjectReference {
+        ObjectReference(tag: try self.entity(entity).tag, number: number)
+    }
+
+    func insert(
+        _ name: String, _ number: UInt64, _ values: [String: Value] = [:],
+        links: [String: [ObjectReference]] = [:]
+    ) throws -> SaveOperation {
+        let entity = try entity(name)
+        let values = try values.map {
+            SlotValue(slot: try #require(entity.slot(of: $0)), value: $1)
+        }
+        return .insert(
+            object: try reference(name, number), values: values.sorted { $0.slot < $1.slot },
+            links: try changes(entity, added: links))
+    }
+
+    func update(
+        _ name: String, _ number: UInt64, _ values: [String: Value] = [:], version: UInt64 = 0,
+        base: [String: Value] = [:], added: [String: [ObjectReference]] = [:],
+        removed: [String: [ObjectReference]] = [:]
+    ) throws -> SaveOperation {
+        let entity = try entity(name)
+        let values = try values.map {
+            SaveValue(slot: try #require(entity.slot(of: $0)), value: $1, base: base[$0])
+        }
+        return .update(
+            object: try reference(name, number), baseVersion: version,
+            values: values.sorted { $0.slot < $1.slot },
+            links: try changes(entity, added: added, removed: removed))
+    }
+
+    private func changes(
+        _ entity: CompiledEntity, added: [String: [ObjectReference]],
+        removed: [String: [ObjectReference]] = [:]
+    ) throws -> [LinkChange] {
+        var changes: [LinkChange] = []
+        for (links, isAdded) in [(added, true), (removed, false)] {
+            for (name, targets) in links.sorted(by: { $0.key < $1.key }) {
+                let slot = try #require(entity.slot(of: name))
+                changes += targets.map { LinkChange(slot: slot, target: $0, isAdded: isAdded) }
+            }
+        }
+        return changes
+    }
+
+    func delete(_ name: String, _ number: UInt64, version: UInt64 = 0) throws -> SaveOperation {
+        .delete(object: try reference(name, number), baseVersion: version)
+    }
+
+    // MARK: Looking
+
+    func value(_ name: String, _ number: UInt64, _ property: String) throws -> Value {
+        let entity = try entity(name)
+        let stored = try #require(try store.stored(try reference(name, number)))
+        return stored.row.value(try #require(entity.slot(of: property)), in: entity)
+    }
+
+    func members(_ name: String, _ number: UInt64, _ property: String) throws -> [UInt64] {
+        let relationship = try #require(try entity(name).property(named: property)?.relationship)
+        return try store.members(of: number, relationship).map(\.number)
+    }
+
+    func exists(_ name: String, _ number: UInt64) throws -> Bool {
+        try store.stored(try reference(name, number)) != nil
+    }
+
+    func version(_ name: String, _ number: UInt64) throws -> UInt64 {
+        try #require(try store.stored(try reference(name, number))).version
+    }
+
+    /// The transactions in the journal.
+    func transactions(from position: UInt64 = 1) throws -> [Transaction] {
+        let source = TransactionSource(committer.journal)
+        guard position <= committer.position else { return [] }
+        return try (position...committer.position).map {
+            try source.transaction(at: $0, TransactionRing()).decoded()
+        }
+    }
+}

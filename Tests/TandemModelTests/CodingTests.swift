@@ -1,0 +1,128 @@
+import TandemModel
+import Testing
+
+struct CodingTests {
+    @Test(arguments: AttributeType.allCases)
+    func valuesDecodeToThemselves(_ type: AttributeType) throws {
+        let seed = seed
+        var random = RandomValue(seed)
+        for _ in 0..<200 {
+            let value = random.value(type)
+            var writer = ByteWriter()
+            value.encode(into: &writer)
+            var reader = ByteReader(writer.bytes)
+            #expect(try Value(from: &reader) == value, "seed \(seed)")
+            #expect(reader.isAtEnd)
+        }
+    }
+
+    @Test(arguments: [0, 1, 127, 128, 300, 1 << 32, UInt64.max])
+    func varintsDecodeToThemselves(_ value: UInt64) throws {
+        var writer = ByteWriter()
+        writer.varint(value)
+        var reader = ByteReader(writer.bytes)
+        #expect(try reader.varint() == value)
+    }
+
+    @Test func countsBeyondTheRestAreRefused() {
+        var reader = ByteReader([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01])
+        #expect(throws: CodingError.self) { try reader.blob() }
+        var endless = ByteReader(Array(repeating: 0xff, count: 20))
+        #expect(throws: CodingError.self) { try endless.varint() }
+    }
+
+    @Test func textThatIsNotUTF8IsRefused() {
+        var reader = ByteReader([2, 0xc3, 0x28])
+        #expect(throws: CodingError(expected: "UTF-8", offset: 0)) { try reader.string() }
+    }
+
+    // MARK: Transactions
+
+    private func transaction(_ random: inout RandomValue) throws -> Transaction {
+        let model = try CompiledModel(sampleModel)
+        var changes: [Change] = []
+        for entity in model.entities {
+            for number in 0..<UInt64(random.int(0..<4)) {
+                let object = ObjectReference(
+                    tag: entity.tag, number: number * 10 + UInt64(entity.tag))
+                let row = Row(random.values(entity), of: entity, version: 1)
+                let mask = PropertyMask([0])
+                let link = LinkChange(slot: 0, target: object, isAdded: true)
+                switch random.int(0..<4) {
+                case 0:
+                    changes.append(Change(.insert, object, changed: mask, row: row, links: [link]))
+                case 1:
+                    let before = [SlotValue(slot: 1, value: .string("old"))]
+                    changes.append(
+                        Change(.update, object, changed: mask, row: row, before: before))
+                case 2: changes.append(Change(.delete, object, changed: mask, deleted: row))
+                default: changes.append(Change(.touch, object, changed: mask, links: [link]))
+                }
+            }
+        }
+        changes.sort { ($0.object.tag, $0.object.number) < ($1.object.tag, $1.object.number) }
+        return Transaction(
+            position: 7, time: -5, principal: Principal(author: "me", uid: 3), saveID: [1, 2],
+            contentHash: StableHash([1]), content: .objects(changes))
+    }
+
+    @Test func transactionsDecodeToThemselves() throws {
+        let seed = seed
+        var random = RandomValue(seed)
+        for _ in 0..<100 {
+            let transaction = try transaction(&random)
+            let encoded = EncodedTransaction(transaction)
+            #expect(try encoded.decoded() == transaction, "seed \(seed)")
+            #expect(try EncodedTransaction(bytes: encoded.bytes) == encoded)
+            #expect(try encoded.placed(at: 9, time: 8).decodedHeader().position == 9)
+        }
+    }
+
+    @Test func filteringKeepsTheWantedEntities() throws {
+        var random = RandomValue(1)
+        let transaction = try transaction(&random)
+        let tag = try #require(transaction.changes.first?.object.tag)
+        let filtered = try #require(EncodedTransaction(transaction).filtered { $0 == tag })
+        #expect(try filtered.changes() == transaction.changes.filter { $0.object.tag == tag })
+        #expect(EncodedTransaction(transaction).filtered { _ in false } == nil)
+    }
+
+    @Test func damagedTransactionsNeverTrap() throws {
+        let seed = seed
+        var random = RandomValue(seed)
+        let model = try CompiledModel(sampleModel)
+        for _ in 0..<1_500 {
+            var bytes = EncodedTransaction(try transaction(&random)).bytes
+            for _ in 0..<random.int(1..<4) {
+                bytes[random.int(0..<bytes.count)] = UInt8(random.int(0..<256))
+            }
+            if random.int(0..<3) == 0 { bytes.removeLast(random.int(0..<bytes.count)) }
+            guard let encoded = try? EncodedTransaction(bytes: bytes),
+                let decoded = try? encoded.decoded()
+            else { continue }
+            for change in decoded.changes {
+                guard let entity = model.entity(tagged: change.object.tag) else { continue }
+                if change.isValid(for: entity) { _ = change.rowBefore(in: entity) }
+            }
+        }
+    }
+
+    // MARK: Names
+
+    @Test func idsAndPositionsPrintAndParse() {
+        let id = ObjectID(entity: "Team", number: 33)
+        #expect(ObjectID("Team/33") == id && id.description == "Team/33")
+        for text in ["Team", "Team/", "/3", "Team/-3", "Team/3x", "Team/99999999999999999999"] {
+            #expect(ObjectID(text) == nil)
+        }
+        let position = Position(log: LogID(high: 1, low: .max), epoch: 4, number: 18)
+        #expect(Position(position.description) == position)
+        #expect(Position("18@x") == nil && Position("@1-") == nil && Position("") == nil)
+    }
+
+    @Test func stableHashIsSipHash() {
+        #expect(StableHash([]).description == "a3817f04ba25a8e66df67214c7550293")
+        #expect(StableHash("a3817f04ba25a8e66df67214c7550293") == StableHash([]))
+        #expect(StableHash([0]) != StableHash([0, 0]))
+    }
+}

@@ -1,0 +1,119 @@
+import TandemModel
+import Testing
+
+struct ModelTests {
+    private func problems(_ model: Model) -> [String] {
+        do {
+            _ = try CompiledModel(model)
+            return []
+        } catch {
+            return error.problems.map(\.description)
+        }
+    }
+
+    @Test func theJSONFormReadsBack() throws {
+        let text = sampleModel.json.text
+        let read = try Model(parsing: text)
+        #expect(read == sampleModel)
+        #expect(read.json.text == text && read.hash == sampleModel.hash)
+    }
+
+    @Test func theBinaryFormReadsBack() throws {
+        let model = try CompiledModel(sampleModel)
+        var writer = ByteWriter()
+        model.encode(into: &writer)
+        var reader = ByteReader(writer.bytes)
+        let read = try CompiledModel(from: &reader)
+        #expect(read.model == model.model && read.identifiers == model.identifiers)
+        #expect(read.version == model.version && read.hash == model.hash)
+    }
+
+    private func bytes(_ identifiers: [String: UInt16], _ model: Model) -> [UInt8] {
+        var writer = ByteWriter()
+        writer.uint16(1)
+        writer.count(identifiers.count)
+        for (key, value) in identifiers {
+            writer.string(key)
+            writer.uint16(value)
+        }
+        writer.string(model.json.text)
+        return writer.bytes
+    }
+
+    @Test(arguments: [["x": UInt16.max], ["entity:Bucket": 3, "entity:Content": 3], ["x": 0]])
+    func numbersThatCannotBeAreRefused(_ identifiers: [String: UInt16]) {
+        var reader = ByteReader(bytes(identifiers, sampleModel))
+        #expect(throws: CodingError.self) { try CompiledModel(from: &reader) }
+    }
+
+    @Test func numbersStayWhenAModelIsReplaced() throws {
+        let first = try CompiledModel(sampleModel)
+        var changed = sampleModel
+        changed.entities["Album"] = Entity("Album") { Attribute("name", .string) }
+        changed.entities["ImageContent"] = nil
+        let second = try CompiledModel(changed, replacing: first)
+        #expect(second.version == first.version + 1)
+        for entity in second.entities where entity.name != "Album" {
+            #expect(entity.tag == first.entity(named: entity.name)?.tag)
+        }
+        let album = try #require(second.entity(named: "Album"))
+        #expect(first.identifiers.values.allSatisfy { $0 < album.tag })
+    }
+
+    @Test(arguments: [
+        "{}", "[]", "{\"entities\": 1}", "{\"entities\": {\"A\": {\"attributs\": {}}}}",
+        "{\"entities\": {\"A\": {\"attributes\": {\"x\": {\"type\": \"number\"}}}}}",
+        "{\"entities\": {\"A\": {\"attributes\": {\"x\": {\"type\": \"int\", \"default\": \"a\"}}}}}",
+        "{\"entities\": {\"A\": {\"relationships\": {\"x\": {\"to\": \"A\"}}}}}",
+        "{\"entities\": {\"A\": {\"uniqueness\": [[]]}}}", "no JSON",
+    ])
+    func wrongJSONIsRefused(_ text: String) {
+        #expect(throws: ModelError.self) { try Model(parsing: text) }
+    }
+
+    @Test func everyProblemIsListed() {
+        let model = Model {
+            Entity("A", parent: "Nowhere") { Attribute("x", .int) }
+            Entity("B", uniqueness: [["y"]]) {
+                Attribute("1x", .int)
+                Attribute("d", .int, default: .string("a"), min: 2, max: 1)
+                Relationship("r", to: "Nowhere", inverse: "r")
+                Relationship("s", to: "B", inverse: "t")
+            }
+            Entity("C", parent: "D")
+            Entity("D", parent: "C")
+        }
+        let found = problems(model)
+        for place in [
+            "A:", "B.1x:", "B.d: default", "B.d: `min`", "B.r:", "B.s:", "B:", "C:", "D:",
+        ] {
+            #expect(found.contains { $0.hasPrefix(place) }, "\(place)")
+        }
+    }
+
+    @Test func aPropertyCannotBeDeclaredTwice() {
+        let model = Model {
+            Entity("A") { Attribute("x", .int) }
+            Entity("B", parent: "A") { Attribute("x", .int) }
+        }
+        #expect(problems(model).count == 1)
+    }
+
+    @Test func entitiesKnowTheirFamily() throws {
+        let model = try CompiledModel(sampleModel)
+        let content = try #require(model.entity(named: "Content"))
+        let image = try #require(model.entity(named: "ImageContent"))
+        #expect(content.includes(image.tag) && !image.includes(content.tag))
+        #expect(image.ancestors == [image.tag, content.tag])
+        #expect(image.uniqueness.map(\.properties) == [["name"]])
+    }
+
+    @Test func masksHoldSlots() {
+        var mask = PropertyMask([0, 63, 64, 127])
+        #expect(mask.slots == [0, 63, 64, 127])
+        mask.remove(64)
+        #expect(!mask.contains(64) && mask.contains(127) && !mask.isEmpty)
+        #expect(mask.intersection(PropertyMask([127, 1])).slots == [127])
+        #expect(mask.union(PropertyMask([1])).slots == [0, 1, 63, 127])
+    }
+}

@@ -1,0 +1,122 @@
+import FoundationEssentials
+import TandemModel
+import TandemQuery
+
+/// Numbers from a seed, the same on every machine.
+struct SplitMix64: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+}
+
+/// The seed of randomized tests: `TANDEM_SEED`, or any.
+var seed: UInt64 {
+    ProcessInfo.processInfo.environment["TANDEM_SEED"].flatMap(UInt64.init)
+        ?? UInt64.random(in: 0...UInt64.max)
+}
+
+let leagueModel = Model {
+    Entity("League") {
+        Attribute("name", .string)
+        Relationship("teams", to: "Team", inverse: "league", toMany: true)
+    }
+    Entity("Team") {
+        Attribute("name", .string)
+        Attribute("wins", .int)
+        Attribute("rate", .double)
+        Attribute("price", .decimal)
+        Attribute("founded", .date)
+        Attribute("active", .bool)
+        Attribute("code", .uuid)
+        Attribute("site", .url)
+        Attribute("blob", .data)
+        Relationship("league", to: "League", inverse: "teams")
+        Relationship("players", to: "Player", inverse: "team", toMany: true)
+        Relationship("tags", to: "Tag", inverse: "teams", toMany: true)
+    }
+    Entity("ProTeam", parent: "Team") { Attribute("sponsor", .string) }
+    Entity("Player") {
+        Attribute("name", .string)
+        Attribute("goals", .int)
+        Relationship("team", to: "Team", inverse: "players")
+    }
+    Entity("Tag") {
+        Attribute("name", .string)
+        Relationship("teams", to: "Team", inverse: "tags", toMany: true)
+    }
+}
+
+/// A graph in memory, written as dictionaries of values; what is in `hidden` is not held.
+struct Graph: GraphReader {
+    var model: CompiledModel
+    var values: [ObjectReference: [String: Value]] = [:]
+    var links: [ObjectReference: [String: [ObjectReference]]] = [:]
+    var hidden: Set<ObjectReference> = []
+    var rows: [ObjectReference: Row] = [:]
+
+    init() throws { model = try CompiledModel(leagueModel) }
+
+    func entity(_ name: String) throws -> CompiledEntity {
+        guard let entity = model.entity(named: name) else {
+            throw TandemError(.unknownEntity, name)
+        }
+        return entity
+    }
+
+    @discardableResult
+    mutating func add(
+        _ name: String, _ number: UInt64, _ values: [String: Value] = [:],
+        links: [String: [ObjectReference]] = [:]
+    ) throws -> ObjectReference {
+        let entity = try entity(name)
+        let object = ObjectReference(tag: entity.tag, number: number)
+        self.values[object] = values
+        self.links[object] = links
+        rows[object] = Row(
+            entity.properties.map { values[$0.name] ?? .null }, of: entity, version: 1)
+        return object
+    }
+
+    func row(of object: ObjectReference) -> RowLookup {
+        if hidden.contains(object) { return .unknown }
+        return rows[object].map { .row($0) } ?? .missing
+    }
+
+    func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]? {
+        hidden.contains(object) ? nil : links[object]?[relationship.declaration.name] ?? []
+    }
+
+    func compile(
+        _ format: String, _ arguments: [PredicateArgument] = [], entity: String = "Team"
+    ) throws -> CompiledRequest {
+        let predicate = try ObjectPredicate(format: format, arguments: arguments)
+        return try CompiledRequest(FetchRequest(entity: entity, predicate: predicate), in: model)
+    }
+
+    /// Whether an object matches; false in the second place when that is unknown.
+    func matches(
+        _ object: ObjectReference, _ format: String, _ arguments: [PredicateArgument] = []
+    ) throws -> Bool? {
+        let row = rows[object] ?? Row(bytes: [])
+        let name = model.entity(tagged: object.tag)?.name ?? ""
+        return try compile(format, arguments, entity: name).matches(object, row, self)
+    }
+}
+
+/// The error that parsing a text gives.
+func parseError(_ text: String, _ arguments: [PredicateArgument] = []) -> TandemError? {
+    do {
+        _ = try ObjectPredicate(format: text, arguments: arguments)
+        return nil
+    } catch {
+        return error
+    }
+}

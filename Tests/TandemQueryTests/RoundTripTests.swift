@@ -1,0 +1,71 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+struct RoundTripTests {
+    @Test func printedPredicatesParseToThemselves() throws {
+        let seed = seed
+        var random = RandomPredicate(random: SplitMix64(state: seed))
+        for _ in 0..<1_000 {
+            let predicate = random.predicate()
+            let text = predicate.format
+            let parsed = try ObjectPredicate(format: text)
+            #expect(parsed == predicate, "seed \(seed): \(text)")
+            #expect(parsed.format == text, "seed \(seed)")
+        }
+    }
+
+    @Test func codedRequestsDecodeToThemselves() throws {
+        let seed = seed
+        var random = RandomPredicate(random: SplitMix64(state: seed))
+        for index in 0..<500 {
+            let request = FetchRequest(
+                entity: "Team", predicate: index % 5 == 0 ? nil : random.predicate(),
+                sort: [
+                    SortKey("wins", ascending: false),
+                    SortKey("name", selector: .caseInsensitiveCompare),
+                ],
+                limit: index % 2 == 0 ? 3 : nil, offset: index, includesSubentities: index % 3 == 0)
+            var writer = ByteWriter()
+            request.encode(into: &writer)
+            var reader = ByteReader(writer.bytes)
+            #expect(try FetchRequest(from: &reader) == request, "seed \(seed)")
+            #expect(reader.isAtEnd)
+        }
+    }
+
+    @Test func damagedRequestsNeverTrap() {
+        let seed = seed
+        var random = RandomPredicate(random: SplitMix64(state: seed))
+        for _ in 0..<300 {
+            var writer = ByteWriter()
+            FetchRequest(entity: "Team", predicate: random.predicate()).encode(into: &writer)
+            var bytes = writer.bytes
+            for _ in 0..<3 {
+                let at = Int.random(in: 0..<bytes.count, using: &random.random)
+                bytes[at] = UInt8.random(in: 0...255, using: &random.random)
+            }
+            bytes.removeLast(Int.random(in: 0...2, using: &random.random))
+            var reader = ByteReader(bytes)
+            if let request = try? FetchRequest(from: &reader) {
+                _ = request.predicate?.format
+            }
+        }
+    }
+
+    @Test func deepBytesAreRefused() {
+        var writer = ByteWriter()
+        FetchRequest(entity: "Team", predicate: .constant(true)).encode(into: &writer)
+        let head = Array(writer.bytes.prefix(8))
+        let deep = head + Array(repeating: 4, count: 100_000)
+        var reader = ByteReader(deep)
+        #expect(throws: CodingError.self) { try FetchRequest(from: &reader) }
+    }
+
+    @Test func aLeadingMinusMeansDescending() {
+        #expect(("-wins" as SortKey) == SortKey("wins", ascending: false))
+        #expect(SortKey("wins").ascending)
+        let text = "-"
+        #expect(SortKey(text) == nil)
+    }
+}

@@ -1,0 +1,38 @@
+import TandemQuery
+import Testing
+
+struct TextFoldingTests {
+    private func folded(_ text: String) -> String {
+        String(decoding: TextFolding.caseFolded(text), as: UTF8.self)
+    }
+
+    @Test(arguments: [
+        ("ABCz[", "abcz["), ("Straße", "strasse"), ("STRAẞE", "strasse"), ("ΣΑΣ", "σασ"),
+        ("σας", "σασ"),
+        ("ﬁn", "fin"), ("İ", "i\u{307}"), ("ı", "ı"), ("K", "k"), ("µ", "μ"), ("ᾳ", "αι"),
+        ("ꭰ", "Ꭰ"),
+        ("Ꭰ", "Ꭰ"), ("ᏸ", "Ᏸ"), ("Ǆ", "ǆ"), ("ŉ", "ʼn"), ("𐐀", "𐐨"), ("", ""),
+    ])
+    func caseFoldingIsFull(_ text: String, _ expected: String) {
+        #expect(folded(text).unicodeScalars.elementsEqual(expected.unicodeScalars))
+    }
+
+    @Test func caseFoldingIsStableOverAllScalars() {
+        for value in UInt32(0)...0x10_ffff {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            let once = folded(String(scalar))
+            #expect(folded(once).utf8.elementsEqual(once.utf8), "U+\(String(value, radix: 16))")
+        }
+    }
+
+    @Test(arguments: [
+        ("é", "e"), ("e\u{301}", "e"), ("Ångström", "Angstrom"), ("ﬁ", "ﬁ"), ("plain", "plain"),
+    ])
+    func diacriticsAreTakenOff(_ text: String, _ expected: String) {
+        #expect(String(decoding: TextFolding.diacriticFolded(text), as: UTF8.self) == expected)
+    }
+
+    @Test func bothFoldingsTogether() {
+        #expect(TextFolding.folded("ÅNGSTRÖM Straße") == Array("angstrom strasse".utf8))
+    }
+}

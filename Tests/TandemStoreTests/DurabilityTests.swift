@@ -1,0 +1,169 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemStore
+
+@Suite struct DurabilityTests {
+    @Test func `revert and reopening go back to the checkpoint`() throws {
+        let bench = try StoreBench()
+        try bench.apply([try bench.insert("Team", 1, ["name": .string("A")])])
+        try bench.store.checkpoint()
+        let kept = try dump(bench.store)
+        for isReopened in [false, true] {
+            try bench.apply([try bench.insert("Team", 2, ["name": .string("B")])])
+            #expect(bench.store.appliedPosition == 3)
+            #expect(bench.store.checkpointPosition == 2)
+            if isReopened { try bench.reopen() } else { try bench.store.revert() }
+            #expect(bench.store.appliedPosition == 2)
+            #expect(bench.store.uncommittedChanges == 0)
+            #expect(try dump(bench.store) == kept)
+        }
+    }
+
+    @Test func `a model that was not checkpointed is gone after a revert`() throws {
+        let bench = try StoreBench()
+        try bench.store.revert()
+        #expect(bench.store.model == nil)
+        #expect(bench.store.appliedPosition == 0)
+        #expect(try dump(bench.store) == ["position 0", "model none"])
+    }
+
+    @Test func `a full map grows, and what is replayed gives the same store`() throws {
+        let bench = try StoreBench(options: smallMap(128 << 10))
+        let text = String(repeating: "t", count: 3_000)
+        var growths = 0
+        for number in UInt64(1)...200 {
+            let note = Value.string("\(number)" + text)
+            let change = try bench.insert("Player", number, ["note": note])
+            if try bench.fillsMap({ try bench.apply([change]) }) {
+                growths += 1
+                try bench.store.grow()
+                try bench.replayAll()
+            }
+            if number % 50 == 0 { growths += try bench.checkpointGrowing() }
+        }
+        #expect(growths >= 2)
+        #expect(bench.store.appliedPosition == 201)
+        #expect(try bench.fetch(FetchRequest(entity: "Player")).count == 200)
+        #expect(try bench.dumpOfRebuilt() == dump(bench.store))
+    }
+
+    @Test func `law 3: numbers below a lease are never leased again`() throws {
+        let bench = try StoreBench()
+        let first = try bench.store.leaseNumbers(100)
+        #expect(first == 1)
+        try bench.reopen()
+        #expect(bench.store.nextNumber == 101)
+        #expect(try bench.store.leaseNumbers(1) == 101)
+        try bench.apply([try bench.insert("Team", 500, [:])])
+        try bench.store.checkpoint()
+        try bench.reopen()
+        #expect(try bench.store.leaseNumbers(1) == 501)
+        try bench.store.revert()
+        #expect(bench.store.nextNumber == 502)
+    }
+
+    @Test func `a newer format is refused and nothing is touched`() throws {
+        let bench = try StoreBench()
+        try bench.store.checkpoint()
+        let newer = StoreIdentity.bytes(Store.format + 1)
+        try bench.store.current.put(bench.store.tables.meta, MetaKey.format.key, newer)
+        try bench.store.checkpoint()
+        bench.store.close()
+        let before = try readFile(bench.scratch.path + "/data.mdb")
+        let error = #expect(throws: StoreError.self) { _ = try openStore(bench.scratch.path) }
+        #expect(error?.code == .notOurs)
+        #expect(error?.message.contains(bench.scratch.path) == true)
+        #expect(try readFile(bench.scratch.path + "/data.mdb") == before)
+    }
+
+    @Test func `identity and epoch outlive the store's owner`() throws {
+        let bench = try StoreBench()
+        try bench.store.setEpoch(7)
+        try bench.reopen()
+        #expect(bench.store.identity == StoreIdentity(log: LogID(high: 1, low: 2), epoch: 7))
+    }
+
+    @Test func `save ids are kept for the last positions and then forgotten`() throws {
+        var options = smallMap(64 << 20)
+        options.savesKept = 10
+        let bench = try StoreBench(options: options)
+        for number in UInt64(1)...40 {
+            var transaction = Transaction(
+                principal: Principal(uid: UInt32(number % 2)), saveID: [UInt8(number)],
+                contentHash: StableHash(first: number, second: 0),
+                content: .objects([try bench.insert("Team", number, [:])]))
+            // Some transactions have no id; they must not keep others from being forgotten.
+            if number % 7 == 0 { transaction.saveID = [] }
+            try bench.apply(transaction)
+        }
+        let last = bench.store.appliedPosition
+        for number in UInt64(1)...40 {
+            let position = number + 1
+            let known = try bench.store.save(by: UInt32(number % 2), id: [UInt8(number)])
+            let isKept = number % 7 != 0 && position > last - 10
+            #expect((known != nil) == isKept, "number \(number)")
+            guard let known else { continue }
+            #expect(known.position == position)
+            #expect(known.inserted.map(\.number) == [number])
+            #expect(try bench.store.save(by: UInt32(1 - number % 2), id: [UInt8(number)]) == nil)
+        }
+        #expect(try content(bench.store, bench.store.tables.saves).count == 9)
+        #expect(try content(bench.store, bench.store.tables.saveOrder).count == 9)
+    }
+
+    @Test func `save ids outlive a checkpoint and not a revert`() throws {
+        let bench = try StoreBench()
+        let change = try bench.insert("Team", 1, [:])
+        try bench.apply(Transaction(saveID: [1, 2], content: .objects([change])))
+        try bench.store.checkpoint()
+        try bench.apply(
+            Transaction(saveID: [3], content: .objects([try bench.insert("Team", 2, [:])])))
+        try bench.reopen()
+        #expect(try bench.store.save(by: 0, id: [1, 2])?.position == 2)
+        #expect(try bench.store.save(by: 0, id: [3]) == nil)
+    }
+}
+
+extension StoreBench {
+    /// Does something that may fill the map; true when it did.
+    func fillsMap(_ body: () throws -> Void) throws -> Bool {
+        do {
+            try body()
+            return false
+        } catch let error as StoreError where error.code == .mapFull {
+            return true
+        }
+    }
+
+    /// Applies again what lies beyond the checkpoint, growing the map as often as it takes.
+    func replayAll() throws {
+        while store.appliedPosition < UInt64(log.count) {
+            let next = log[Int(store.appliedPosition)]
+            if try fillsMap({ try store.apply(next) }) { try store.grow() }
+        }
+    }
+
+    /// Makes a checkpoint, growing the map as often as it takes; returns how often that was.
+    func checkpointGrowing() throws -> Int {
+        var growths = 0
+        while try fillsMap({ try store.checkpoint() }) {
+            growths += 1
+            try store.grow()
+            try replayAll()
+        }
+        return growths
+    }
+
+    /// The dump of a new store to which everything was applied from the encoded bytes.
+    func dumpOfRebuilt() throws -> [String] {
+        let scratch = try Scratch()
+        let rebuilt = try openStore(scratch.path)
+        defer { rebuilt.close() }
+        for transaction in log {
+            try rebuilt.apply(EncodedTransaction(bytes: transaction.bytes))
+        }
+        return try dump(rebuilt)
+    }
+}

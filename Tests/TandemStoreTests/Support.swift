@@ -1,0 +1,222 @@
+import FoundationEssentials
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemStore
+
+/// The seed of randomized tests: TANDEM_SEED, or a fixed one.
+let seed: UInt64 =
+    ProcessInfo.processInfo.environment["TANDEM_SEED"].flatMap { UInt64($0) } ?? 20_261_121
+
+/// SplitMix64: small, seeded, the same everywhere.
+struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+/// Teams with players, captains among them, and tags on players.
+let leagueModel = Model {
+    Entity("Team", uniqueness: [["name"]], indexes: [["city"], ["city", "wins"]]) {
+        Attribute("name", .string)
+        Attribute("city", .string)
+        Attribute("wins", .int, default: .int(0))
+        Relationship(
+            "players", to: "Player", inverse: "team", toMany: true, deleteRule: .cascade)
+    }
+    Entity("Player", uniqueness: [["pass"]], indexes: [["note"], ["goals"], ["team"]]) {
+        Attribute("pass", .string)
+        Attribute("note", .string)
+        Attribute("goals", .int, default: .int(0))
+        Attribute("rating", .double)
+        Relationship("team", to: "Team", inverse: "players")
+        Relationship("tags", to: "Tag", inverse: "players", toMany: true)
+    }
+    Entity("Captain", parent: "Player") { Attribute("since", .int) }
+    Entity("Tag") {
+        Attribute("label", .string)
+        Relationship("players", to: "Player", inverse: "tags", toMany: true)
+    }
+}
+
+/// A directory that goes away with the test.
+final class Scratch {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.path + "/tandem-store-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// A store in a directory of its own, and every transaction that was applied to it.
+final class StoreBench {
+    let scratch: Scratch
+    private(set) var store: Store
+    private(set) var log: [EncodedTransaction] = []
+    let options: StoreOptions
+
+    init(model: Model? = leagueModel, options: StoreOptions = smallMap(64 << 20)) throws {
+        scratch = try Scratch()
+        self.options = options
+        store = try openStore(scratch.path, options)
+        if let model { try install(CompiledModel(model)) }
+    }
+
+    var model: CompiledModel {
+        get throws { try #require(store.model) }
+    }
+
+    func entity(_ name: String) throws -> CompiledEntity {
+        try #require(try model.entity(named: name))
+    }
+
+    func install(_ model: CompiledModel) throws {
+        var writer = ByteWriter()
+        model.encode(into: &writer)
+        try apply(Transaction(content: .model(writer.bytes)))
+    }
+
+    /// Applies the next transaction in its encoded form, as replay does.
+    @discardableResult
+    func apply(_ transaction: Transaction) throws -> EncodedTransaction {
+        var transaction = transaction
+        transaction.position = store.appliedPosition + 1
+        let encoded = EncodedTransaction(transaction)
+        log.append(encoded)
+        try store.apply(encoded)
+        return encoded
+    }
+
+    func apply(_ changes: [Change]) throws { try apply(Transaction(content: .objects(changes))) }
+
+    /// Closes the store without a checkpoint and opens it again.
+    func reopen() throws {
+        store.close()
+        store = try openStore(scratch.path, options)
+    }
+
+    // MARK: Changes
+
+    func reference(_ entity: String, _ number: ObjectNumber) throws -> ObjectReference {
+        ObjectReference(tag: try self.entity(entity).tag, number: number)
+    }
+
+    func row(_ name: String, _ values: [String: Value]) throws -> Row {
+        let entity = try entity(name)
+        var slots = entity.defaults
+        for (name, value) in values { slots[try #require(entity.slot(of: name))] = value }
+        return Row(slots, of: entity, version: try model.version)
+    }
+
+    func insert(
+        _ name: String, _ number: ObjectNumber, _ values: [String: Value]
+    ) throws -> Change {
+        let row = try row(name, values)
+        let entity = try entity(name)
+        let mask = PropertyMask(
+            entity.properties.indices.filter { !row.isNull($0, in: entity) })
+        return Change(.insert, try reference(name, number), changed: mask, row: row)
+    }
+
+    func update(
+        _ name: String, _ number: ObjectNumber, _ values: [String: Value]
+    ) throws -> Change {
+        let object = try reference(name, number)
+        let entity = try entity(name)
+        let old = try #require(try store.stored(object)).row
+        let slots = try values.map { (slot: try #require(entity.slot(of: $0)), value: $1) }
+        let row = old.replacing(slots, in: entity)
+        let before = slots.map { SlotValue(slot: $0.slot, value: old.value($0.slot, in: entity)) }
+        return Change(
+            .update, object, changed: PropertyMask(slots.map(\.slot)), row: row, before: before)
+    }
+
+    func delete(_ name: String, _ number: ObjectNumber) throws -> Change {
+        let object = try reference(name, number)
+        let old = try #require(try store.stored(object)).row
+        return Change(.delete, object, changed: PropertyMask(), deleted: old)
+    }
+
+    func touch(
+        _ name: String, _ number: ObjectNumber, _ property: String, added: [ObjectReference] = [],
+        removed: [ObjectReference] = []
+    ) throws -> Change {
+        let slot = try #require(try entity(name).slot(of: property))
+        let links =
+            added.map { LinkChange(slot: slot, target: $0, isAdded: true) }
+            + removed.map { LinkChange(slot: slot, target: $0, isAdded: false) }
+        return Change(
+            .touch, try reference(name, number), changed: PropertyMask([slot]), links: links)
+    }
+
+    // MARK: Questions
+
+    func members(_ name: String, _ number: ObjectNumber, _ property: String) throws -> [UInt64] {
+        let relationship = try #require(try entity(name).property(named: property)?.relationship)
+        return try store.members(of: number, relationship).map(\.number)
+    }
+
+    func owner(_ name: String, _ values: [String: Value]) throws -> UInt64? {
+        let entity = try entity(name)
+        let index = try #require(entity.uniqueness.first)
+        return try store.owner(of: index, try row(name, values), entity)?.number
+    }
+
+    func fetch(_ request: FetchRequest) throws -> FetchResult {
+        try store.fetch(try CompiledRequest(request, in: try model))
+    }
+
+    func numbers(_ entity: String, _ format: String, _ arguments: [Value] = []) throws -> [UInt64] {
+        try fetch(
+            FetchRequest(
+                entity: entity,
+                predicate: try ObjectPredicate(
+                    format: format, arguments: arguments.map { .value($0) }))
+        ).objects.map(\.object.number)
+    }
+}
+
+func smallMap(_ bytes: Int) -> StoreOptions {
+    var options = StoreOptions()
+    options.mapBytes = bytes
+    return options
+}
+
+func openStore(_ path: String, _ options: StoreOptions = smallMap(64 << 20)) throws -> Store {
+    try Store.open(
+        path: path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1),
+        options: options)
+}
+
+func dump(_ store: Store) throws -> [String] {
+    var lines: [String] = []
+    try store.dump { lines.append($0) }
+    return lines
+}
+
+/// Every key and value of a table.
+func content(_ store: Store, _ table: LMDBTable) throws -> [String] {
+    var lines: [String] = []
+    try store.current.scan(table, from: []) { key, value in
+        lines.append(Store.hex(key) + " " + Store.hex(value))
+        return true
+    }
+    return lines
+}
+
+func readFile(_ path: String) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+}

@@ -1,0 +1,51 @@
+import Tandem
+import Testing
+
+@Suite struct `A save in one context reaches another` {
+    @Test @MainActor func `as an insert, an update and a deletion`() throws {
+        let fixture = try Fixture()
+        let writer = fixture.container("writer").makeContext(name: "main")
+        let reader = fixture.container("reader").makeContext(name: "main")
+        let request = FetchRequest(entity: "Content", sort: [SortKey("name")])
+        #expect(try reader.fetch(request).isEmpty)
+
+        let bucket = try writer.insert(Bucket.self)
+        bucket.name = "b"
+        let content = try writer.insert(Content.self)
+        content.name = "c"
+        content.bucket = bucket
+        let first = try writer.save()
+        #expect(first.number == 2)
+
+        try reader.reach(first)
+        let seen = try #require(try reader.fetch(request).first as? Content)
+        #expect(seen.name == "c")
+        #expect(seen.bucket?.name == "b")
+        #expect(seen.bucket?.contents == [seen])
+
+        content.size = 7
+        try reader.reach(try writer.save())
+        #expect(seen.size == 7)
+
+        writer.delete(bucket)
+        try reader.reach(try writer.save())
+        #expect(seen.isDeleted)
+        #expect(try reader.fetch(request).isEmpty)
+    }
+
+    @Test @MainActor func `and a pending edit stays on top of it`() throws {
+        let fixture = try Fixture()
+        let writer = fixture.container("writer").makeContext(name: "main")
+        let reader = fixture.container("reader").makeContext(name: "main")
+        let content = try writer.insert(Content.self)
+        content.name = "a"
+        try writer.save()
+        let seen = try #require(
+            try reader.fetch(FetchRequest(entity: "Content")).first as? Content)
+        seen.name = "mine"
+        content.size = 3
+        try reader.reach(try writer.save())
+        #expect(seen.name == "mine")
+        #expect(seen.size == 3)
+    }
+}

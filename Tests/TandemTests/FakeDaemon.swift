@@ -1,0 +1,210 @@
+import Tandem
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// A daemon for tests of the client alone: a small store in memory that speaks the protocol.
+///
+/// It knows no predicates and no conflicts. Tests may hold back answers to saves, lose a push, or cut connections.
+final class FakeDaemon: Sendable {
+    struct Stored {
+        var reference: ObjectReference
+        var row: Row
+        var version: UInt64
+    }
+
+    struct Held {
+        var request: SaveRequest
+        var id: UInt32
+        var session: FakeSession
+    }
+
+    struct State {
+        var end: UInt64 = 0
+        var rows: [ObjectNumber: Stored] = [:]
+        var transactions: [Transaction] = []
+        var saved: [[UInt8]: UInt64] = [:]
+        var nextNumber: UInt64 = 1
+        var sessions: [FakeSession] = []
+        var held: [Held] = []
+        // What tests turn on.
+        var holdsSaves = false
+        var losesNextPush = false
+        var cutsBeforeSaved = false
+        var refusesSaves: TandemError?
+        var expiresHistory = false
+        var beforeVerdicts: [SaveOperation] = []
+        // What tests look at.
+        var hellos: [Hello] = []
+        var requests: [ClientMessage] = []
+    }
+
+    let model: CompiledModel
+    let state = Locked(State())
+    let log = LogID(high: 7, low: 7)
+
+    init(_ model: Model) throws {
+        self.model = try CompiledModel(model)
+    }
+
+    /// The way to this daemon for a container.
+    var transport: Transport {
+        .connected { [self] in
+            let (near, far) = try Socket.pair()
+            let session = FakeSession(self, far)
+            state.withLock { $0.sessions.append(session) }
+            _ = try KernelThread.start(name: "fake") { session.run() }
+            return near
+        }
+    }
+
+    func container(author: String = "test") -> PersistentContainer {
+        PersistentContainer(author: author, transport: transport)
+    }
+
+    var end: Position { Position(log: log, epoch: 1, number: state.withLock { $0.end }) }
+
+    func hellos() -> [Hello] { state.withLock { $0.hellos } }
+
+    func cutConnections() {
+        for session in state.withLock({ $0.sessions }) { session.socket.shutdown() }
+    }
+
+    // MARK: Saves
+
+    /// Commits a save as another process would.
+    @discardableResult
+    func commit(_ operations: [SaveOperation], author: String = "other") -> UInt64 {
+        let request = SaveRequest(
+            saveID: ThisProcess.randomBytes(16), contentHash: StableHash([]), author: author,
+            context: "", policy: .error, operations: operations)
+        return state.withLock { commit(request, author, &$0).position }
+    }
+
+    func insert(_ entity: String, _ values: [String: Value]) -> ObjectReference {
+        let entity = self.entity(entity)
+        let number = state.withLock { state in
+            state.nextNumber += 1
+            return state.nextNumber + 1_000_000
+        }
+        let reference = ObjectReference(tag: entity.tag, number: number)
+        commit([.insert(object: reference, values: slots(values, entity), links: [])])
+        return reference
+    }
+
+    func update(_ object: ObjectReference, _ values: [String: Value]) {
+        guard let entity = model.entity(tagged: object.tag) else { return }
+        let changes = slots(values, entity).map { SaveValue(slot: $0.slot, value: $0.value) }
+        commit([.update(object: object, baseVersion: 0, values: changes, links: [])])
+    }
+
+    func delete(_ object: ObjectReference) {
+        commit([.delete(object: object, baseVersion: 0)])
+    }
+
+    func entity(_ name: String) -> CompiledEntity {
+        guard let entity = model.entity(named: name) else { preconditionFailure("no \(name)") }
+        return entity
+    }
+
+    private func slots(_ values: [String: Value], _ entity: CompiledEntity) -> [SlotValue] {
+        values.compactMap { name, value in
+            entity.slot(of: name).map { SlotValue(slot: $0, value: value) }
+        }
+    }
+
+    func commit(_ request: SaveRequest, _ author: String, _ state: inout State) -> Saved {
+        if let position = state.saved[request.saveID] {
+            return Saved(
+                position: position, wrote: false, isRepeat: true,
+                inserted: state.transactions[Int(position) - 1].insertedObjects, replaced: [])
+        }
+        state.end += 1
+        var changes = FakeChanges(model)
+        for operation in request.operations { changes.apply(operation, state.end, &state.rows) }
+        let transaction = Transaction(
+            position: state.end, time: 1, principal: Principal(author: author),
+            saveID: request.saveID, contentHash: request.contentHash,
+            content: .objects(changes.all))
+        state.transactions.append(transaction)
+        state.saved[request.saveID] = state.end
+        let loses = state.losesNextPush
+        state.losesNextPush = false
+        for session in state.sessions { session.push(transaction, isLost: loses) }
+        return Saved(
+            position: state.end, wrote: true, isRepeat: false,
+            inserted: transaction.insertedObjects, replaced: [])
+    }
+
+    /// Answers the saves that were held back.
+    func releaseSaves() {
+        state.withLock { state in
+            state.holdsSaves = false
+            for held in state.held { held.session.carryOut(held.request, held.id, &state) }
+            state.held.removeAll()
+        }
+    }
+}
+
+/// The changes of one fake transaction.
+struct FakeChanges {
+    let model: CompiledModel
+    private var changes: [ObjectNumber: Change] = [:]
+
+    init(_ model: CompiledModel) { self.model = model }
+
+    var all: [Change] { changes.values.sorted { $0.object < $1.object } }
+
+    mutating func apply(
+        _ operation: SaveOperation, _ position: UInt64,
+        _ rows: inout [ObjectNumber: FakeDaemon.Stored]
+    ) {
+        guard let entity = model.entity(tagged: operation.object.tag) else { return }
+        let object = operation.object
+        switch operation {
+        case .insert(_, let values, _):
+            var all = entity.defaults
+            for value in values { all[value.slot] = value.value }
+            let row = Row(all, of: entity, version: model.version)
+            rows[object.number] = .init(reference: object, row: row, version: position)
+            let mask = PropertyMask(all.indices.filter { !all[$0].isNull })
+            changes[object.number] = Change(.insert, object, changed: mask, row: row)
+            for value in values { link(object, entity, value.slot, nil, value.value) }
+        case .update(_, _, let values, _):
+            guard let old = rows[object.number]?.row else { return }
+            let before = values.map { (slot: $0.slot, value: old.value($0.slot, in: entity)) }
+            let row = old.replacing(values.map { ($0.slot, $0.value) }, in: entity)
+            rows[object.number] = .init(reference: object, row: row, version: position)
+            changes[object.number] = Change(
+                .update, object, changed: PropertyMask(values.map(\.slot)), row: row,
+                before: before.map { SlotValue(slot: $0.slot, value: $0.value) })
+            for (value, before) in zip(values, before) {
+                link(object, entity, value.slot, before.value, value.value)
+            }
+        case .delete:
+            guard let old = rows.removeValue(forKey: object.number)?.row else { return }
+            let mask = PropertyMask(entity.properties.map(\.slot))
+            changes[object.number] = Change(.delete, object, changed: mask, deleted: old)
+            for property in entity.properties where !property.isToMany {
+                link(object, entity, property.slot, old.value(property.slot, in: entity), .null)
+            }
+        }
+    }
+
+    /// Notes the other ends of a to-one relationship as touched.
+    private mutating func link(
+        _ object: ObjectReference, _ entity: CompiledEntity, _ slot: Int, _ old: Value?,
+        _ new: Value
+    ) {
+        guard let relationship = entity.properties[slot].relationship else { return }
+        for (end, isAdded) in [(old?.reference, false), (new.reference, true)] {
+            guard let end else { continue }
+            var change =
+                changes[end.number] ?? Change(.touch, end, changed: PropertyMask())
+            change.changed.insert(relationship.inverseSlot)
+            change.links.append(
+                LinkChange(slot: relationship.inverseSlot, target: object, isAdded: isAdded))
+            changes[end.number] = change
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// One connection of the fake daemon; everything it writes is written under the daemon's lock.
+final class FakeSession: Sendable {
+    private struct State {
+        var cursor: UInt64 = 0
+        var interests: Set<EntityTag> = []
+        var isReady = false
+    }
+
+    let daemon: FakeDaemon
+    let socket: Socket
+    private let state = Locked(State())
+
+    init(_ daemon: FakeDaemon, _ socket: Socket) {
+        self.daemon = daemon
+        self.socket = socket
+    }
+
+    /// Reads and answers until the client is gone.
+    func run() {
+        var decoder = ClientMessageDecoder()
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = (try? buffer.withUnsafeMutableBytes { try socket.readSome(into: $0) }) ?? 0
+            guard count > 0 else { break }
+            decoder.append(Array(buffer[..<count]))
+            while let envelope = try? decoder.next() {
+                daemon.state.withLock { state in
+                    state.requests.append(envelope.message)
+                    answer(envelope.message, envelope.id, &state)
+                }
+            }
+        }
+        socket.shutdown()
+        daemon.state.withLock { state in state.sessions.removeAll { $0 === self } }
+    }
+
+    func push(_ transaction: Transaction, isLost: Bool) {
+        let (isReady, previous, interests) = state.withLock { state in
+            defer { if state.isReady { state.cursor = transaction.position } }
+            return (state.isReady, state.cursor, state.interests)
+        }
+        guard isReady, !isLost else { return }
+        if let part = EncodedTransaction(transaction).filtered(interests.contains) {
+            send(.transaction(TransactionPush(previous: previous, transaction: part)), 0)
+        } else {
+            let position = transaction.position
+            send(.progress(ProgressPush(previous: previous, position: position)), 0)
+        }
+    }
+
+    func carryOut(_ request: SaveRequest, _ id: UInt32, _ state: inout FakeDaemon.State) {
+        if let error = state.refusesSaves { return send(.failure(error), id) }
+        let saved = daemon.commit(request, request.author ?? "client", &state)
+        if state.cutsBeforeSaved {
+            state.cutsBeforeSaved = false
+            socket.shutdown()
+        } else {
+            send(.saved(saved), id)
+        }
+    }
+
+    private func send(_ message: DaemonMessage, _ id: UInt32) {
+        var bytes: [UInt8] = []
+        do {
+            try FrameEncoder.encode(message, id: id, into: &bytes)
+            try socket.writeAll(bytes)
+        } catch {
+            socket.shutdown()
+        }
+    }
+
+    private func answer(
+        _ message: ClientMessage, _ id: UInt32, _ daemonState: inout FakeDaemon.State
+    ) {
+        switch message {
+        case .hello(let hello): welcome(hello, &daemonState)
+        case .save(let request):
+            if daemonState.holdsSaves {
+                daemonState.held.append(.init(request: request, id: id, session: self))
+            } else {
+                carryOut(request, id, &daemonState)
+            }
+        case .fetch(let fetch):
+            note(fetch.interests, daemonState.end)
+            let entity = daemon.entity(fetch.request.entity)
+            let found = daemonState.rows.values.filter { entity.includes($0.reference.tag) }
+            let objects = found.sorted { $0.reference < $1.reference }.map(stored)
+            let isCount = fetch.kind == .count
+            send(
+                .fetched(
+                    Fetched(
+                        position: daemonState.end, count: UInt64(found.count),
+                        objects: isCount ? [] : objects, references: [], related: [])), id)
+        case .read(let read):
+            note(read.interests, daemonState.end)
+            send(.objects(self.read(read, daemonState)), id)
+        case .sync:
+            note([], daemonState.end)
+            send(.synced(position: daemonState.end), id)
+        case .lease(let count):
+            daemonState.nextNumber += UInt64(count)
+            let first = daemonState.nextNumber - UInt64(count)
+            send(.lease(Lease(first: first, count: count, epoch: 1)), id)
+        case .history(let request):
+            let part = daemonState.transactions.filter {
+                $0.position > request.from && $0.position <= request.to
+            }
+            send(
+                .history(
+                    History(
+                        position: request.to, transactions: part.map { EncodedTransaction($0) },
+                        isComplete: true)), id)
+        case .verdicts(let request):
+            if !daemonState.beforeVerdicts.isEmpty {
+                let save = SaveRequest(
+                    saveID: [1], contentHash: StableHash([]), author: "other", context: "",
+                    policy: .error, operations: daemonState.beforeVerdicts)
+                _ = daemon.commit(save, "other", &daemonState)
+            }
+            note([], daemonState.end)
+            let items = request.items.map { _ in [Verdict]() }
+            send(.verdicts(Verdicts(position: daemonState.end, items: items)), id)
+        default: send(.failure(TandemError(.usage, "the fake knows no such request")), id)
+        }
+    }
+
+    private func note(_ interests: [EntityTag], _ position: UInt64) {
+        state.withLock { state in
+            state.interests.formUnion(interests)
+            state.cursor = position
+        }
+    }
+
+    private func stored(_ item: FakeDaemon.Stored) -> StoredObject {
+        StoredObject(object: item.reference, version: item.version, row: item.row)
+    }
+
+    private func read(_ read: Read, _ state: FakeDaemon.State) -> Objects {
+        var answer = Objects(position: state.end, objects: [], missing: [], members: [])
+        for reference in read.objects {
+            if let found = state.rows[reference.number] {
+                answer.objects.append(stored(found))
+            } else {
+                answer.missing.append(reference)
+            }
+        }
+        for request in read.members {
+            let owner = request.owner
+            guard let entity = daemon.model.entity(tagged: owner.tag),
+                let relationship = entity.properties[request.slot].relationship
+            else { continue }
+            let members = state.rows.values.filter { item in
+                guard let entity = daemon.model.entity(tagged: item.reference.tag),
+                    relationship.inverseSlot < entity.properties.count
+                else { return false }
+                return item.row.reference(relationship.inverseSlot, in: entity) == owner
+            }
+            answer.members.append(
+                MemberList(
+                    owner: owner, slot: request.slot, members: members.map(\.reference).sorted()))
+        }
+        return answer
+    }
+
+    private func welcome(_ hello: Hello, _ daemonState: inout FakeDaemon.State) {
+        daemonState.hellos.append(hello)
+        var writer = ByteWriter()
+        daemon.model.encode(into: &writer)
+        let resumes = hello.resume != nil && !daemonState.expiresHistory
+        let first = daemonState.nextNumber
+        daemonState.nextNumber += 100
+        send(
+            .welcome(
+                Welcome(
+                    protocolVersion: 1, log: daemon.log, epoch: 1, position: daemonState.end,
+                    resumed: resumes, model: writer.bytes,
+                    lease: Lease(first: first, count: 100, epoch: 1), saveIDFloor: 0,
+                    isReadOnly: false, server: "fake")), 0)
+        let tags = hello.interests.compactMap { daemon.model.entity(named: $0)?.tag }
+        state.withLock { state in
+            state.interests = Set(tags)
+            state.cursor = resumes ? hello.resume?.number ?? 0 : daemonState.end
+            state.isReady = true
+        }
+        for missed in daemonState.transactions
+        where resumes && missed.position > (hello.resume?.number ?? 0) {
+            push(missed, isLost: false)
+        }
+    }
+}

@@ -1,0 +1,183 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import Tandem
+
+@MainActor @Suite(.timeLimit(.minutes(1))) struct ParticipantTests {
+    let daemon: FakeDaemon
+    let container: PersistentContainer
+    let context: ManagedObjectContext
+    let journal = Recorder.Journal()
+
+    init() throws {
+        daemon = try FakeDaemon(buckets)
+        container = daemon.container()
+        context = container.makeContext(name: "test")
+    }
+
+    @Test func `all participants step before any delivers`() throws {
+        let (a, b) = (Recorder("a", journal), Recorder("b", journal))
+        _ = try context.fetch(Content.self)
+        context.add(a)
+        context.add(b)
+        _ = daemon.insert("Content", [:])
+        try context.reach(daemon.end)
+        #expect(journal.lines == ["a steps 0-1", "b steps 0-1", "a delivers", "b delivers"])
+    }
+
+    @Test func `a merge inside a delivery first completes the one around it`() throws {
+        let (a, b) = (Recorder("a", journal), Recorder("b", journal))
+        _ = try context.fetch(Content.self)
+        context.add(a)
+        context.add(b)
+        let first = daemon.insert("Content", [:])
+        a.onDeliver = { [daemon, context] in
+            guard daemon.end.number == 1 else { return }
+            daemon.update(first, ["size": .int(1)])
+            try context.reach(daemon.end)
+        }
+        try context.reach(daemon.end)
+        #expect(
+            journal.lines == [
+                "a steps 0-1", "b steps 0-1", "a delivers", "b delivers", "a steps 1-2",
+                "b steps 1-2", "a delivers", "b delivers",
+            ])
+    }
+
+    @Test func `verdicts extend the group to their position`() throws {
+        let asker = Recorder("a", journal, wantsVerdicts: true)
+        let other = Recorder("b", journal)
+        let content = daemon.insert("Content", ["size": .int(1)])
+        let object = try #require(try context.fetch(Content.self).first)
+        context.add(asker)
+        context.add(other)
+        daemon.update(content, ["size": .int(2)])
+        daemon.state.withLock { state in
+            state.beforeVerdicts = [
+                .update(
+                    object: content, baseVersion: 0,
+                    values: [SaveValue(slot: self.slot("size"), value: .int(3))], links: [])
+            ]
+        }
+        try context.reach(daemon.end)
+        #expect(object.size == 3)
+        #expect(asker.groups.map(\.to) == [3] && asker.groups.map(\.changes.count) == [1])
+        #expect(asker.verdicts == [[]] && other.verdicts == [nil])
+    }
+
+    @Test func `a save changes rows and clears what is in flight in one step`() throws {
+        let recorder = Recorder("a", journal)
+        _ = try context.fetch(Content.self)
+        let content = try context.insert(Content.self)
+        context.add(recorder)
+        try context.save()
+        #expect(recorder.groups.map(\.to) == [1])
+        #expect(content.record.inFlight.isEmpty && content.record.row != nil)
+    }
+
+    @Test func `an observer tells of each save, before and after`() throws {
+        let content = daemon.insert("Content", ["size": .int(1)])
+        var seen: [ObservedSave] = []
+        let predicate = try ObjectPredicate(format: "size > 5")
+        let observer = try context.observe("Content", where: predicate) { seen.append($0) }
+        for size in [7, 8, 2, 3] { daemon.update(content, ["size": .int(Int64(size))]) }
+        daemon.delete(content)
+        try context.reach(daemon.end)
+        #expect(seen.map(\.payload.position.number) == [2, 3, 4])
+        #expect(seen.flatMap(\.updated).map(\.before) == [false, true, true])
+        #expect(seen.flatMap(\.updated).map(\.after) == [true, true, false])
+        observer.cancel()
+    }
+
+    @Test func `the content hash leaves out numbers and versions`() {
+        let size = slot("size")
+        let bucket = slot("bucket")
+        func save(_ first: ObjectNumber, version: UInt64) -> [SaveOperation] {
+            let tag = daemon.entity("Content").tag
+            let parent = ObjectReference(tag: daemon.entity("Bucket").tag, number: first + 1)
+            return [
+                .insert(object: parent, values: [], links: []),
+                .insert(
+                    object: ObjectReference(tag: tag, number: first),
+                    values: [SlotValue(slot: bucket, value: .reference(parent))], links: []),
+                .update(
+                    object: ObjectReference(tag: tag, number: 5), baseVersion: version,
+                    values: [SaveValue(slot: size, value: .int(1))], links: []),
+            ]
+        }
+        let hash = SaveBuilder.contentHash(save(100, version: 1))
+        #expect(hash == SaveBuilder.contentHash(save(900, version: 2)))
+        #expect(hash != SaveBuilder.contentHash(save(100, version: 1).dropLast()))
+    }
+
+    private func slot(_ name: String) -> Int { daemon.entity("Content").slot(of: name) ?? -1 }
+}
+
+@Suite struct NetEffectTests {
+    let model: CompiledModel
+    let entity: CompiledEntity
+
+    init() throws {
+        model = try CompiledModel(buckets)
+        entity = try #require(model.entity(named: "Content"))
+    }
+
+    private func row(_ size: Int64) -> Row {
+        var values = entity.defaults
+        values[slot] = .int(size)
+        return Row(values, of: entity, version: 1)
+    }
+
+    private var slot: Int { entity.slot(of: "size") ?? 0 }
+    private var object: ObjectReference { ObjectReference(tag: entity.tag, number: 1) }
+
+    private func update(_ before: Int64, _ after: Int64) -> Change {
+        Change(
+            .update, object, changed: PropertyMask([slot]), row: row(after),
+            before: [SlotValue(slot: slot, value: .int(before))])
+    }
+
+    private func group(_ changes: Change...) -> MergedGroup {
+        let transactions = changes.enumerated().map {
+            Transaction(position: UInt64($0 + 1), content: .objects([$1]))
+        }
+        return MergedGroup(
+            from: 0, to: UInt64(changes.count), transactions: transactions, model: model)
+    }
+
+    @Test func `a value that came back is no change, but the version rises`() {
+        let group = group(update(1, 2), update(2, 1))
+        #expect(group.changes.isEmpty && group.versions == [1: 2])
+    }
+
+    @Test func `two updates keep the first value before and the last row`() {
+        let group = group(update(1, 2), update(2, 3))
+        #expect(group.changes == [update(1, 3)])
+    }
+
+    @Test func `an object that came and went is nothing`() {
+        let insert = Change(.insert, object, changed: PropertyMask([slot]), row: row(1))
+        let delete = Change(.delete, object, changed: PropertyMask([slot]), deleted: row(2))
+        #expect(group(insert, update(1, 2), delete).changes.isEmpty)
+    }
+
+    @Test func `a deletion after an update shows the row before both`() {
+        let delete = Change(.delete, object, changed: PropertyMask([slot]), deleted: row(2))
+        #expect(group(update(1, 2), delete).changes.map(\.deleted) == [row(1)])
+    }
+
+    @Test func `links that came and went are nothing`() throws {
+        let bucket = try #require(model.entity(named: "Bucket"))
+        let contents = try #require(bucket.slot(of: "contents"))
+        let owner = ObjectReference(tag: bucket.tag, number: 9)
+        func touch(_ isAdded: Bool) -> Change {
+            Change(
+                .touch, owner, changed: PropertyMask([contents]),
+                links: [LinkChange(slot: contents, target: object, isAdded: isAdded)])
+        }
+        #expect(group(touch(true), touch(false)).changes.isEmpty)
+        #expect(group(touch(true), touch(false), touch(true)).changes == [touch(true)])
+    }
+}

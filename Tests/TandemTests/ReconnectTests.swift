@@ -1,0 +1,129 @@
+import Tandem
+import TandemIO
+import TandemModel
+import TandemQuery
+import Testing
+
+@MainActor @Suite(.timeLimit(.minutes(1))) struct ReconnectTests {
+    let daemon: FakeDaemon
+    let container: PersistentContainer
+    let context: ManagedObjectContext
+
+    init() throws {
+        daemon = try FakeDaemon(buckets)
+        container = daemon.container()
+        context = container.makeContext(name: "test")
+    }
+
+    @Test func `law2: a gap in the stream is noticed and the stream resumed before it`() throws {
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        let content = try #require(try context.fetch(Content.self).first)
+        daemon.state.withLock { $0.losesNextPush = true }
+        daemon.update(reference, ["size": .int(2)])
+        daemon.update(reference, ["name": .string("after")])
+        try context.reach(daemon.end)
+        #expect(content.size == 2 && content.name == "after")
+        let hellos = daemon.hellos()
+        #expect(hellos.count == 2)
+        #expect(hellos.last?.resume?.number == 1)
+        #expect(hellos.last?.interests == ["Content"])
+    }
+
+    @Test func `law2: a lost connection is resumed where it was`() throws {
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        let content = try #require(try context.fetch(Content.self).first)
+        daemon.cutConnections()
+        daemon.update(reference, ["size": .int(9)])
+        try context.reach(daemon.end)
+        #expect(content.size == 9)
+    }
+
+    @Test func `law3: a save whose answer is lost is repeated under its id and applied once`()
+        throws
+    {
+        let content = try context.insert(Content.self)
+        content.name = "once"
+        daemon.state.withLock { $0.cutsBeforeSaved = true }
+        try context.save()
+        #expect(daemon.end.number == 1)
+        #expect(content.name == "once" && !context.hasChanges)
+        let saves = daemon.state.withLock { state in
+            state.requests.count { if case .save = $0 { true } else { false } }
+        }
+        #expect(saves == 2)
+    }
+
+    @Test func `expired history makes a context read everything again and keeps its edits`() throws
+    {
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        let content = try #require(try context.fetch(Content.self).first)
+        content.name = "mine"
+        daemon.state.withLock { $0.expiresHistory = true }
+        daemon.cutConnections()
+        daemon.update(reference, ["size": .int(4)])
+        try context.reach(daemon.end)
+        #expect(content.size == 4 && content.name == "mine")
+    }
+
+    @Test func `a context behind the ring asks for history`() throws {
+        var limits = ClientLimits()
+        limits.recentTransactions = 2
+        let container = PersistentContainer(transport: daemon.transport, limits: limits)
+        let context = container.makeContext(name: "slow")
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        let content = try #require(try context.fetch(Content.self).first)
+        for size in 2...9 { daemon.update(reference, ["size": .int(Int64(size))]) }
+        try context.reach(daemon.end)
+        #expect(content.size == 9)
+        let asked = daemon.state.withLock { state in
+            state.requests.contains { if case .history = $0 { true } else { false } }
+        }
+        #expect(asked)
+    }
+
+    @Test func `a missing daemon is disconnected, with a hint`() throws {
+        var limits = ClientLimits()
+        limits.connectMilliseconds = 50
+        let container = PersistentContainer(socket: "/nowhere/tandem.sock", limits: limits)
+        let context = container.makeContext(name: "test")
+        let error = #expect(throws: TandemError.self) { try context.insert("Content") }
+        #expect(error?.code == .disconnected)
+        #expect(error?.message.contains("start it with `tandemd --store DIR") == true)
+    }
+
+    @Test func `a merging context follows unprompted, a paused one when it resumes`() async throws {
+        let follower = container.makeContext(name: "view", mergesAutomatically: true)
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        let content = try #require(try await follower.fetch(Content.self).first)
+        daemon.update(reference, ["size": .int(2)])
+        while content.size != 2 { await Task.yield() }
+        follower.pause()
+        let before = follower.position
+        daemon.update(reference, ["size": .int(3)])
+        daemon.update(reference, ["size": .int(4)])
+        try await context.reach(daemon.end)
+        for _ in 0..<100 { await Task.yield() }
+        #expect(follower.position == before)
+        #expect(try await follower.resume() == daemon.end)
+        #expect(content.size == 4)
+    }
+
+    @Test func `payloads name what changed and who did it`() async throws {
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        try await container.follow(["Content"])
+        var saves = container.saves(of: "Content", by: "other").makeAsyncIterator()
+        daemon.update(reference, ["size": .int(2)])
+        let payload = try #require(try await saves.next())
+        #expect(payload.author == "other" && payload.position == daemon.end)
+        #expect(payload.updated.map(\.changed) == [["size"]])
+    }
+
+    @Test func `work in the background has a context of its own`() async throws {
+        let position = try await container.withContext { context in
+            let content = try context.insert(Content.self)
+            content.name = "made elsewhere"
+            return try await context.save()
+        }
+        #expect(position == daemon.end)
+    }
+}

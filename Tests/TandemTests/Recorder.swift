@@ -1,0 +1,42 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+
+@testable import Tandem
+
+/// A participant that notes what a context does with it, and in which order all of them are called.
+final class Recorder: ResultsParticipant {
+    let name: String
+    let journal: Journal
+    var wantsVerdicts: Bool
+    var onDeliver: () throws -> Void = {}
+    private(set) var groups: [MergedGroup] = []
+    private(set) var verdicts: [[Verdict]?] = []
+
+    final class Journal { var lines: [String] = [] }
+
+    init(_ name: String, _ journal: Journal, wantsVerdicts: Bool = false) {
+        self.name = name
+        self.journal = journal
+        self.wantsVerdicts = wantsVerdicts
+    }
+
+    var verdictItem: VerdictItem? {
+        guard wantsVerdicts else { return nil }
+        return VerdictItem(
+            request: FetchRequest(entity: "Content"), sectionKeyPath: nil, refreshKeyPaths: [])
+    }
+
+    func needs(_ group: MergedGroup) -> Bool { wantsVerdicts }
+
+    func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
+        groups.append(group)
+        self.verdicts.append(verdicts)
+        journal.lines.append("\(name) steps \(group.from)-\(group.to)")
+    }
+
+    func deliver() {
+        journal.lines.append("\(name) delivers")
+        try? onDeliver()
+    }
+}

@@ -1,0 +1,256 @@
+import FoundationEssentials
+import Tandem
+import Testing
+
+/// Random saves through a real daemon, watched by controllers of many shapes (laws 4 and 5).
+@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsLawTests {
+    @Test(arguments: 0..<6)
+    func `laws 4 and 5: every list equals a fresh fetch, every change leads to it`(_ run: Int)
+        throws
+    {
+        let seed = Seed.value(run)
+        var random = SplitMix(seed)
+        let world = try RandomWorld(&random)
+        let watched = try world.controllers(count: 10, &random)
+        for round in 0..<40 {
+            let position = try world.save(&random)
+            // Now and then several saves are merged as one.
+            if random.next(3) == 0 { continue }
+            try world.reader.reach(position)
+            for watch in watched {
+                try watch.check("seed \(seed) round \(round): \(watch.description)")
+            }
+        }
+    }
+}
+
+/// The seed of a random test: given by TANDEM_SEED, or fixed by the run.
+enum Seed {
+    static func value(_ run: Int) -> UInt64 {
+        let given = ProcessInfo.processInfo.environment["TANDEM_SEED"].flatMap { UInt64($0) }
+        return (given ?? 42) &+ UInt64(run)
+    }
+}
+
+/// SplitMix64, the same everywhere.
+struct SplitMix: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+
+    mutating func next(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
+}
+
+/// A model with every kind of relationship, a writer that does anything, and a reader with controllers.
+@MainActor final class RandomWorld {
+    let fixture: Fixture
+    let writers: [ManagedObjectContext]
+    let reader: ManagedObjectContext
+    private let containers: [PersistentContainer]
+
+    static let model = Model {
+        Entity("Owner") {
+            Attribute("name", .string)
+            Relationship("buckets", to: "Bucket", inverse: "owner", toMany: true)
+        }
+        Entity("Bucket") {
+            Attribute("name", .string)
+            Attribute("rank", .int)
+            Relationship("owner", to: "Owner", inverse: "buckets")
+            Relationship("contents", to: "Content", inverse: "bucket", toMany: true)
+        }
+        Entity("Content", indexes: [["size"]]) {
+            Attribute("name", .string)
+            Attribute("size", .int)
+            Attribute("isEven", .bool)
+            Relationship("bucket", to: "Bucket", inverse: "contents")
+            Relationship("tags", to: "Tag", inverse: "contents", toMany: true)
+        }
+        Entity("Image", parent: "Content") { Attribute("width", .int) }
+        Entity("Tag") {
+            Attribute("name", .string)
+            Relationship("contents", to: "Content", inverse: "tags", toMany: true)
+        }
+    }
+
+    init(_ random: inout SplitMix) throws {
+        fixture = try Fixture([])
+        let daemon = fixture.daemon
+        containers = (0..<3).map {
+            PersistentContainer(
+                model: RandomWorld.model, author: "c\($0)", transport: daemon.transport)
+        }
+        writers = containers.dropFirst().map { $0.makeContext(name: "writer") }
+        reader = containers[0].makeContext(name: "reader")
+        for _ in 0..<6 { try save(&random) }
+    }
+
+    // MARK: Saves
+
+    private static let names = ["a", "b", "c", "Ä", "ä", ""]
+
+    @discardableResult
+    func save(_ random: inout SplitMix) throws -> Position {
+        let context = writers[random.next(writers.count)]
+        for _ in 0..<(1 + random.next(4)) { try edit(context, &random) }
+        return try context.save(policy: .objectTrump)
+    }
+
+    private func edit(_ context: ManagedObjectContext, _ random: inout SplitMix) throws {
+        let entity = ["Owner", "Bucket", "Content", "Content", "Image", "Tag"][random.next(6)]
+        let all = try context.fetch(FetchRequest(entity: entity))
+        let kind = random.next(10)
+        if all.count < 3 || kind < 3 {
+            try change(try context.insert(entity), context, &random)
+        } else if kind == 3 {
+            context.delete(all[random.next(all.count)])
+        } else {
+            try change(all[random.next(all.count)], context, &random)
+        }
+    }
+
+    private func change(
+        _ object: ManagedObject, _ context: ManagedObjectContext, _ random: inout SplitMix
+    ) throws {
+        let properties = object.entity.properties
+        for _ in 0..<(1 + random.next(3)) {
+            let property = properties[random.next(properties.count)]
+            guard let relationship = property.relationship else {
+                object[property.name] = value(property, &random)
+                continue
+            }
+            let targets = try context.fetch(
+                FetchRequest(entity: relationship.declaration.destination))
+            guard !targets.isEmpty else { continue }
+            let target = targets[random.next(targets.count)]
+            guard !object.isDeleted, !target.isDeleted else { continue }
+            if !property.isToMany {
+                object.setObject(random.next(4) == 0 ? nil : target, for: property.name)
+            } else if random.next(3) == 0 {
+                object.remove(target, from: property.name)
+            } else {
+                object.add(target, to: property.name)
+            }
+        }
+    }
+
+    private func value(_ property: CompiledProperty, _ random: inout SplitMix) -> Value {
+        if random.next(6) == 0 { return .null }
+        switch property.attribute?.type {
+        case .int: return .int(Int64(random.next(4)))
+        case .bool: return .bool(random.next(2) == 0)
+        default: return .string(RandomWorld.names[random.next(RandomWorld.names.count)])
+        }
+    }
+
+    // MARK: Controllers
+
+    private static let predicates: [String?] = [
+        nil, "size > 1", "isEven = TRUE OR name = 'a'", "bucket.name = 'a'",
+        "bucket.owner.name IN {'a', 'b'}", "ANY tags.name = 'b'", "tags.@count > 1",
+        "SUBQUERY(tags, $t, $t.name = 'a').@count > 0", "NONE tags.name = 'c'",
+        "ALL tags.name = 'a'", "bucket = nil", "name CONTAINS[cd] 'a'", "NOT size BETWEEN {1, 2}",
+        "ANY bucket.contents.size = 3", "bucket.contents.@count > 2 AND size != nil",
+    ]
+
+    private static let orders: [(sort: [String], section: String?)] = [
+        (["name"], nil), (["-size", "name"], nil), (["name", "-size"], "name"),
+        (["bucket.name", "-size"], "bucket.name"),
+        (["-bucket.owner.name", "name"], "bucket.owner.name"),
+        (["isEven", "name"], "isEven"), (["bucket.rank", "-name"], nil), (["-size"], "size"),
+    ]
+
+    func controllers(count: Int, _ random: inout SplitMix) throws -> [Watch] {
+        try (0..<count).map { _ in
+            let order = RandomWorld.orders[random.next(RandomWorld.orders.count)]
+            var request = FetchRequest(entity: random.next(5) == 0 ? "Image" : "Content")
+            request.includesSubentities = random.next(5) > 0
+            let text = RandomWorld.predicates[random.next(RandomWorld.predicates.count)]
+            request.predicate = try text.map { try ObjectPredicate(format: $0) }
+            request.sort = order.sort.compactMap { SortKey($0) }
+            if random.next(4) == 0 { request.limit = 1 + random.next(4) }
+            if random.next(8) == 0 { request.offset = random.next(3) }
+            let refresh = [[], ["bucket.name"], ["tags.name"], ["tags"], ["bucket.owner.name"]]
+            return try Watch(
+                request, order.section, refresh[random.next(refresh.count)], reader)
+        }
+    }
+}
+
+/// A controller with what its changes led to, to be compared with a fresh one.
+@MainActor final class Watch: FetchedResultsControllerDelegate {
+    let controller: FetchedResultsController
+    private var replayed: [SectionIDs]
+    private var failure: String?
+    private var reported: [Set<UInt64>] = []
+    private var isFailed = false
+
+    init(
+        _ request: FetchRequest, _ section: String?, _ refresh: [String],
+        _ context: ManagedObjectContext
+    ) throws {
+        controller = try FetchedResultsController(
+            fetchRequest: request, context: context, sectionNameKeyPath: section,
+            relationshipKeyPathsForRefreshing: refresh)
+        replayed = []
+        try controller.performFetch()
+        controller.delegate = self
+        replayed = shown(controller)
+    }
+
+    nonisolated var description: String {
+        MainActor.assumeIsolated {
+            let request = controller.fetchRequest
+            let sort = request.sort.map { ($0.ascending ? "" : "-") + $0.keyPath }
+            return
+                "\(request.entity) where \(request.predicate?.format ?? "-") sort \(sort) section "
+                + "\(controller.sectionNameKeyPath ?? "-") refresh "
+                + "\(controller.relationshipKeyPathsForRefreshing) limit \(request.limit ?? -1) "
+                + "offset \(request.offset) subentities \(request.includesSubentities)"
+        }
+    }
+
+    private func shown(_ controller: FetchedResultsController) -> [SectionIDs] {
+        controller.sections.map { section in
+            SectionIDs(name: section.name, numbers: section.objectIDs.map(\.number))
+        }
+    }
+
+    nonisolated func controller(
+        _ controller: FetchedResultsController, didChange change: ControllerChange
+    ) {
+        MainActor.assumeIsolated {
+            do {
+                replayed = try change.change.apply(to: replayed)
+            } catch {
+                failure = "the change can't be applied: \(error)"
+            }
+        }
+    }
+
+    /// Law 5: what was replayed is what is shown.
+    ///
+    /// Law 4: what is shown is what a fresh fetch gives.
+    func check(_ comment: String) throws {
+        #expect(failure == nil, "\(comment)")
+        #expect(replayed == shown(controller), "law 5, \(comment)")
+        let fresh = try FetchedResultsController(
+            fetchRequest: controller.fetchRequest, context: controller.context,
+            sectionNameKeyPath: controller.sectionNameKeyPath)
+        do {
+            try fresh.performFetch()
+            #expect(controller.error == nil, "\(comment)")
+            #expect(shown(fresh) == shown(controller), "law 4, \(comment)")
+        } catch let error as TandemError where error.code == .outOfOrderSection {
+            #expect(controller.error?.code == .outOfOrderSection, "\(comment)")
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Tandem
+import Testing
+
+/// Refuses names that begin with a space.
+final class Strict: ManagedObject, ManagedEntity {
+    @Managed("name") var name: String
+
+    static let entity = Entity("Strict") { Attribute("name", .string) }
+
+    override func validate() throws {
+        if name.hasPrefix(" ") { throw TandemError(.validation, "a name begins with a letter") }
+    }
+}
+
+@MainActor @Suite(.timeLimit(.minutes(1))) struct UndoTests {
+    let context: ManagedObjectContext
+
+    init() throws {
+        context = try FakeDaemon(buckets).container().makeContext(name: "undo")
+        context.allowsUndo = true
+    }
+
+    @Test func `steps are undone and redone in order`() throws {
+        let content = try context.insert(Content.self)
+        content.name = "a"
+        content.name = "b"
+        context.undo()
+        #expect(content.name == "a")
+        context.undo()
+        context.undo()
+        #expect(content.isDeleted && !context.hasChanges && !context.canUndo)
+        context.redo()
+        context.redo()
+        #expect(content.name == "a" && content.isInserted && context.canRedo)
+        content.name = "c"
+        #expect(!context.canRedo)
+    }
+
+    @Test func `a group is one step, with both ends of a relationship`() throws {
+        let bucket = try context.insert(Bucket.self)
+        let content = try context.insert(Content.self)
+        context.undoGroup {
+            content.bucket = bucket
+            content.size = 4
+        }
+        context.undo()
+        #expect(content.bucket == nil && content.size == 0 && bucket.contents.isEmpty)
+        context.redo()
+        #expect(content.bucket === bucket && content.size == 4 && bucket.contents == [content])
+    }
+
+    @Test func `a deletion is undone, a save forgets all steps`() throws {
+        let content = try context.insert(Content.self)
+        content.name = "kept"
+        context.delete(content)
+        context.undo()
+        #expect(content.isInserted && content.name == "kept")
+        try context.save()
+        #expect(!context.canUndo && content.name == "kept")
+        context.delete(content)
+        context.undo()
+        #expect(!content.isDeleted && !context.hasChanges)
+    }
+
+    @Test func `an object may refuse to be saved`() throws {
+        let context = try FakeDaemon(Model(Strict.self)).container().makeContext(name: "strict")
+        let object = try context.insert(Strict.self)
+        object.name = " x"
+        #expect(throws: TandemError.self) { try context.save() }
+        object.name = "x"
+        #expect(try context.save().number == 1)
+    }
+}

@@ -1,0 +1,173 @@
+import TandemModel
+import TandemWire
+
+extension MessageMaker {
+    mutating func operation() -> SaveOperation {
+        switch int(1...3) {
+        case 1:
+            .insert(
+                object: reference(),
+                values: list { SlotValue(slot: $0.slot(), value: $0.value()) },
+                links: list { $0.link(isAdded: true) })
+        case 2:
+            .update(
+                object: reference(), baseVersion: u64(),
+                values: list { maker in
+                    SaveValue(
+                        slot: maker.slot(), value: maker.value(),
+                        base: maker.maybe { $0.value() })
+                },
+                links: list { $0.link() })
+        default: .delete(object: reference(), baseVersion: u64())
+        }
+    }
+
+    mutating func message(_ kind: ClientMessage.Kind) -> ClientMessage {
+        switch kind {
+        case .hello:
+            .hello(
+                Hello(
+                    author: text(), model: maybe { $0.text() }, resume: maybe { $0.position() },
+                    interests: list { $0.text() }))
+        case .fetch:
+            .fetch(
+                Fetch(
+                    request: request(), kind: Fetch.Kind.allCases[int(0...2)],
+                    related: list { maker in maker.list { $0.text() } },
+                    interests: list { $0.tag() }, at: u64()))
+        case .read:
+            .read(
+                Read(
+                    objects: references(),
+                    members: list { MemberRequest(owner: $0.reference(), slot: $0.slot()) },
+                    interests: list { $0.tag() }))
+        case .save: .save(save())
+        case .verdicts:
+            .verdicts(
+                VerdictRequest(
+                    from: u64(),
+                    items: list { maker in
+                        VerdictItem(
+                            request: maker.request(), sectionKeyPath: maker.maybe { $0.text() },
+                            refreshKeyPaths: maker.list { $0.text() })
+                    }))
+        case .sync: .sync(Sync(number: u64(), timeoutMilliseconds: u32()))
+        case .history:
+            .history(
+                HistoryRequest(
+                    from: u64(), to: u64(), interests: list { $0.tag() }, limit: u32()))
+        case .lease: .lease(count: u32())
+        case .schema: .schema(SchemaRequest(model: maybe { $0.text() }))
+        case .status: .status
+        }
+    }
+
+    mutating func save() -> SaveRequest {
+        SaveRequest(
+            saveID: bytes(64), contentHash: hash(), author: maybe { $0.text() },
+            context: text(), policy: MergePolicy.allCases[int(0...4)],
+            operations: list { $0.operation() })
+    }
+
+    mutating func message(_ kind: DaemonMessage.Kind) -> DaemonMessage {
+        switch kind {
+        case .welcome:
+            .welcome(
+                Welcome(
+                    log: LogID(high: u64(), low: u64()), epoch: u32(), position: u64(),
+                    resumed: bool(), model: maybe { $0.bytes() }, lease: lease(),
+                    saveIDFloor: u64(), isReadOnly: bool(), server: text()))
+        case .transaction:
+            .transaction(TransactionPush(previous: u64(), transaction: transaction()))
+        case .progress: .progress(ProgressPush(previous: u64(), position: u64()))
+        case .fetched:
+            .fetched(
+                Fetched(
+                    position: u64(), count: u64(), objects: list { $0.stored() },
+                    references: references(), related: list { $0.stored() }))
+        case .objects:
+            .objects(
+                Objects(
+                    position: u64(), objects: list { $0.stored() }, missing: references(),
+                    members: list { maker in
+                        MemberList(
+                            owner: maker.reference(), slot: maker.slot(),
+                            members: maker.references())
+                    }))
+        case .saved:
+            .saved(
+                Saved(
+                    position: u64(), wrote: bool(), isRepeat: bool(), inserted: references(),
+                    replaced: list { Replacement(number: $0.u64(), by: $0.reference()) }))
+        case .verdicts: .verdicts(verdicts())
+        case .synced: .synced(position: u64())
+        case .history:
+            .history(
+                History(
+                    position: u64(), transactions: list { $0.transaction() },
+                    isComplete: bool()))
+        case .lease: .lease(lease())
+        case .schema: .schema(SchemaAnswer(position: u64(), model: maybe { $0.bytes() }))
+        case .status: .status(text())
+        case .failure: .failure(error())
+        }
+    }
+
+    private mutating func verdicts() -> Verdicts {
+        Verdicts(
+            position: u64(),
+            items: list { maker in
+                maker.list { maker in
+                    Verdict(
+                        object: maker.reference(), matches: maker.bool(),
+                        refreshed: maker.bool(), version: maker.u64(),
+                        row: maker.maybe { $0.row() })
+                }
+            }, related: list { $0.stored() })
+    }
+
+    /// An id that goes with a type.
+    mutating func id<Message: WireMessage>(_ message: Message) -> UInt32 {
+        switch Message.requestID(type: message.type) {
+        case .zero: 0
+        case .request: UInt32(int(1...1_000_000))
+        case .any: UInt32(int(0...1_000_000))
+        }
+    }
+
+    /// A message of any kind.
+    mutating func clientEnvelope() -> Envelope<ClientMessage> {
+        let kinds = ClientMessage.Kind.allCases
+        let message = message(kinds[int(0...(kinds.count - 1))])
+        return Envelope(id: id(message), message: message)
+    }
+
+    /// A message of any kind.
+    mutating func daemonEnvelope() -> Envelope<DaemonMessage> {
+        let kinds = DaemonMessage.Kind.allCases
+        let message = message(kinds[int(0...(kinds.count - 1))])
+        return Envelope(id: id(message), message: message)
+    }
+}
+
+/// The frames of some messages, one after the other.
+func frames<Message: WireMessage>(_ envelopes: [Envelope<Message>]) throws -> [UInt8] {
+    var output: [UInt8] = []
+    for envelope in envelopes {
+        try FrameEncoder.encode(envelope.message, id: envelope.id, into: &output)
+    }
+    return output
+}
+
+/// All messages in some bytes that are appended in pieces.
+func messages<Message: WireMessage>(
+    _ type: Message.Type = Message.self, in pieces: some Sequence<[UInt8]>
+) throws(WireError) -> [Envelope<Message>] {
+    var decoder = FrameDecoder<Message>()
+    var result: [Envelope<Message>] = []
+    for piece in pieces {
+        decoder.append(piece)
+        while let envelope = try decoder.next() { result.append(envelope) }
+    }
+    return result
+}

@@ -1,0 +1,69 @@
+/// The layout that the design fixes: targets, where they lie, and what they may import of ours.
+enum Layout {
+    /// A target and its arrows.
+    struct Target {
+        var name: String
+        var folder: String
+        var imports: Set<String>
+        /// Whether it may import the kernel's interface.
+        var mayUseKernel = false
+        /// Whether packages of others may be imported.
+        var isEdge = false
+        var hasFrontPage = true
+    }
+
+    static let topLevel: Set<String> = [
+        "Package.swift", "README.md", "Makefile", "Sources", "Client", "Daemon", "Tests", "systemd",
+    ]
+
+    static let targets: [Target] = [
+        Target(name: "CLMDB", folder: "Sources", imports: [], hasFrontPage: false),
+        Target(name: "TandemIO", folder: "Sources", imports: [], mayUseKernel: true),
+        Target(name: "TandemModel", folder: "Sources", imports: []),
+        Target(name: "TandemQuery", folder: "Sources", imports: ["TandemModel"]),
+        Target(name: "TandemResults", folder: "Sources", imports: ["TandemModel", "TandemQuery"]),
+        Target(name: "TandemJournal", folder: "Sources", imports: ["TandemIO"]),
+        Target(
+            name: "TandemStore", folder: "Sources",
+            imports: ["TandemModel", "TandemQuery", "TandemIO", "CLMDB"], mayUseKernel: true),
+        Target(name: "TandemWire", folder: "Sources", imports: ["TandemModel", "TandemQuery"]),
+        Target(
+            name: "TandemDaemon", folder: "Daemon",
+            imports: [
+                "TandemIO", "TandemModel", "TandemQuery", "TandemJournal", "TandemStore",
+                "TandemWire",
+            ]),
+        Target(
+            name: "tandemd", folder: "Daemon", imports: ["TandemDaemon"], isEdge: true,
+            hasFrontPage: false),
+        Target(
+            name: "Tandem", folder: "Client",
+            imports: ["TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TandemWire"]),
+        Target(
+            name: "TandemEmbedded", folder: "Client", imports: ["Tandem", "TandemDaemon"],
+            hasFrontPage: false),
+        Target(
+            name: "tandem", folder: "Sources", imports: ["Tandem", "TandemJournal", "TandemStore"],
+            isEdge: true, hasFrontPage: false),
+        Target(
+            name: "worldcup", folder: "Sources", imports: ["Tandem"], isEdge: true,
+            hasFrontPage: false),
+    ]
+
+    static func target(_ name: String?) -> Target? { targets.first { $0.name == name } }
+
+    /// What a target reaches by its arrows and those of its targets.
+    ///
+    /// The C library stays where it is wrapped, and a library's imports are those it declares; only
+    /// what puts programs together may import what its own imports bring along.
+    static func reachable(from target: Target) -> Set<String> {
+        guard target.isEdge || target.name == "TandemEmbedded" else { return target.imports }
+        var found: Set<String> = []
+        var open = Array(target.imports)
+        while let name = open.popLast() {
+            guard found.insert(name).inserted else { continue }
+            open += Self.target(name)?.imports ?? []
+        }
+        return found.subtracting(["CLMDB"])
+    }
+}

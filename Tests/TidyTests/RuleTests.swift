@@ -1,0 +1,133 @@
+import Testing
+
+/// Every rule bites on a sample that breaks it and leaves one alone that does not.
+@Suite struct RuleTests {
+    private func file(_ path: String, _ text: String) -> SourceFile {
+        SourceFile(path: path, text: text)
+    }
+
+    private func messages(_ findings: [Finding]) -> [String] { findings.map(\.description) }
+
+    // MARK: Code
+
+    @Test func `comments and the insides of strings are no code`() {
+        let code = Code(
+            """
+            let a = "print(1)" // print(2)
+            let b = #"a "quoted" try"# + c
+            let d = \"""
+                print(3)
+                \"""; print(4)
+            let e = "\\"print(5)" + f
+            """)
+        #expect(
+            code.lines == [
+                "let a = \"\" ", "let b = \"\" + c", "let d = \"\"", "", "; print(4)",
+                "let e = \"\" + f",
+            ])
+    }
+
+    // MARK: Imports
+
+    @Test(arguments: [
+        ("Sources/TandemResults/A.swift", "import TandemWire"),
+        ("Sources/TandemJournal/A.swift", "public import TandemModel"),
+        ("Client/Tandem/A.swift", "import TandemDaemon"),
+        ("Daemon/TandemDaemon/A.swift", "@_exported public import Tandem"),
+        ("Daemon/TandemDaemon/A.swift", "import CLMDB"),
+        ("Client/Tandem/A.swift", "import Glibc"),
+        ("Client/Tandem/A.swift", "import struct Foundation.Date"),
+        ("Sources/TandemIO/A.swift", "import ArgumentParser"),
+        ("Sources/worldcup/A.swift", "import TandemStore"),
+    ])
+    func `an import against the arrows is found`(_ path: String, _ line: String) {
+        let module = line.split(separator: " ").last?.split(separator: ".").first ?? ""
+        #expect(Rules.module(line) == String(module))
+        #expect(Rules.imports(file(path, "// first\n" + line)).map(\.line) == [2])
+    }
+
+    @Test(arguments: [
+        ("Sources/TandemResults/A.swift", "public import TandemModel"),
+        ("Sources/TandemIO/A.swift", "import Glibc"),
+        ("Client/TandemEmbedded/A.swift", "import TandemIO"),
+        ("Sources/tandem/A.swift", "import ArgumentParser"),
+        ("Client/Tandem/A.swift", "// import TandemDaemon"),
+        ("Client/Tandem/A.swift", "let text = \"import TandemDaemon\""),
+        ("Tests/TandemTests/A.swift", "import TandemDaemon"),
+    ])
+    func `an import along the arrows is not found`(_ path: String, _ line: String) {
+        #expect(Rules.imports(file(path, line)) == [])
+    }
+
+    // MARK: Lines
+
+    @Test func `left over words and forced tries are found`() {
+        let text = "// FIX" + "ME: later\nlet a = try" + "! b()\nlet toDo = 1"
+        #expect(
+            messages(Rules.leftovers(file("Sources/TandemIO/A.swift", text))) == [
+                "Sources/TandemIO/A.swift:1: FIX" + "ME left over",
+                "Sources/TandemIO/A.swift:2: a forced try",
+            ])
+    }
+
+    @Test func `a claim without a guard is found`() {
+        let bare = file("Sources/TandemIO/A.swift", "\nfinal class A: @unchecked Sendable {}")
+        let commented = file(
+            "Sources/TandemIO/A.swift",
+            "// Guarded by the mutex.\nnonisolated(unsafe) var a = 1")
+        #expect(Rules.guards(bare).map(\.line) == [2])
+        #expect(Rules.guards(commented) == [])
+    }
+
+    @Test func `a printing library is found`() {
+        let lines = "print(1)\nlevel.print(2)\nfunc print(_ a: Int) {}\n/// print(3)\nfootprint(4)"
+        #expect(Rules.printing(file("Client/Tandem/A.swift", lines)).map(\.line) == [1])
+        #expect(Rules.printing(file("Sources/tandem/A.swift", lines)) == [])
+    }
+
+    @Test func `a sleeping test is found`() {
+        let lines = "usleep(5)\ntry await Task.sleep(for: .seconds(1))\nlet asleep = 1"
+        #expect(Rules.sleeps(file("Tests/TandemTests/A.swift", lines)).map(\.line) == [1, 2])
+        #expect(Rules.sleeps(file("Client/Tandem/A.swift", lines)) == [])
+        #expect(Rules.sleeps(file("Tests/Benchmarks/Sources/A.swift", lines)) == [])
+    }
+
+    // MARK: The package
+
+    @Test func `a stranger on the top level is found, and so is a gap`() {
+        let names = Layout.topLevel.subtracting(["Makefile"]).union(["notes"]).sorted()
+        #expect(
+            messages(PackageRules.topLevel(names)) == [
+                "Makefile: is missing", "notes: does not belong to the top level",
+            ])
+    }
+
+    @Test func `a manifest against the arrows is found`() {
+        let sample = """
+            .target(
+                name: "TandemResults", dependencies: ["TandemModel", "TandemWire", arguments],
+                path: "Client/TandemResults", swiftSettings: strict),
+            .executableTarget(name: "extra", path: "Sources/extra")
+            """
+        let found = messages(PackageRules.manifest(sample))
+        #expect(found.contains("Package.swift: TandemResults may not depend on TandemWire"))
+        #expect(found.contains("Package.swift: TandemResults does not lie in Sources"))
+        #expect(found.contains("Package.swift: TandemResults is no place for packages of others"))
+        #expect(found.contains("Package.swift: the design knows no target extra"))
+        #expect(found.contains("Package.swift: TandemIO is missing"))
+    }
+
+    @Test func `a readme that forgets a target is found`() {
+        let all = Layout.targets.map { "`\($0.name)`" }
+        #expect(PackageRules.readme(all.joined(separator: " ")) == [])
+        #expect(PackageRules.readme(all.dropFirst().joined(separator: " ")).count == 1)
+    }
+
+    @Test func `a library without a front page is found`() {
+        let pages = Layout.targets.filter(\.hasFrontPage).map {
+            file("\($0.folder)/\($0.name)/\($0.name).docc/Page.md", "# ``\($0.name)``\n\nWords.")
+        }
+        #expect(PackageRules.frontPages(pages) == [])
+        #expect(PackageRules.frontPages(Array(pages.dropLast())).count == 1)
+    }
+}

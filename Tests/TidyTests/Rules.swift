@@ -1,0 +1,116 @@
+/// The checks of single files; each says what it found, and nothing when all is well.
+enum Rules {
+    /// Imports follow the design's arrows; packages of others and the kernel stay at their places.
+    static func imports(_ file: SourceFile) -> [Finding] {
+        guard !file.isTest, let target = Layout.target(file.target) else { return [] }
+        let allowed = Layout.reachable(from: target)
+        let ours = Set(Layout.targets.map(\.name))
+        let platform: Set<String> = [
+            "Swift", "Synchronization", "Observation", "FoundationEssentials",
+        ]
+        return each(file) { line in
+            guard let module = module(line) else { return nil }
+            if ours.contains(module) {
+                return allowed.contains(module) || module == target.name
+                    ? nil : "\(target.name) may not import \(module)"
+            }
+            if module == "Glibc" {
+                return target.mayUseKernel ? nil : "the kernel's interface belongs into TandemIO"
+            }
+            if platform.contains(module) || target.isEdge { return nil }
+            return module == "Dispatch" && target.name == "TandemEmbedded"
+                ? nil : "\(module) may only be imported by programs"
+        }
+    }
+
+    /// The module that a line imports; nil if it is no import.
+    static func module(_ line: String) -> String? {
+        guard line.contains("import ") else { return nil }
+        var words = line.split(separator: " ")[...]
+        while let word = words.first, word.hasPrefix("@") || access.contains(word) {
+            words.removeFirst()
+        }
+        guard words.popFirst() == "import" else { return nil }
+        if let word = words.first, kinds.contains(word) { words.removeFirst() }
+        guard let name = words.first else { return nil }
+        return name.split(separator: ".").first.map(String.init)
+    }
+
+    private static let kinds: Set<Substring> = [
+        "struct", "class", "enum", "protocol", "func", "var", "let", "typealias",
+    ]
+
+    private static let access: Set<Substring> = [
+        "public", "package", "internal", "fileprivate", "private",
+    ]
+
+    /// No forced tries, and no reminders left in code or comments.
+    static func leftovers(_ file: SourceFile) -> [Finding] {
+        let words = ["FIX" + "ME", "TO" + "DO", "XX" + "X", "HA" + "CK"]
+        let suspects = words.contains { file.text.contains($0) } ? file.lines : []
+        let reminders = suspects.enumerated().compactMap { index, line in
+            words.first { contains(line, word: $0) }.map {
+                Finding(path: file.path, line: index + 1, message: "\($0) left over")
+            }
+        }
+        return reminders + each(file) { $0.contains("try" + "!") ? "a forced try" : nil }
+    }
+
+    /// What the compiler is told to believe names its guard in a comment right above or beside it.
+    static func guards(_ file: SourceFile) -> [Finding] {
+        let lines = file.lines
+        let claims = ["@unchecked Sendable", "nonisolated(unsafe)", "@preconcurrency"]
+        return file.code.enumerated().compactMap { index, code in
+            guard let claim = claims.first(where: code.contains) else { return nil }
+            let above = index > 0 ? lines[index - 1].drop { $0 == " " } : ""
+            guard !above.hasPrefix("//") && !lines[index].contains("// ") else { return nil }
+            return Finding(
+                path: file.path, line: index + 1, message: "\(claim) without a comment on its guard"
+            )
+        }
+    }
+
+    /// Libraries don't print.
+    static func printing(_ file: SourceFile) -> [Finding] {
+        guard !file.isTest, let target = Layout.target(file.target), !target.isEdge else {
+            return []
+        }
+        return each(file) { line in
+            calls(line, "print") || calls(line, "debugPrint") ? "a library prints" : nil
+        }
+    }
+
+    /// Tests wait for positions and events, never for time to pass; benchmarks may keep a pace.
+    static func sleeps(_ file: SourceFile) -> [Finding] {
+        guard file.isTest, !file.path.hasPrefix("Tests/Benchmarks/") else { return [] }
+        return each(file) { line in
+            ["sleep", "usleep", "nanosleep"].contains {
+                calls(line, $0) || line.contains("Task.sleep")
+            }
+                ? "a test sleeps" : nil
+        }
+    }
+
+    /// Whether a line calls a free function, not a method or a declaration of that name.
+    private static func calls(_ line: String, _ name: String) -> Bool {
+        var rest = line[...]
+        while let range = rest.firstRange(of: name + "(") {
+            let before = rest[..<range.lowerBound]
+            let last = before.last
+            let isOther = last.map { $0.isLetter || $0.isNumber || "._".contains($0) } ?? false
+            if !isOther && !before.hasSuffix("func ") { return true }
+            rest = rest[range.upperBound...]
+        }
+        return false
+    }
+
+    private static func contains(_ line: String, word: String) -> Bool {
+        line.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.contains { $0 == word }
+    }
+
+    private static func each(_ file: SourceFile, _ rule: (String) -> String?) -> [Finding] {
+        file.code.enumerated().compactMap { index, line in
+            rule(line).map { Finding(path: file.path, line: index + 1, message: $0) }
+        }
+    }
+}
