@@ -1,6 +1,9 @@
 import FoundationEssentials
-import Tandem
+import TandemModel
+import TandemQuery
 import Testing
+
+@testable import Tandem
 
 /// Random saves through a real daemon, watched by controllers of many shapes (laws 4 and 5).
 @MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsLawTests {
@@ -180,77 +183,8 @@ struct SplitMix: RandomNumberGenerator {
             if random.next(8) == 0 { request.offset = random.next(3) }
             let refresh = [[], ["bucket.name"], ["tags.name"], ["tags"], ["bucket.owner.name"]]
             return try Watch(
-                request, order.section, refresh[random.next(refresh.count)], reader)
-        }
-    }
-}
-
-/// A controller with what its changes led to, to be compared with a fresh one.
-@MainActor final class Watch: FetchedResultsControllerDelegate {
-    let controller: FetchedResultsController
-    private var replayed: [SectionIDs]
-    private var failure: String?
-    private var reported: [Set<UInt64>] = []
-    private var isFailed = false
-
-    init(
-        _ request: FetchRequest, _ section: String?, _ refresh: [String],
-        _ context: ManagedObjectContext
-    ) throws {
-        controller = try FetchedResultsController(
-            fetchRequest: request, context: context, sectionNameKeyPath: section,
-            relationshipKeyPathsForRefreshing: refresh)
-        replayed = []
-        try controller.performFetch()
-        controller.delegate = self
-        replayed = shown(controller)
-    }
-
-    nonisolated var description: String {
-        MainActor.assumeIsolated {
-            let request = controller.fetchRequest
-            let sort = request.sort.map { ($0.ascending ? "" : "-") + $0.keyPath }
-            return
-                "\(request.entity) where \(request.predicate?.format ?? "-") sort \(sort) section "
-                + "\(controller.sectionNameKeyPath ?? "-") refresh "
-                + "\(controller.relationshipKeyPathsForRefreshing) limit \(request.limit ?? -1) "
-                + "offset \(request.offset) subentities \(request.includesSubentities)"
-        }
-    }
-
-    private func shown(_ controller: FetchedResultsController) -> [SectionIDs] {
-        controller.sections.map { section in
-            SectionIDs(name: section.name, numbers: section.objectIDs.map(\.number))
-        }
-    }
-
-    nonisolated func controller(
-        _ controller: FetchedResultsController, didChange change: ControllerChange
-    ) {
-        MainActor.assumeIsolated {
-            do {
-                replayed = try change.change.apply(to: replayed)
-            } catch {
-                failure = "the change can't be applied: \(error)"
-            }
-        }
-    }
-
-    /// Law 5: what was replayed is what is shown.
-    ///
-    /// Law 4: what is shown is what a fresh fetch gives.
-    func check(_ comment: String) throws {
-        #expect(failure == nil, "\(comment)")
-        #expect(replayed == shown(controller), "law 5, \(comment)")
-        let fresh = try FetchedResultsController(
-            fetchRequest: controller.fetchRequest, context: controller.context,
-            sectionNameKeyPath: controller.sectionNameKeyPath)
-        do {
-            try fresh.performFetch()
-            #expect(controller.error == nil, "\(comment)")
-            #expect(shown(fresh) == shown(controller), "law 4, \(comment)")
-        } catch let error as TandemError where error.code == .outOfOrderSection {
-            #expect(controller.error?.code == .outOfOrderSection, "\(comment)")
+                request, order.section, refresh[random.next(refresh.count)], reader,
+                slack: random.next(4))
         }
     }
 }

@@ -45,7 +45,7 @@ extension FetchedResultsController {
         let tail = group.tail(after: answer.position, plan.compiled.model)
         var judge = RowJudge(plan: plan, reader: GroupReader(context, tail))
         judge.reader.isAuthoritative = true
-        judge.reader.answered = answer.rows
+        judge.reader.answered = answer.rows(includingObjects: keepsRows(plan, answer.objects.count))
         judge.note(group)
         let overrides = overrides(tail, verdicts, judge)
         let rows = judge.rows(answer, overrides)
@@ -131,6 +131,11 @@ extension FetchedResultsController {
         return reasons
     }
 
+    /// Whether the rows of a list stay at hand: where they are needed to place others, and if they are few enough.
+    private func keepsRows(_ plan: ResultsPlan, _ count: Int) -> Bool {
+        plan.mode == .related || count <= context.core.limits.cachedRows / 2
+    }
+
     /// Keeps rows at hand, and in step with what they reach.
     private func relink(
         _ rows: [ResultRow], _ answer: Fetched, _ group: MergedGroup, _ plan: ResultsPlan,
@@ -138,7 +143,7 @@ extension FetchedResultsController {
     ) {
         var old = links
         var new = ResultsLinks(plan)
-        if !new.isEmpty || rows.count <= context.core.limits.cachedRows / 2 {
+        if keepsRows(plan, rows.count) {
             var versions = answer.versions
             versions.merge(group.versions) { max($0, $1) }
             for row in rows {
@@ -155,11 +160,12 @@ extension FetchedResultsController {
 }
 
 extension Fetched {
-    /// All rows by number.
-    fileprivate var rows: [ObjectNumber: Row] {
+    /// The rows by number: of related objects, and perhaps of all.
+    fileprivate func rows(includingObjects: Bool) -> [ObjectNumber: Row] {
         var rows: [ObjectNumber: Row] = [:]
-        rows.reserveCapacity(objects.count + related.count)
         for object in related { rows[object.object.number] = object.row }
+        guard includingObjects else { return rows }
+        rows.reserveCapacity(objects.count + related.count)
         for object in objects { rows[object.object.number] = object.row }
         return rows
     }

@@ -23,8 +23,8 @@ extension FetchedResultsController {
         held = nil
         known.apply(edits)
         var gone = edits.upserted.map(\.number).filter { known.row($0) == nil }
-        if let needed = plan.needed, known.rows.count / 8 > needed + 64 {
-            gone += known.trim(to: 2 * needed + 64)
+        if let needed = plan.needed, known.rows.count / 8 > needed + slack {
+            gone += known.trim(to: needed + 2 * slack)
         }
         for number in gone { links?.forget(number, context) }
         held = known

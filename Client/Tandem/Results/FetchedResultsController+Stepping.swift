@@ -12,9 +12,6 @@ struct Prefetched {
 }
 
 extension FetchedResultsController: ResultsParticipant {
-    /// Rows beyond the window that are fetched with it, at least.
-    private static let slack = 64
-
     var isWaiting: Bool { opening != nil || (interruption != nil && !isRefused) }
 
     var verdictItem: VerdictItem? { (opening ?? plan)?.verdictItem }
@@ -96,8 +93,7 @@ extension FetchedResultsController: ResultsParticipant {
 
     private func fetch(_ plan: ResultsPlan, _ losses: Int) -> Fetch {
         fetches += 1
-        let needed = plan.needed ?? 0
-        return plan.fetch(slack: max(Self.slack, min(needed, 4_096)) + 2 * losses)
+        return plan.fetch(slack: max(1, slack) + 2 * losses)
     }
 
     /// At most so many rows can go out of what is known, or behind its edge.

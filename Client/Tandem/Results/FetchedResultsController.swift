@@ -57,6 +57,8 @@ public final class FetchedResultsController {
     var links: ResultsLinks?
     var outbox: [ResultsDelivery] = []
     var isDelivering = false
+    /// Rows beyond a window that are fetched with it, at least.
+    var slack = 64
     /// How often rows were fetched.
     var fetches = 0
     let feeds = ResultsFeeds()

@@ -23,7 +23,9 @@ public struct ControllerChanges: AsyncSequence, Sendable {
     public struct AsyncIterator: AsyncIteratorProtocol {
         let feed: ResultsFeed
 
-        /// The next update; nil when the controller is gone. Throws `limitExceeded` after lagging too far.
+        /// The next update; nil when the controller is gone.
+        ///
+        /// Throws `limitExceeded` after lagging too far.
         public mutating func next() async throws -> ControllerChange? { try await feed.next() }
     }
 
@@ -128,7 +130,8 @@ final class ResultsFeed: Sendable {
     }
 
     private func enqueue(
-        _ update: ControllerChange, _ old: SectionedList?, _ new: SectionedList, _ state: inout State
+        _ update: ControllerChange, _ old: SectionedList?, _ new: SectionedList,
+        _ state: inout State
     ) {
         switch policy {
         case .every(let limit):

@@ -132,10 +132,9 @@ struct RowJudge {
                 if let row = override.row.flatMap({ resultRow(override.object, $0) }) {
                     rows.append(row)
                 }
-            } else if case .row(let current) = reader.row(of: object.object),
-                let row = resultRow(object.object, current)
-            {
-                rows.append(row)
+            } else {
+                let current = reader.changes[object.object.number]?.row ?? object.row
+                if let row = resultRow(object.object, current) { rows.append(row) }
             }
         }
         for (_, override) in overrides.sorted(by: { $0.key < $1.key }) {
