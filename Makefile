@@ -34,7 +34,7 @@ test: dependencies format-check
 	log=$$(mktemp .build/test.XXXXXX)
 	trap 'rm -f "$$log"' EXIT
 	status=0
-	swift test --skip-build --parallel 2>&1 | tee "$$log" || status=$$?
+	timeout --kill-after=10 1200 swift test --skip-build --parallel 2>&1 | tee "$$log" || status=$$?
 	echo "== $$(grep -E 'Test run with .* (passed|failed)' "$$log" | tail -1 || true)"
 	exit $$status
 

@@ -90,7 +90,8 @@ public struct History: WireCodable {
     /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
-        transactions = try reader.list(itemBytes: 64) { reader throws(CodingError) in
+        // The smallest transaction, without names and changes, has 56 bytes.
+        transactions = try reader.list(itemBytes: 56) { reader throws(CodingError) in
             let start = reader.offset
             return try EncodedTransaction(wire: try reader.blob(), at: start)
         }

@@ -19,6 +19,11 @@ struct RequestOptions: ParsableArguments {
     @Option(help: "Leave out this many at the beginning.")
     var offset: Int = 0
 
+    func validate() throws {
+        if let limit, limit < 0 { throw ValidationError("--limit is not negative") }
+        if offset < 0 { throw ValidationError("--offset is not negative") }
+    }
+
     func request() throws -> FetchRequest {
         var request = FetchRequest(entity: entity, limit: limit, offset: offset)
         if let text = `where` { request.predicate = try ObjectPredicate(format: text) }

@@ -16,8 +16,9 @@ struct GlobalOptions: ParsableArguments {
     func container(author: String = "tandem", isPatient: Bool = false) -> PersistentContainer {
         var limits = ClientLimits()
         if !isPatient { limits.connectMilliseconds = 300 }
-        let name = name ?? ThisProcess.environment("TANDEM_NAME") ?? "default"
-        return PersistentContainer(socket: socket, name: name, author: author, limits: limits)
+        let path = socket ?? name.map { TandemPaths.defaultSocket(name: $0) }
+        let name = ThisProcess.environment("TANDEM_NAME") ?? "default"
+        return PersistentContainer(socket: path, name: name, author: author, limits: limits)
     }
 }
 

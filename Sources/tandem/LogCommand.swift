@@ -63,7 +63,7 @@ struct LogCommand: ParsableCommand {
             && transaction.position >= from ?? 0 && transaction.position <= to ?? .max
     }
 
-    func print(_ transaction: Transaction, _ cursor: Position, _ model: CompiledModel?) {
+    func print(_ transaction: Transaction, _ cursor: Position?, _ model: CompiledModel?) {
         let writer = TransactionWriter(transaction: transaction, cursor: cursor, model: model)
         switch output {
         case .short: printLine(writer.short)

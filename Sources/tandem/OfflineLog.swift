@@ -16,7 +16,7 @@ struct OfflineLog {
 
     func run() throws {
         let reader = JournalReader(
-            directory: directory, fileSystem: RealFileSystem(), from: 1)
+            directory: directory, fileSystem: RealFileSystem(), from: try first())
         var state = State()
         while let item = try next(reader) { try take(item, &state) }
         if let problem = reader.tailProblem { report(problem, "the last batch is torn") }
@@ -24,9 +24,32 @@ struct OfflineLog {
         if state.gaps > 0 { throw CommandFailure("\(state.gaps) gaps in \(directory)") }
     }
 
-    /// What reading has come to: the model at this place, transactions kept for the end, gaps met.
+    /// The position where the oldest segment begins; what was given up before it is no damage.
+    private func first() throws -> UInt64 {
+        let names: [String]
+        do {
+            names = try RealFileSystem().list(directory)
+        } catch {
+            throw CommandFailure("\(error); -D takes the directory of a store")
+        }
+        let suffix = ".journal"
+        let segments = names.filter { $0.hasSuffix(suffix) }
+            .compactMap { UInt64($0.dropLast(suffix.count), radix: 16) }
+        guard let first = segments.min() else {
+            throw CommandFailure(
+                "there is no journal in \(directory); -D takes the directory of a store")
+        }
+        if let from = options.from, max(from, 1) < first {
+            throw CommandFailure(
+                "position \(from) is no longer kept, the oldest is \(first); use --from \(first)",
+                code: 5)
+        }
+        return first
+    }
+
+    /// What reading has come to: the models so far, transactions kept for the end, gaps met.
     private struct State {
-        var model: CompiledModel?
+        var book = ModelBook()
         var kept: [() -> Void] = []
         var gaps = 0
     }
@@ -48,10 +71,7 @@ struct OfflineLog {
             do {
                 let encoded = try EncodedTransaction(bytes: entry.payload)
                 let transaction = try encoded.decoded()
-                if case .model(let bytes) = transaction.content {
-                    var reader = ByteReader(bytes)
-                    state.model = try CompiledModel(from: &reader)
-                }
+                try state.book.note(transaction)
                 show(transaction, &state)
             } catch {
                 state.gaps += 1
@@ -61,15 +81,13 @@ struct OfflineLog {
     }
 
     private func show(_ transaction: Transaction, _ state: inout State) {
-        guard options.wants(transaction), isOfEntity(transaction, state.model) else { return }
-        let model = state.model
-        let cursor = Position(
-            log: LogID(high: 0, low: 0), epoch: 0, number: transaction.position)
+        let model = state.book.model(for: transaction)
+        guard options.wants(transaction), isOfEntity(transaction, model) else { return }
         let options = options
         guard options.reverse || options.lines != nil else {
-            return options.print(transaction, cursor, model)
+            return options.print(transaction, nil, model)
         }
-        state.kept.append { options.print(transaction, cursor, model) }
+        state.kept.append { options.print(transaction, nil, model) }
         if let lines = options.lines, state.kept.count > lines { state.kept.removeFirst() }
     }
 

@@ -2,9 +2,10 @@ import Tandem
 import TandemIO
 
 /// `tandem log` from the daemon: pages of history, then, with -f, whatever comes.
-struct OnlineLog {
+final class OnlineLog {
     private let container: PersistentContainer
     private let options: LogCommand
+    private var book = ModelBook()
     private static let pageTransactions: UInt32 = 1_000
 
     init(_ container: PersistentContainer, _ options: LogCommand) {
@@ -14,20 +15,21 @@ struct OnlineLog {
 
     func run() throws {
         let end = try container.end()
+        book = ModelBook(latest: try container.storeModel())
         var last = try first(before: end)
         let limit = options.lines ?? (options.follow ? 10 : nil)
         if let limit {
             try printLast(limit, after: last, end)
         } else if options.reverse {
-            try collect(after: last, end).reversed().forEach { try show($0, end) }
+            try collect(after: last, end).reversed().forEach { try self.show($0, end) }
         } else {
-            try page(after: last, through: end.number) { try show($0, end) }
+            try page(after: last, through: end.number) { try self.show($0, end) }
         }
         last = end.number
         guard options.follow else { return }
         while !StandardStream.output.isClosed {
             let now = try next(after: last)
-            try page(after: last, through: now.number) { try show($0, now) }
+            try page(after: last, through: now.number) { try self.show($0, now) }
             last = now.number
         }
     }
@@ -97,6 +99,33 @@ struct OnlineLog {
     }
 
     private func show(_ transaction: Transaction, _ end: Position) throws {
-        options.print(transaction, end.at(transaction.position), try container.storeModel())
+        try note(transaction)
+        if book.lacks(transaction) { try readModels(through: end.number) }
+        options.print(
+            transaction, end.at(transaction.position), book.model(for: transaction))
+    }
+
+    /// Reads all models in the journal; needed only for what was saved before the last migration.
+    private func readModels(through end: UInt64) throws {
+        let status = try JSON(parsing: try container.status())
+        var last = UInt64(max(1, status["journalFirst"]?.int ?? 1)) - 1
+        while last < end {
+            let page = try container.history(
+                after: last, through: end, limit: Self.pageTransactions)
+            for encoded in page.transactions where encoded.isModel {
+                try note(decode(encoded))
+            }
+            guard page.position.number > last else { break }
+            last = page.position.number
+        }
+        book.complete()
+    }
+
+    private func note(_ transaction: Transaction) throws {
+        do {
+            try book.note(transaction)
+        } catch {
+            throw CommandFailure("transaction \(transaction.position): \(error)")
+        }
     }
 }

@@ -37,12 +37,11 @@ struct TandemCommand: ParsableCommand {
 
     /// Help and version are no failures; whatever else the parser says is a matter of usage.
     private static func usage(_ error: any Error) -> Never {
-        let text = fullMessage(for: error)
         guard exitCode(for: error) != .success else {
-            StandardStream.output.write(text + "\n")
+            StandardStream.output.write(fullMessage(for: error) + "\n")
             exit(withError: ExitCode.success)
         }
-        StandardStream.error.write(text + "\n")
-        exit(withError: ExitCode(2))
+        let text = message(for: error).split(separator: "\n").joined(separator: " ")
+        CommandFailure("\(text); see `tandem --help`", code: 2).exit()
     }
 }

@@ -4,7 +4,8 @@ import Tandem
 /// One transaction as text and as JSON; keys are never renamed.
 struct TransactionWriter {
     let transaction: Transaction
-    let cursor: Position
+    /// The position as other processes take it; nil where log and epoch aren't known.
+    let cursor: Position?
     /// The model at this place of the journal; without it values can't be read.
     let model: CompiledModel?
 
@@ -40,8 +41,15 @@ struct TransactionWriter {
         return "\(change.kind) \(id)\(details)"
     }
 
+    /// The entity of a change that can be read with the model.
+    private func entity(of change: Change) -> CompiledEntity? {
+        guard let entity = model?.entity(tagged: change.object.tag), change.isValid(for: entity)
+        else { return nil }
+        return entity
+    }
+
     private func difference(_ change: Change) -> String {
-        guard let model, let entity = model.entity(tagged: change.object.tag) else { return "" }
+        guard let model, let entity = entity(of: change) else { return "" }
         let values = change.before.map { item in
             let after = change.row?.value(item.slot, in: entity) ?? .null
             return "\(entity.properties[item.slot].name) \(ValueText.short(item.value, model))"
@@ -57,7 +65,7 @@ struct TransactionWriter {
     /// A heading and a line for each change.
     var verbose: [String] {
         let principal = transaction.principal
-        var lines = ["\(time)  \(cursor)"]
+        var lines = ["\(time)  \(cursor?.description ?? String(transaction.position))"]
         lines.append(
             "    author=\(principal.author) context=\(principal.context) uid=\(principal.uid) "
                 + "gid=\(principal.gid) pid=\(principal.pid) unit=\(principal.unit)")
@@ -72,12 +80,13 @@ struct TransactionWriter {
     var json: JSON {
         let principal = transaction.principal
         var members: [String: JSON] = [
-            "position": .int(Int64(transaction.position)), "cursor": .string(cursor.description),
+            "position": .int(Int64(transaction.position)),
             "time": .double(Double(transaction.time) / 1_000_000),
             "author": .string(principal.author), "context": .string(principal.context),
             "uid": .int(Int64(principal.uid)), "gid": .int(Int64(principal.gid)),
             "pid": .int(Int64(principal.pid)), "unit": .string(principal.unit),
         ]
+        if let cursor { members["cursor"] = .string(cursor.description) }
         if !transaction.saveID.isEmpty { members["saveId"] = .string(saveID) }
         switch transaction.content {
         case .model: members["model"] = .string(model?.hash.description ?? "")
@@ -96,9 +105,7 @@ struct TransactionWriter {
     }
 
     private func json(_ change: Change) -> JSON {
-        guard let model, let entity = model.entity(tagged: change.object.tag),
-            change.isValid(for: entity)
-        else {
+        guard let model, let entity = entity(of: change) else {
             return .object([
                 "type": .string("\(change.kind)"), "object": .string("#\(change.object.number)"),
             ])

@@ -14,6 +14,10 @@ struct WaitCommand: ParsableCommand {
     @Option(help: "Seconds to wait at most.")
     var timeout: Double = 10
 
+    func validate() throws {
+        guard timeout >= 0 else { throw ValidationError("--timeout takes seconds from 0 on") }
+    }
+
     func run() throws {
         let container = global.container(isPatient: true)
         printLine(try container.wait(for: try number(container), timeout: timeout).description)

@@ -12,7 +12,7 @@ cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
 case $scenario in p1 | p3 | all) ;; *)
-    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,9s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac

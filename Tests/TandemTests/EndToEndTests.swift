@@ -48,4 +48,28 @@ import Testing
         #expect(seen.name == "mine")
         #expect(seen.size == 3)
     }
+
+    @Test @MainActor func `and a fetch of more objects than are cached shows them all`() throws {
+        let fixture = try Fixture()
+        let writer = fixture.container("writer").makeContext(name: "main")
+        for index in 0..<10 { try writer.insert(Content.self).size = index }
+        try writer.save()
+        var limits = ClientLimits()
+        limits.cachedRows = 4
+        let container = PersistentContainer(
+            entities: fixture.types, transport: fixture.daemon.transport, limits: limits)
+        let reader = container.makeContext(name: "main")
+        for _ in 0..<2 {
+            let found = try reader.fetch(Content.self, sort: ["size"])
+            #expect(found.map(\.size) == Array(0..<10))
+        }
+    }
+
+    @Test @MainActor func `and a limit that is negative is refused before it is sent`() throws {
+        let fixture = try Fixture()
+        let context = fixture.container().makeContext(name: "main")
+        #expect {
+            try context.fetch(FetchRequest(entity: "Content", limit: -1))
+        } throws: { ($0 as? TandemError)?.code == .usage }
+    }
 }

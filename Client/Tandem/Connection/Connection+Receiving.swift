@@ -213,14 +213,16 @@ extension Connection {
     /// Notes that the connection is gone; what was in flight waits for the next one.
     func lost(_ error: TandemError) {
         let end = deadline(after: limits.connectMilliseconds)
-        let event = state.withLock { state -> ConnectionEvent? in
+        let attempts = limits.requestAttempts
+        let (event, givenUp) = state.withLock { state -> (ConnectionEvent?, [PendingRequest]) in
             let wasReady = state.phase == .ready
             if state.phase != .closed { state.phase = .connecting }
             state.socket = nil
             state.lastError = error
-            state.requeue(deadline: end)
-            return wasReady ? self.event(.lost, state) : nil
+            let givenUp = state.requeue(deadline: end, attempts: attempts)
+            return (wasReady ? self.event(.lost, state) : nil, givenUp)
         }
+        for request in givenUp { request.reply.settle(.failure(tooLate(request, error))) }
         if let event { payloads.publish(event) }
     }
 

@@ -8,6 +8,8 @@ struct PendingRequest: Sendable {
     var reply: Reply<DaemonMessage>
     /// When it fails, in nanoseconds of the monotonic clock.
     var deadline: UInt64
+    /// How often the connection was lost while it was in flight.
+    var losses = 0
     /// Whether it was sent before, so that it may have been carried out.
     var wasSent = false
 }
@@ -90,15 +92,19 @@ struct ConnectionState: Sendable {
     }
 
     /// Puts everything in flight back into the queue, in the order in which it was sent.
-    mutating func requeue(deadline: UInt64) {
+    ///
+    /// Returns those that were in flight at too many losses: one of them may be what the daemon closes the connection for.
+    mutating func requeue(deadline: UInt64, attempts: Int) -> [PendingRequest] {
         let unanswered = requests.sorted { $0.key < $1.key }.map { entry in
             var request = entry.value
             request.deadline = min(request.deadline, deadline)
+            request.losses += 1
             return request
         }
         requests.removeAll()
         outbox.removeAll()
-        queue.insert(contentsOf: unanswered, at: 0)
+        queue.insert(contentsOf: unanswered.filter { $0.losses < attempts }, at: 0)
+        return unanswered.filter { $0.losses >= attempts }
     }
 
     /// Takes out what has waited too long.

@@ -78,9 +78,7 @@ final class ConnectionThread {
             }
             connection.state.withLock { $0.dispatchQueue() }
             connection.expire()
-            if connection.isReady {
-                backoff.reset()
-            } else if connection.clock.monotonicNanoseconds >= greetingEnds {
+            if !connection.isReady, connection.clock.monotonicNanoseconds >= greetingEnds {
                 throw TandemError(.timeout, "\(connection.transport.name): no welcome came")
             }
         }
@@ -99,7 +97,11 @@ final class ConnectionThread {
                     decoder.append(UnsafeRawBufferPointer(rebasing: $0[..<count]))
                 }
                 var inbox = Inbox()
-                defer { connection.deliver(inbox) }
+                defer {
+                    // A welcome alone proves nothing: what is sent next may be what ends the connection.
+                    if !inbox.answers.isEmpty || !inbox.transactions.isEmpty { backoff.reset() }
+                    connection.deliver(inbox)
+                }
                 while let (id, message) = try WireCoding.next(&decoder) {
                     try connection.receive(message, id: id, &inbox)
                 }

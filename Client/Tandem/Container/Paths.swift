@@ -7,9 +7,16 @@ public enum TandemPaths {
 
     /// The socket of the daemon `name`.
     ///
-    /// That is `$TANDEM_SOCKET`, else `$XDG_RUNTIME_DIR/tandem/NAME.sock`, else `/run/tandem/NAME.sock`.
+    /// That is `$TANDEM_SOCKET`, else `$XDG_RUNTIME_DIR/tandem/NAME.sock`, else `/run/tandem/NAME.sock`; for root, whose daemon is
+    /// the system's, never below `$XDG_RUNTIME_DIR`.
     public static func socket(name: String = "default") -> String {
         if let path = ThisProcess.environment(socketVariable), !path.isEmpty { return path }
+        return defaultSocket(name: name)
+    }
+
+    /// The socket of the daemon `name`, whatever the variable says; `/run/tandem/NAME.sock` for root.
+    public static func defaultSocket(name: String = "default") -> String {
+        guard ThisProcess.effectiveUserID != 0 else { return systemSocket(name: name) }
         if let directory = ThisProcess.environment("XDG_RUNTIME_DIR"), !directory.isEmpty {
             return "\(directory)/tandem/\(name).sock"
         }
@@ -44,6 +51,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var historyBatch: UInt32 = 1_024
     /// Faults that are loaded together when one of them is needed.
     public var faultBatch = 256
+    /// How often a request is sent again when the connection is lost while it is in flight.
+    public var requestAttempts = 5
     /// How often a read is repeated because the context was led beyond its answer meanwhile.
     public var readAttempts = 8
 

@@ -58,7 +58,10 @@ extension ManagedObjectContext {
         _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = []
     ) throws -> Step<Fetched> {
-        try sessionStep().then { session in
+        guard request.limit ?? 0 >= 0, request.offset >= 0 else {
+            throw TandemError(.usage, "limit and offset of a fetch can't be negative")
+        }
+        return try sessionStep().then { session in
             guard let entity = session.model.entity(named: request.entity) else {
                 throw TandemError(.unknownEntity, "no entity is named \(request.entity)")
             }

@@ -67,14 +67,16 @@ extension ManagedObjectContext {
         guard let entity = session?.model.entity(tagged: reference.tag) else {
             preconditionFailure("References are checked against the model when they come in.")
         }
-        if records.count >= sweepAt { sweep() }
         let record = ObjectRecord(reference, entity)
         records[reference.number] = record
         return record
     }
 
-    /// Forgets rows that nobody uses; they can be asked for again.
+    /// Forgets rows that nobody uses when there are many; they can be asked for again.
+    ///
+    /// Called before something is asked, never while an answer is taken over: what was just made is not in use yet.
     private func sweep() {
+        guard records.count >= sweepAt else { return }
         records = records.filter { !$0.value.isIdle }
         sweepAt = max(core.limits.cachedRows, records.count * 2)
     }
@@ -181,7 +183,8 @@ extension ManagedObjectContext {
         _ message: ClientMessage, _ read: @escaping (DaemonMessage) -> (Answer, UInt64)?,
         attempt: Int = 1, use: @escaping (Answer) throws -> Output
     ) throws -> Step<Output> {
-        .ask(message, read) { answer, position in
+        sweep()
+        return .ask(message, read) { answer, position in
             try self.mergeStep(through: position).then { _ in
                 if self.merged == position || attempt >= self.core.limits.readAttempts {
                     return .done(try use(answer))

@@ -16,7 +16,7 @@ struct BridgeCommand: AsyncParsableCommand {
 
     func run() async throws {
         let lines = try InputLines()
-        await Bridge(container: global.container(author: author)).run(lines)
+        await Bridge(container: global.container(author: author, isPatient: true)).run(lines)
     }
 }
 

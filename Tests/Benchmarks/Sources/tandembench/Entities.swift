@@ -28,9 +28,12 @@ final class Content: ManagedObject, ManagedEntity {
     }
 }
 
-/// Access to the daemon at a socket, for one role of a benchmark.
-func container(_ socket: String, _ author: String) -> PersistentContainer {
-    PersistentContainer(entities: [Bucket.self, Content.self], socket: socket, author: author)
+/// Access to the daemon at a socket, for one role of a benchmark; it keeps so many rows or the usual number.
+func container(_ socket: String, _ author: String, rows: Int? = nil) -> PersistentContainer {
+    var limits = ClientLimits()
+    limits.cachedRows = rows ?? limits.cachedRows
+    return PersistentContainer(
+        entities: [Bucket.self, Content.self], socket: socket, author: author, limits: limits)
 }
 
 extension BenchData {

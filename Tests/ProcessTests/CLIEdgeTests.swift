@@ -1,0 +1,100 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// `tandem` where it is easily led astray: migrated stores, numbers out of range, directories that hold no store.
+@Suite(.timeLimit(.minutes(2))) struct CLIEdgeTests {
+    let place: Place
+
+    init() throws { place = try Place() }
+
+    private func tandem(_ arguments: String...) throws -> CommandRun {
+        try CommandRun("tandem", arguments + ["--socket", place.socket])
+    }
+
+    private func expect(
+        _ run: CommandRun, _ code: Int32, _ part: String,
+        at place: SourceLocation = #_sourceLocation
+    ) {
+        #expect(run.code == code, "\(run.output)", sourceLocation: place)
+        #expect(run.lines.count == 1, "\(run.output)", sourceLocation: place)
+        #expect(run.output.contains(part), "\(run.output)", sourceLocation: place)
+    }
+
+    private static func model(_ attributes: String) throws -> Model {
+        try Model(parsing: #"{"entities": {"Team": {"attributes": {\#(attributes)}}}}"#)
+    }
+
+    /// Saves under one model, then installs another in which every slot has moved, and saves again.
+    @MainActor private func migrate() throws -> (old: Model, new: Model) {
+        let old = #""name": {"type": "string"}, "wins": {"type": "int"}"#
+        let new = #""a": {"type": "string"}, "b": {"type": "double"}, "#
+        let models = (try Self.model(old), try Self.model(new + old))
+        for (model, wins) in [(models.0, 1), (models.1, 3)] {
+            let container = PersistentContainer(socket: place.socket, author: "seeder")
+            defer { container.close() }
+            try container.install(model)
+            let context = container.makeContext(name: "main")
+            let team = try context.insert("Team")
+            team["name"] = .string("Q")
+            team["wins"] = .int(Int64(wins))
+            try context.save()
+            team["wins"] = .int(Int64(wins + 1))
+            try context.save()
+        }
+        return models
+    }
+
+    @Test @MainActor func `log reads each transaction with the model of its time`() throws {
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        defer { daemon.end(SIGTERM) }
+        let models = try migrate()
+        let run = try tandem("log")
+        #expect(run.code == 0, "\(run.output)")
+        try #require(run.lines.count == 6, "\(run.output)")
+        #expect(run.lines[0].hasSuffix("install model \(models.old.hash)"))
+        #expect(run.lines[2].hasSuffix("wins 1→2"))
+        #expect(run.lines[3].hasSuffix("install model \(models.new.hash)"))
+        #expect(run.lines[5].hasSuffix("wins 3→4"))
+        #expect(try tandem("log", "--from", "3", "--to", "3").lines == [run.lines[2]])
+        #expect(try tandem("log", "-n", "1").lines == [run.lines[5]])
+        let json = try tandem("log", "-o", "json").json
+        #expect(json[2]["changes"]?.array?.first?["after"]?["wins"] == .int(2))
+        #expect(json[0]["model"]?.string == models.old.hash.description)
+        #expect(try CommandRun("tandem", ["log", "-D", place.store]).lines == run.lines)
+    }
+
+    @Test @MainActor func `log -D claims no cursor, as it does not know the log`() throws {
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        defer { daemon.end(SIGTERM) }
+        _ = try migrate()
+        let run = try CommandRun("tandem", ["log", "-D", place.store, "-o", "json"])
+        #expect(run.json.map { $0["position"]?.int } == [1, 2, 3, 4, 5, 6])
+        #expect(run.json.allSatisfy { $0["cursor"] == nil })
+        let verbose = try CommandRun("tandem", ["log", "-D", place.store, "-o", "verbose"])
+        #expect(verbose.lines.first?.hasSuffix("  1") ?? false, "\(verbose.output)")
+    }
+
+    @Test func `log -D says when there is no journal`() throws {
+        let empty = place.path + "/empty"
+        try FileManager.default.createDirectory(
+            atPath: empty, withIntermediateDirectories: true)
+        expect(try CommandRun("tandem", ["log", "-D", empty]), 1, "there is no journal in")
+        expect(try CommandRun("tandem", ["log", "-D", empty + "/none"]), 1, "-D takes")
+    }
+
+    @Test func `numbers out of range are refused before the daemon is asked`() throws {
+        expect(try tandem("fetch", "Team", "--limit=-1"), 2, "--limit is not negative")
+        expect(try tandem("count", "Team", "--offset=-1"), 2, "--offset is not negative")
+        expect(try tandem("wait", "1", "--timeout=-1"), 2, "--timeout")
+        expect(try tandem("wait", "1", "--timeout=nan"), 2, "--timeout")
+        expect(try tandem("log", "-n=-1"), 2, "tandem --help")
+    }
+
+    @Test func `wrong usage is one line`() throws {
+        expect(try CommandRun("tandem", ["log", "--bogus"]), 2, "--bogus")
+        expect(try CommandRun("tandem", ["nope"]), 2, "nope")
+        expect(try CommandRun("tandem", ["fetch"]), 2, "tandem --help")
+    }
+}

@@ -1,0 +1,44 @@
+import TandemIO
+import Testing
+
+@Suite struct ChildProcessTests {
+    @Test func outputIsReadAndTheCodeIsKept() throws {
+        let child = try ChildProcess.start(
+            "/bin/sh", ["-c", "read line; echo \"got $line\"; exit 7"], input: .pipe, output: .pipe)
+        #expect(child.write("it\n"))
+        let lines = StandardInput(descriptor: try #require(child.output))
+        #expect(try lines.readLine() == Array("got it".utf8))
+        #expect(try lines.readLine() == nil)
+        #expect(child.wait() == .exited(7))
+        #expect(child.status == .exited(7))
+    }
+
+    @Test func theEndOfInputIsSeen() throws {
+        let child = try ChildProcess.start("/bin/cat", [], input: .pipe, output: .null)
+        #expect(child.status == nil)
+        child.closeInput()
+        child.closeInput()
+        #expect(!child.write("too late"))
+        #expect(child.wait() == .exited(0))
+    }
+
+    @Test func signalsEndItAndNothingIsSentAfterwards() throws {
+        let asked = try ChildProcess.start("/bin/cat", [], input: .pipe, output: .null)
+        asked.terminate()
+        #expect(asked.wait() == .signalled(15))
+        asked.kill()
+        #expect(asked.status == .signalled(15))
+    }
+
+    @Test func aForgottenChildIsKilled() throws {
+        var child: ChildProcess? = try .start("/bin/cat", [], input: .pipe, output: .null)
+        let number = try #require(child?.processID)
+        #expect(RealFileSystem().exists("/proc/\(number)"))
+        child = nil
+        #expect(!RealFileSystem().exists("/proc/\(number)"))
+    }
+
+    @Test func aMissingProgramIsAnError() {
+        #expect(throws: IOError.self) { try ChildProcess.start("/nowhere/to/be/found", []) }
+    }
+}
