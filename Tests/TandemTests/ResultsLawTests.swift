@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TandemModel
 import TandemQuery
+import TandemResults
 import Testing
 
 @testable import Tandem
@@ -15,7 +16,26 @@ import Testing
         var random = SplitMix(seed)
         let world = try RandomWorld(&random)
         let watched = try world.controllers(count: 10, &random)
-        for round in 0..<40 {
+        try check(world, watched, rounds: 40, seed, &random)
+    }
+
+    @Test(arguments: 0..<4)
+    func `laws 4 and 5: windows equal a fresh fetch, however little is held beyond them`(_ run: Int)
+        throws
+    {
+        let seed = Seed.value(run)
+        var random = SplitMix(seed)
+        let world = try RandomWorld(&random)
+        for _ in 0..<10 { try world.save(&random) }
+        let watched = try world.controllers(count: 12, isLimited: true, &random)
+        try check(world, watched, rounds: 60, seed, &random)
+    }
+
+    private func check(
+        _ world: RandomWorld, _ watched: [Watch], rounds: Int, _ seed: UInt64,
+        _ random: inout SplitMix
+    ) throws {
+        for round in 0..<rounds {
             let position = try world.save(&random)
             // Now and then several saves are merged as one.
             if random.next(3) == 0 { continue }
@@ -23,6 +43,32 @@ import Testing
             for watch in watched {
                 try watch.check("seed \(seed) round \(round): \(watch.description)")
             }
+        }
+    }
+}
+
+/// Random edits of a part of a result, against the whole result (law 4).
+@Suite struct HeldRowsTests {
+    @Test(arguments: 0..<20)
+    func `law4: what is held of a result up to its edge is what the whole result begins with`(
+        _ run: Int
+    ) {
+        let seed = Seed.value(run)
+        var random = SplitMix(seed)
+        func row(_ number: Int) -> ResultRow {
+            ResultRow(number: UInt64(number), sortKey: [UInt8(random.next(12))])
+        }
+        var all = HeldRows((1...20).map(row), edge: nil)
+        let start = Array(all.rows.prefix(3 + random.next(9)))
+        var held = HeldRows(start, edge: start.last)
+        for round in 0..<200 {
+            let edits = ListEdits(
+                removed: [UInt64(1 + random.next(30))], upserted: [row(1 + random.next(30))])
+            all.apply(edits)
+            held.apply(edits)
+            if held.rows.count > 15 { _ = held.trim(to: 5 + random.next(5)) }
+            let expected = all.rows.prefix(held.rows.count)
+            #expect(held.rows[...] == expected, "seed \(seed) round \(round)")
         }
     }
 }
@@ -171,7 +217,9 @@ struct SplitMix: RandomNumberGenerator {
         (["isEven", "name"], "isEven"), (["bucket.rank", "-name"], nil), (["-size"], "size"),
     ]
 
-    func controllers(count: Int, _ random: inout SplitMix) throws -> [Watch] {
+    func controllers(
+        count: Int, isLimited: Bool = false, _ random: inout SplitMix
+    ) throws -> [Watch] {
         try (0..<count).map { _ in
             let order = RandomWorld.orders[random.next(RandomWorld.orders.count)]
             var request = FetchRequest(entity: random.next(5) == 0 ? "Image" : "Content")
@@ -179,7 +227,7 @@ struct SplitMix: RandomNumberGenerator {
             let text = RandomWorld.predicates[random.next(RandomWorld.predicates.count)]
             request.predicate = try text.map { try ObjectPredicate(format: $0) }
             request.sort = order.sort.compactMap { SortKey($0) }
-            if random.next(4) == 0 { request.limit = 1 + random.next(4) }
+            if isLimited || random.next(4) == 0 { request.limit = 1 + random.next(4) }
             if random.next(8) == 0 { request.offset = random.next(3) }
             let refresh = [[], ["bucket.name"], ["tags.name"], ["tags"], ["bucket.owner.name"]]
             return try Watch(
