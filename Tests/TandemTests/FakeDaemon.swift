@@ -33,6 +33,7 @@ final class FakeDaemon: Sendable {
         var cutsBeforeSaved = false
         var refusesSaves: TandemError?
         var expiresHistory = false
+        var epoch: UInt32 = 1
         var beforeVerdicts: [SaveOperation] = []
         // What tests look at.
         var hellos: [Hello] = []
@@ -62,7 +63,9 @@ final class FakeDaemon: Sendable {
         PersistentContainer(author: author, transport: transport)
     }
 
-    var end: Position { Position(log: log, epoch: 1, number: state.withLock { $0.end }) }
+    var end: Position {
+        state.withLock { Position(log: log, epoch: $0.epoch, number: $0.end) }
+    }
 
     func hellos() -> [Hello] { state.withLock { $0.hellos } }
 

@@ -176,7 +176,8 @@ final class FakeSession: Sendable {
         send(
             .welcome(
                 Welcome(
-                    protocolVersion: 1, log: daemon.log, epoch: 1, position: daemonState.end,
+                    protocolVersion: 1, log: daemon.log, epoch: daemonState.epoch,
+                    position: daemonState.end,
                     resumed: resumes, model: writer.bytes,
                     lease: Lease(first: first, count: 100, epoch: 1), saveIDFloor: 0,
                     isReadOnly: false, server: "fake")), 0)

@@ -219,7 +219,7 @@ import Testing
             _ = try content(name)
             let position = try await writer.save()
             try await reader.reach(position)
-            #expect(await changes.next()?.position == position)
+            #expect(try await changes.next()?.position == position)
         }
     }
 }

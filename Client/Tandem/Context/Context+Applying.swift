@@ -8,7 +8,7 @@ extension ManagedObjectContext {
         related: [StoredObject] = []
     ) {
         deliver()
-        guard let session, group.to > merged else { return }
+        guard let session, group.to >= merged else { return }
         merged = group.to
         self.session?.position = max(session.position, group.to)
         settleUnanswered(with: group)

@@ -4,17 +4,20 @@ import TandemWire
 extension ManagedObjectContext {
     /// Merges everything up to a position as one group.
     func mergeStep(through target: UInt64) throws -> Step<Void> {
-        guard let session, !isCurrent(through: target) else { return .done(()) }
+        guard let session, !isCurrent(through: target) || isAnyoneWaiting else {
+            return .done(())
+        }
+        let target = max(target, merged)
         switch connection.recent(
             after: merged, through: target, generation: session.generation)
         {
-        case .interrupted(let now):
-            restart(in: now)
-            return .done(())
+        case .interrupted(let now): return try restartStep(in: now)
         case .transactions(let found): return try mergeStep(found, through: target)
         case .behind(let floor): return try historyStep(through: target, floor, [])
         }
     }
+
+    private var isAnyoneWaiting: Bool { participants.contains { $0.value?.isWaiting ?? false } }
 
     private func isCurrent(through target: UInt64) -> Bool {
         merged >= target && connection.knownSession?.generation == session?.generation
@@ -32,8 +35,8 @@ extension ManagedObjectContext {
         return .ask(.history(request)) { result in
             guard self.merged == start else { return try self.mergeStep(through: target) }
             if case .failure(let error) = result, error.code == .historyExpired {
-                if let now = self.connection.knownSession { self.restart(in: now) }
-                return .done(())
+                guard let now = self.connection.knownSession else { return .done(()) }
+                return try self.restartStep(in: now)
             }
             guard case .history(let history) = try result.get() else {
                 throw TandemError(.storage, "the daemon gave no history")
@@ -72,12 +75,13 @@ extension ManagedObjectContext {
     ) throws -> Step<Void> {
         guard let session else { return .done(()) }
         if transactions.contains(where: { if case .model = $0.content { true } else { false } }) {
-            if let now = connection.knownSession { restart(in: now) }
-            return .done(())
+            guard let now = connection.knownSession else { return .done(()) }
+            return try restartStep(in: now)
         }
         let group = MergedGroup(
             from: merged, to: target, transactions: transactions, model: session.model)
         let all = participants.compactMap(\.value)
+        if let step = try refillStep(group, all, [:]) { return step }
         guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) }) else {
             apply(group, verdicts: [:])
             return .done(())
@@ -90,8 +94,8 @@ extension ManagedObjectContext {
                 return try self.mergeStep(through: target)
             }
             if case .failure(let error) = result, error.code == .historyExpired {
-                if let now = self.connection.knownSession { self.restart(in: now) }
-                return .done(())
+                guard let now = self.connection.knownSession else { return .done(()) }
+                return try self.restartStep(in: now)
             }
             guard case .verdicts(let answer) = try result.get() else {
                 throw TandemError(.storage, "the daemon gave no verdicts")
@@ -121,6 +125,9 @@ extension ManagedObjectContext {
         var verdicts: [ObjectIdentifier: [Verdict]] = [:]
         for (asker, item) in zip(askers, answer.items) { verdicts[ObjectIdentifier(asker)] = item }
         try check(answer.items.flatMap { $0.map(\.object) })
+        if let step = try refillStep(whole, participants.compactMap(\.value), verdicts) {
+            return step
+        }
         apply(whole, verdicts: verdicts, related: answer.related)
         return .done(())
     }

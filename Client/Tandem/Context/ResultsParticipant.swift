@@ -5,16 +5,31 @@ import TandemWire
 ///
 /// The order of a merge: every participant is asked what it ``needs(_:)``; if any needs verdicts, one request asks for the
 /// ``verdictItem`` of all and the group grows to the answer's position; rows are merged; every participant steps;
-/// only then every participant delivers. Never two merges at once.
+/// only then every participant delivers. Never two merges at once. A participant that lacks rows (it opens, the stream was
+/// interrupted, a window runs out of rows) names a fetch in ``refill(for:_:)``; the group grows to its answer's position as well.
 protocol ResultsParticipant: AnyObject {
     /// What this participant would ask the daemon; nil when it always decides everything itself.
     var verdictItem: VerdictItem? { get }
     /// Whether it can't decide this group with what the context holds. Rows are not merged yet.
     func needs(_ group: MergedGroup) -> Bool
+    /// Whether it waits for a fetch, so that there is something to do also when nothing is to be merged.
+    var isWaiting: Bool { get }
+    /// The fetch whose answer it needs before it can step over this group; nil when it needs none.
+    func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch?
+    /// Keeps the answer to its fetch, or notes that it can't succeed, until the merge that reaches it.
+    func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch)
     /// Takes the group into its state; rows are merged. Calls nobody else.
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?)
     /// Tells its delegates what stepping led to; they may call the context.
     func deliver()
+}
+
+extension ResultsParticipant {
+    var isWaiting: Bool { false }
+
+    func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? { nil }
+
+    func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch) {}
 }
 
 /// A participant that the context does not keep alive.

@@ -18,6 +18,11 @@ public struct ControllerChange: Sendable {
         self.model = model
     }
 
+    /// The same place with another change.
+    func replacing(change: ResultsChange) -> ControllerChange {
+        ControllerChange(position: position, change: change, model: model)
+    }
+
     /// The id of the object that a part of the change is about.
     public func id(of object: ResultsChange.ObjectChange) -> ObjectID {
         model.id(of: ObjectReference(tag: object.tag, number: object.number))

@@ -3,12 +3,27 @@ import TandemQuery
 import TandemResults
 import TandemWire
 
+/// An answer to a fetch that waits for the merge that brings the context at or beyond its position.
+struct Prefetched {
+    var plan: ResultsPlan
+    var answer: Fetched
+    /// Whether the result has no rows behind those of the answer.
+    var isComplete: Bool
+}
+
 extension FetchedResultsController: ResultsParticipant {
-    var verdictItem: VerdictItem? { plan?.verdictItem }
+    var isWaiting: Bool { opening != nil || (interruption != nil && !isRefused) }
+
+    var verdictItem: VerdictItem? { (opening ?? plan)?.verdictItem }
 
     // MARK: Asking
 
     func needs(_ group: MergedGroup) -> Bool {
+        if let prefetched, prefetched.covers(group) {
+            return prefetched.plan.mode != .own
+                && group.tail(after: prefetched.answer.position, prefetched.plan.compiled.model)
+                    .contains { concerns($0, prefetched.plan) }
+        }
         guard let plan, interruption == nil else { return false }
         switch plan.mode {
         case .own: return false
@@ -40,120 +55,141 @@ extension FetchedResultsController: ResultsParticipant {
         }
     }
 
-    private func reference(_ number: ObjectNumber) -> ObjectReference? {
-        rows?.row(number).map { ObjectReference(tag: $0.entityTag, number: number) }
+    // MARK: Refilling
+
+    func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? {
+        guard let plan = currentPlan() else { return nil }
+        let needed = plan.needed ?? 0
+        if let prefetched, prefetched.covers(group) {
+            let count = prefetched.answer.objects.count
+            let losses = losses(group, verdicts, plan)
+            if prefetched.isComplete || count - losses >= needed { return nil }
+            return fetch(plan, losses)
+        }
+        if isWaiting {
+            if let prefetched, prefetched.answer.position > group.to { return nil }
+            return fetch(plan, 0)
+        }
+        guard let held, !held.isComplete else { return nil }
+        let losses = losses(group, verdicts, plan)
+        return losses == 0 || held.rows.count - losses >= needed ? nil : fetch(plan, losses)
+    }
+
+    /// The plan to fetch by, made anew if the model was replaced.
+    private func currentPlan() -> ResultsPlan? {
+        guard let plan = opening ?? plan, let model = context.session?.model else { return nil }
+        if plan.compiled.model === model { return plan }
+        do throws(TandemError) {
+            let renewed = try ResultsPlan(
+                plan.request, sectionKeyPath: plan.sectionKeyPath,
+                refreshKeyPaths: plan.refreshKeyPaths, in: model)
+            if opening != nil { opening = renewed } else { self.plan = renewed }
+            return renewed
+        } catch {
+            refuse(error)
+            return nil
+        }
+    }
+
+    private func fetch(_ plan: ResultsPlan, _ losses: Int) -> Fetch {
+        fetches += 1
+        return plan.fetch(slack: max(1, slack) + 2 * losses)
+    }
+
+    /// At most so many rows can go out of what is known, or behind its edge.
+    private func losses(
+        _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
+    ) -> Int {
+        if let verdicts { return verdicts.count }
+        if plan.mode == .verdicts { return 0 }
+        let own = group.transactions.lazy.flatMap(\.changes).filter {
+            plan.compiled.includes(tag: $0.object.tag) && $0.kind != .insert
+                && !plan.leavesPlace($0)
+        }
+        return own.count + (links?.affected(by: group.changes).count ?? 0)
+    }
+
+    func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch) {
+        switch result {
+        case .failure(let error): refuse(error)
+        case .success(let answer):
+            guard let plan = currentPlan() else { return }
+            for object in answer.objects + answer.related where !isValid(object, plan) {
+                refuse(
+                    TandemError(
+                        .storage,
+                        "the row of object \(object.object.number) can't be read; run tandem verify"
+                    ))
+                return
+            }
+            let isComplete = fetch.request.limit.map { answer.objects.count < $0 } ?? true
+            prefetched = Prefetched(plan: plan, answer: answer, isComplete: isComplete)
+        }
+    }
+
+    private func isValid(_ object: StoredObject, _ plan: ResultsPlan) -> Bool {
+        plan.compiled.model.entity(tagged: object.object.tag).map(object.row.isValid) ?? false
+    }
+
+    /// Gives up what can't succeed: the fetch under way, or following a list that the model no longer has.
+    private func refuse(_ error: TandemError) {
+        prefetched = nil
+        if opening != nil {
+            opening = nil
+            openingFailure = error
+        } else {
+            interruption = interruption ?? lastPosition
+            isRefused = true
+            fail(error)
+        }
     }
 
     // MARK: Stepping
 
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
-        guard let plan, rows != nil else { return }
+        defer { if interruption == nil, plan != nil { lastPosition = context.position } }
         if group.isRestart {
-            interruption = interruption ?? context.position?.at(group.from)
+            prefetched = nil
+            isRefused = false
+        }
+        let isFollowing = plan != nil && interruption == nil
+        if let prefetched, prefetched.covers(group) {
+            self.prefetched = nil
+            if replace(by: prefetched, group, verdicts) { return }
+        } else if isFollowing, opening == nil, !group.isRestart, let plan {
+            guard !group.changes.isEmpty || verdicts != nil else { return }
+            apply(decide(group, verdicts, plan), group, verdicts)
             return
         }
-        guard interruption == nil, !group.changes.isEmpty || verdicts != nil else { return }
-        var judge = RowJudge(plan: plan, reader: GroupReader(context, group.changes))
-        judge.note(group)
-        if let verdicts { consider(verdicts, &judge) } else { consider(group, &judge, plan) }
-        apply(judge.edits, judge.reader, group, plan)
+        // The group passed by without being taken in; an empty one is no loss.
+        if isFollowing, group.isRestart || group.to > group.from { interruption = lastPosition }
     }
 
-    /// What the daemon says of every candidate.
-    private func consider(_ verdicts: [Verdict], _ judge: inout RowJudge) {
-        judge.reader.isAuthoritative = true
-        judge.reader.answered = Dictionary(
-            verdicts.compactMap { verdict in verdict.row.map { (verdict.object.number, $0) } },
-            uniquingKeysWith: { $1 })
-        for verdict in verdicts where judge.isReadable(verdict) {
-            let row = verdict.matches ? verdict.row : nil
-            let reason: ChangeReason = verdict.refreshed ? .refreshPath : []
-            judge.consider(verdict.object, row, reason, held: rows?.row(verdict.object.number))
-        }
+    /// The reference of a row.
+    func reference(_ number: ObjectNumber) -> ObjectReference? {
+        row(number).map { ObjectReference(tag: $0.entityTag, number: number) }
     }
 
-    /// What the transactions and the rows that are held say.
-    private func consider(_ group: MergedGroup, _ judge: inout RowJudge, _ plan: ResultsPlan) {
-        for change in group.changes where plan.compiled.includes(tag: change.object.tag) {
-            judge.consider(change, held: rows?.row(change.object.number))
-        }
-        let affected = links?.affected(by: group.changes.filter(plan.concernsRelated)) ?? []
-        for number in affected.sorted() where !judge.hasConsidered(number, plan) {
-            guard let reference = reference(number) else { continue }
-            judge.considerAffected(reference, held: rows?.row(number))
-        }
+    /// What is known of a row after all edits, in the window or not.
+    func row(_ number: ObjectNumber) -> ResultRow? {
+        if let held { return held.row(number) }
+        return list.currentRow(number)
     }
+}
 
-    private func apply(
-        _ edits: ListEdits, _ reader: GroupReader, _ group: MergedGroup, _ plan: ResultsPlan
-    ) {
-        relink(edits, reader, group.versions)
-        guard let outcome = rows?.apply(edits) else { return }
-        report(outcome, plan)
+extension Prefetched {
+    /// Whether merging the group brings the context past the answer's position.
+    func covers(_ group: MergedGroup) -> Bool {
+        group.from <= answer.position && answer.position <= group.to
     }
+}
 
-    func report(_ outcome: ListOutcome, _ plan: ResultsPlan) {
-        switch outcome {
-        case .unchanged: if error?.code == .outOfOrderSection { error = nil }
-        case .changed(let change):
-            error = nil
-            guard let position = context.position else { return }
-            outbox.append(
-                .change(
-                    ControllerChange(
-                        position: position, change: change, model: plan.compiled.model)))
-        case .failed(let problem):
-            let isNews = error == nil
-            error = TandemError(problem)
-            if isNews, let error { outbox.append(.failure(error)) }
-        }
-    }
-
-    private func relink(
-        _ edits: ListEdits, _ reader: GroupReader, _ versions: [ObjectNumber: UInt64]
-    ) {
-        for number in edits.removed { links?.forget(number, context) }
-        for row in edits.upserted {
-            let object = ObjectReference(tag: row.entityTag, number: row.number)
-            guard case .row(let bytes) = reader.row(of: object) else { continue }
-            context.hold(object, bytes, version: versions[row.number])
-            links?.note(row.number, bytes, context, reader, versions)
-        }
-    }
-
-    // MARK: Answers
-
-    /// Keys and sections of the rows of an answer at the context's position.
-    func rows(of answer: Fetched, _ plan: ResultsPlan) -> [ResultRow] {
-        let judge = RowJudge(plan: plan, reader: answerReader(answer))
-        return answer.objects.compactMap { judge.resultRow($0.object, $0.row) }
-    }
-
-    private func answerReader(_ answer: Fetched) -> GroupReader {
-        var reader = GroupReader(context, [])
-        reader.isAuthoritative = true
-        for object in answer.related + answer.objects {
-            reader.answered[object.object.number] = object.row
-        }
-        return reader
-    }
-
-    /// Takes rows over that were fetched at the context's position, and follows them from now on.
-    func adopt(_ new: ResultsRows, _ list: [ResultRow], _ plan: ResultsPlan) {
-        var old = links
-        var links = ResultsLinks(plan)
-        let reader = GroupReader(context, [])
-        if !links.isEmpty {
-            for row in list {
-                let object = ObjectReference(tag: row.entityTag, number: row.number)
-                guard case .row(let bytes) = reader.row(of: object) else { continue }
-                links.note(row.number, bytes, context, reader, [:])
-            }
-        }
-        old?.forgetAll(context)
-        self.links = links.isEmpty ? nil : links
-        if self.plan == nil { context.add(self) }
-        self.plan = plan
-        rows = new
+extension MergedGroup {
+    /// The net changes of the transactions after a position.
+    func tail(after position: UInt64, _ model: CompiledModel) -> [Change] {
+        if position <= from { return changes }
+        if position >= to { return [] }
+        let rest = transactions.filter { $0.position > position }
+        return MergedGroup(from: position, to: to, transactions: rest, model: model).changes
     }
 }

@@ -1,7 +1,6 @@
 public import TandemModel
 public import TandemQuery
 public import TandemResults
-import TandemWire
 
 /// A sorted, sectioned list of the objects that a request picks, kept in step with every save.
 ///
@@ -19,9 +18,13 @@ import TandemWire
 /// observers hear of it after all controllers of the context have stepped.
 ///
 /// State:
-/// - `plan`, `rows`, `links`: what is followed, the matching rows, and which objects they reach; nil before the first fetch.
-/// - `outbox`: what observers have not been told yet; `isOpening` keeps a refetch silent.
-/// - `interruption`: where the list stood when the stream was interrupted; it has to be fetched again.
+/// - `plan`, `list`, `held`, `links`: what is followed, its rows, those known beyond a window, and which objects they reach.
+/// - `good`, `owed`: what is shown while `list` is out of order, and what changed since; else nil and empty.
+/// - `opening`, `openingFailure`: what a fetch under way will follow, and why that can't be.
+/// - `interruption`: where the list stood when it lost the thread; it is fetched again with the next merge,
+///   unless that was refused.
+/// - `prefetched`: an answer that waits for the merge that reaches its position.
+/// - `outbox`: what observers have not been told yet.
 public final class FetchedResultsController {
     /// The context whose objects are listed and with which the list steps.
     public let context: ManagedObjectContext
@@ -41,12 +44,23 @@ public final class FetchedResultsController {
     public internal(set) var error: TandemError?
 
     var plan: ResultsPlan?
-    var rows: ResultsRows?
+    var opening: ResultsPlan?
+    var openingFailure: TandemError?
+    var interruption: Position?
+    var isRefused = false
+    var lastPosition: Position?
+    var prefetched: Prefetched?
+    var list: SectionedList
+    var good: SectionedList?
+    var owed: [ObjectNumber: ChangeReason] = [:]
+    var held: HeldRows?
     var links: ResultsLinks?
     var outbox: [ResultsDelivery] = []
     var isDelivering = false
-    var isOpening = false
-    var interruption: Position?
+    /// Rows beyond a window that are fetched with it, at least.
+    var slack = 64
+    /// How often rows were fetched.
+    var fetches = 0
     let feeds = ResultsFeeds()
 
     /// A controller of a request; nothing is fetched yet.
@@ -69,6 +83,7 @@ public final class FetchedResultsController {
         self.sectionNameKeyPath = sectionNameKeyPath
         self.relationshipKeyPathsForRefreshing = relationshipKeyPathsForRefreshing
         self.cacheName = cacheName
+        list = SectionedList(sectioned: sectionNameKeyPath != nil)
         if let model = context.session?.model {
             _ = try makePlan(model)
         } else {
@@ -85,18 +100,18 @@ public final class FetchedResultsController {
 
     /// Fetches the list and follows it from now on; blocks.
     ///
-    /// Observers hear nothing of it.
+    /// The delegate hears nothing of it. However busy others are, it needs one answer, and merges up to it.
     ///
     /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`, `outOfOrderSection`, `disconnected`,
     /// `limitExceeded`; the list and what it follows are then as they were.
     public func performFetch() throws {
-        defer { finishOpening() }
+        defer { opening = nil }
         try openStep().run(on: context.connection)
     }
 
-    /// Fetches the list and follows it from now on; observers hear nothing of it.
+    /// Fetches the list and follows it from now on; the delegate hears nothing of it.
     public nonisolated(nonsending) func performFetch() async throws {
-        defer { finishOpening() }
+        defer { opening = nil }
         try await openStep().runAsync(on: context.connection)
     }
 
@@ -109,53 +124,42 @@ public final class FetchedResultsController {
     private func openStep() throws -> Step<Void> {
         try ResultsPlan.check(fetchRequest)
         return try context.sessionStep().then { session in
-            let plan = try self.makePlan(session.model)
-            self.isOpening = true
-            return try self.fetchStep(plan).then { rows in
-                try self.replace(by: rows, plan)
-                return .done(())
-            }
+            self.opening = try self.makePlan(session.model)
+            self.openingFailure = nil
+            self.prefetched = nil
+            self.context.add(self)
+            return try self.settleStep(attempt: 1)
         }
     }
 
-    /// The rows of a plan at the context's position.
-    func fetchStep(_ plan: ResultsPlan) throws -> Step<[ResultRow]> {
-        try context.fetchedStep(
-            plan.unlimited, related: plan.relatedPaths, interests: plan.interests
-        ).then { answer in
-            guard answer.position == self.context.merged else {
-                throw TandemError(.timeout, "others save too quickly to fetch a list; try again")
+    /// Merges until the fetch is taken over or refused; others may merge in between.
+    private func settleStep(attempt: Int) throws -> Step<Void> {
+        try context.mergeStep(through: context.merged).then { _ in
+            if let failure = self.openingFailure {
+                // The old list may have lost the thread meanwhile.
+                return try self.context.mergeStep(through: self.context.merged).then { _ in
+                    throw failure
+                }
             }
-            return .done(self.rows(of: answer, plan))
+            guard self.opening != nil else { return .done(()) }
+            guard attempt < self.context.core.limits.readAttempts else {
+                throw TandemError(.timeout, "the list could not be fetched; try again")
+            }
+            return try self.settleStep(attempt: attempt + 1)
         }
-    }
-
-    private func replace(by rows: [ResultRow], _ plan: ResultsPlan) throws {
-        let new = ResultsRows(rows, plan)
-        if let problem = new.shown.outOfOrder { throw TandemError(problem) }
-        outbox.removeAll()
-        adopt(new, rows, plan)
-        interruption = nil
-        error = nil
-    }
-
-    /// After a failed refetch observers hear of what was merged meanwhile; after a good one that is part of it.
-    private func finishOpening() {
-        isOpening = false
-        deliver()
     }
 
     // MARK: The list
 
     /// The position that the list shows; nil before the first fetch.
-    public var position: Position? { rows == nil ? nil : context.position }
+    public var position: Position? { lastPosition }
 
     /// The sections in order; one named `""` without a section key path, no empty ones with it.
     ///
     /// Cost: the objects; use ``object(at:)`` and ``numberOfObjects`` for single ones.
     public var sections: [FetchedResultsSection] {
-        guard let rows, let model = plan?.compiled.model else { return [] }
-        let shown = rows.shown
+        guard let model = plan?.compiled.model else { return [] }
+        let shown = visible
         return shown.sections.map { section in
             let ids = section.range.map { place -> ObjectID in
                 let identity = shown.identity(at: shown.path(atOffset: place))
@@ -170,32 +174,25 @@ public final class FetchedResultsController {
 
     /// All objects, in order; their rows are loaded when they are read.
     public var fetchedObjects: [ManagedObject] {
-        (0..<numberOfObjects).compactMap { place in
-            (rows?.shown.path(atOffset: place)).map(object(at:))
-        }
+        (0..<numberOfObjects).map { object(at: visible.path(atOffset: $0)) }
     }
 
     /// How many objects the list shows.
-    public var numberOfObjects: Int { rows?.shown.count ?? 0 }
+    public var numberOfObjects: Int { visible.count }
 
     /// The object at a place; its row is loaded when it is read.
     ///
     /// A place outside the list traps.
     public func object(at path: ResultsIndexPath) -> ManagedObject {
-        guard let shown = rows?.shown else {
-            preconditionFailure("The list is empty: performFetch() was not called.")
-        }
-        let identity = shown.identity(at: path)
+        precondition(plan != nil, "The list is empty: performFetch() was not called.")
+        let identity = visible.identity(at: path)
         return context.object(ObjectReference(tag: identity.tag, number: identity.number))
     }
 
     /// Where an object stands, or nil when it is not in the list.
     public func indexPath(for id: ObjectID) -> ResultsIndexPath? {
-        rows?.shown.indexPath(of: id.number)
+        visible.indexPath(of: id.number)
     }
-
-    /// Every change from now on, in order; the sequence ends with the controller.
-    public func changes() -> AsyncStream<ControllerChange> { feeds.stream() }
 }
 
 extension TandemError {

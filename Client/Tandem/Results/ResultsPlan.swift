@@ -17,6 +17,8 @@ struct ResultsPlan {
     let request: FetchRequest
     let compiled: CompiledRequest
     let sectionKeyPath: String?
+    /// The key paths through which rows show values of other objects.
+    let refreshKeyPaths: [String]
     let mode: Mode
     /// The slots of the row itself that any observed path begins with.
     let ownSlots: PropertyMask
@@ -44,6 +46,7 @@ struct ResultsPlan {
             request, sectionKeyPath: sectionKeyPath, refreshKeyPaths: refresh, in: model)
         self.request = request
         self.sectionKeyPath = sectionKeyPath
+        self.refreshKeyPaths = refreshKeyPaths
         if compiled.predicateUsesRelated || compiled.usesToMany {
             mode = .verdicts
         } else {
@@ -74,15 +77,35 @@ struct ResultsPlan {
             refreshKeyPaths: compiled.refreshKeyPaths)
     }
 
+    /// How many rows from the first on have to be known; nil for all.
+    var needed: Int? {
+        request.limit.map { limit in
+            let (sum, overflow) = max(0, limit).addingReportingOverflow(max(0, request.offset))
+            return overflow ? .max : sum
+        }
+    }
+
     /// Whether only a part of the matching rows is shown.
     var isWindow: Bool { request.limit != nil || request.offset > 0 }
 
-    /// The request without limit and offset: what is held, of which a window may be shown.
+    /// The request without limit and offset, as the daemon judges rows.
     var unlimited: FetchRequest {
         var request = request
         request.limit = nil
         request.offset = 0
         return request
+    }
+
+    /// The fetch that opens or refills the list, with some rows beyond the window.
+    func fetch(slack: Int) -> Fetch {
+        var request = request
+        request.offset = 0
+        request.limit = needed.map { needed in
+            let (sum, overflow) = needed.addingReportingOverflow(slack)
+            return overflow ? .max : sum
+        }
+        return Fetch(
+            request: request, kind: .rows, related: relatedPaths, interests: interests, at: 0)
     }
 
     /// Whether a change of an object reached by a path can matter.

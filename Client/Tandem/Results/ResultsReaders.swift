@@ -55,3 +55,16 @@ struct EarlierReader: GraphReader {
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]? { nil }
 }
+
+/// The rows of one answer and nothing else.
+struct AnswerReader: GraphReader {
+    let rows: [ObjectNumber: Row]
+
+    func row(of object: ObjectReference) -> RowLookup {
+        rows[object.number].map { .row($0) } ?? .missing
+    }
+
+    func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]? { nil }
+}

@@ -117,4 +117,41 @@ struct RowJudge {
         if old.section != new.section { reason.insert(.sectionPath) }
         return reason
     }
+
+    // MARK: Answers
+
+    /// The rows of an answer, with what became of them since.
+    func rows(
+        _ answer: Fetched, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
+    ) -> [ResultRow] {
+        var rows: [ResultRow] = []
+        rows.reserveCapacity(answer.objects.count)
+        var overrides = overrides
+        for object in answer.objects {
+            if let override = overrides.removeValue(forKey: object.object.number) {
+                if let row = override.row.flatMap({ resultRow(override.object, $0) }) {
+                    rows.append(row)
+                }
+            } else {
+                let current = reader.changes[object.object.number]?.row ?? object.row
+                if let row = resultRow(object.object, current) { rows.append(row) }
+            }
+        }
+        for (_, override) in overrides.sorted(by: { $0.key < $1.key }) {
+            if let row = override.row.flatMap({ resultRow(override.object, $0) }) {
+                rows.append(row)
+            }
+        }
+        return rows
+    }
+
+    /// The last place that an answer knows of, by the values at its own position.
+    func edge(of answer: Fetched) -> ResultRow? {
+        guard let last = answer.objects.last else { return nil }
+        let stored = (answer.related + [last]).map { ($0.object.number, $0.row) }
+        let reader = AnswerReader(rows: Dictionary(stored, uniquingKeysWith: { $1 }))
+        guard let key = plan.compiled.sortKey(last.object, last.row, reader) else { return nil }
+        return ResultRow(
+            number: last.object.number, entityTag: last.object.tag, sortKey: key, section: "")
+    }
 }

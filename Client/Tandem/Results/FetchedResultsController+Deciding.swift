@@ -1,0 +1,179 @@
+import TandemModel
+import TandemQuery
+import TandemResults
+import TandemWire
+
+extension FetchedResultsController {
+    /// What a group makes of the list, by the daemon's verdicts or by what is held here.
+    func decide(
+        _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
+    ) -> RowJudge {
+        var judge = RowJudge(plan: plan, reader: GroupReader(context, group.changes))
+        judge.reader.isAuthoritative = verdicts != nil
+        judge.note(group)
+        if let verdicts {
+            judge.reader.answered = Dictionary(
+                verdicts.compactMap { verdict in verdict.row.map { (verdict.object.number, $0) } },
+                uniquingKeysWith: { $1 })
+            for verdict in verdicts where judge.isReadable(verdict) {
+                let row = verdict.matches ? verdict.row : nil
+                let reason: ChangeReason = verdict.refreshed ? .refreshPath : []
+                judge.consider(verdict.object, row, reason, held: self.row(verdict.object.number))
+            }
+            return judge
+        }
+        for change in group.changes where plan.compiled.includes(tag: change.object.tag) {
+            judge.consider(change, held: row(change.object.number))
+        }
+        let affected = links?.affected(by: group.changes.filter(plan.concernsRelated)) ?? []
+        for number in affected.sorted() where !judge.hasConsidered(number, plan) {
+            guard let reference = reference(number) else { continue }
+            judge.considerAffected(reference, held: row(number))
+        }
+        return judge
+    }
+
+    /// Makes a list of an answer, brought forward to the context's position.
+    ///
+    /// False if a fetch under way fails by it, since sections are out of order; the old list stays then.
+    func replace(
+        by prefetched: Prefetched, _ group: MergedGroup, _ verdicts: [Verdict]?
+    ) -> Bool {
+        let plan = prefetched.plan
+        let answer = prefetched.answer
+        let isOpening = opening != nil
+        let tail = group.tail(after: answer.position, plan.compiled.model)
+        var judge = RowJudge(plan: plan, reader: GroupReader(context, tail))
+        judge.reader.isAuthoritative = true
+        judge.reader.answered = answer.rows(includingObjects: keepsRows(plan, answer.objects.count))
+        judge.note(group)
+        let overrides = overrides(tail, verdicts, judge)
+        let rows = judge.rows(answer, overrides)
+        let known =
+            plan.isWindow
+            ? HeldRows(rows, edge: prefetched.isComplete ? nil : judge.edge(of: answer)) : nil
+        let new =
+            known.map { window(of: $0, plan) }
+            ?? SectionedList(sectioned: plan.sectionKeyPath != nil, rows: rows)
+        opening = nil
+        if isOpening, let problem = new.outOfOrder {
+            openingFailure = TandemError(problem)
+            return false
+        }
+        let reasons = survivors(of: rows, answer, group, verdicts, judge)
+        relink(rows, answer, group, plan, judge.reader, overrides)
+        self.plan = plan
+        interruption = nil
+        isRefused = false
+        held = known
+        if isOpening { outbox.removeAll() }
+        show(new, changed: reasons, isSilent: isOpening)
+        return true
+    }
+
+    /// What became of rows after the answer: rows that match now, nil for those that don't.
+    private func overrides(
+        _ tail: [Change], _ verdicts: [Verdict]?, _ judge: RowJudge
+    ) -> [ObjectNumber: (object: ObjectReference, row: Row?)] {
+        var overrides: [ObjectNumber: (object: ObjectReference, row: Row?)] = [:]
+        if let verdicts {
+            for verdict in verdicts where judge.isReadable(verdict) {
+                let row = verdict.matches ? verdict.row : nil
+                overrides[verdict.object.number] = (verdict.object, row)
+            }
+            return overrides
+        }
+        for change in tail where judge.plan.compiled.includes(tag: change.object.tag) {
+            guard change.kind != .touch, !judge.plan.leavesPlace(change) else { continue }
+            let row = change.row.flatMap { judge.matches(change.object, $0) ? $0 : nil }
+            overrides[change.object.number] = (change.object, row)
+        }
+        return overrides
+    }
+
+    /// Which rows that stay count as changed, and why.
+    private func survivors(
+        of rows: [ResultRow], _ answer: Fetched, _ group: MergedGroup, _ verdicts: [Verdict]?,
+        _ judge: RowJudge
+    ) -> [ObjectNumber: ChangeReason] {
+        guard let old = self.plan else { return [:] }
+        var reasons = judge.own.mapValues { _ in ChangeReason.ownValues }
+        for verdict in verdicts ?? [] where verdict.refreshed {
+            reasons[verdict.object.number, default: []].formUnion(.refreshPath)
+        }
+        if let interruption, let now = context.position {
+            let isOtherLog = !interruption.isComparable(with: now)
+            for object in answer.objects
+            where isOtherLog || object.version > interruption.number {
+                reasons[object.object.number, default: []].formUnion(.ownValues)
+            }
+        }
+        if verdicts == nil, let affected = links?.affected(by: group.changes) {
+            var judge = judge
+            judge.reader.changes = Dictionary(
+                group.changes.map { ($0.object.number, $0) }, uniquingKeysWith: { $1 })
+            for number in affected {
+                guard let reference = reference(number), judge.isRefreshed(reference) else {
+                    continue
+                }
+                reasons[number, default: []].formUnion(.refreshPath)
+            }
+        }
+        // Keys of another order can't be compared.
+        guard old.request.sort == judge.plan.request.sort,
+            old.sectionKeyPath == judge.plan.sectionKeyPath
+        else { return reasons }
+        for row in rows {
+            guard let old = self.row(row.number) else { continue }
+            let reason = RowJudge.difference(old, row)
+            if !reason.isEmpty { reasons[row.number, default: []].formUnion(reason) }
+        }
+        return reasons
+    }
+
+    /// Whether the rows of a list stay at hand: where they are needed to place others, and if they are few enough.
+    private func keepsRows(_ plan: ResultsPlan, _ count: Int) -> Bool {
+        plan.mode == .related || count <= context.core.limits.cachedRows / 2
+    }
+
+    /// Keeps rows at hand, and in step with what they reach.
+    private func relink(
+        _ rows: [ResultRow], _ answer: Fetched, _ group: MergedGroup, _ plan: ResultsPlan,
+        _ reader: GroupReader, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
+    ) {
+        var old = links
+        var new = ResultsLinks(plan)
+        if keepsRows(plan, rows.count) {
+            var versions = answer.versions
+            versions.merge(group.versions) { max($0, $1) }
+            for row in rows {
+                let reference = ObjectReference(tag: row.entityTag, number: row.number)
+                guard case .row(let bytes) = reader.row(of: reference) else { continue }
+                let current = overrides[row.number]?.row ?? bytes
+                context.hold(reference, current, version: versions[row.number])
+                new.note(row.number, current, context, reader, versions)
+            }
+        }
+        old?.forgetAll(context)
+        links = new.isEmpty ? nil : new
+    }
+}
+
+extension Fetched {
+    /// The rows by number: of related objects, and perhaps of all.
+    fileprivate func rows(includingObjects: Bool) -> [ObjectNumber: Row] {
+        var rows: [ObjectNumber: Row] = [:]
+        for object in related { rows[object.object.number] = object.row }
+        guard includingObjects else { return rows }
+        rows.reserveCapacity(objects.count + related.count)
+        for object in objects { rows[object.object.number] = object.row }
+        return rows
+    }
+
+    /// The versions of all rows by number.
+    fileprivate var versions: [ObjectNumber: UInt64] {
+        var versions: [ObjectNumber: UInt64] = [:]
+        for object in related + objects { versions[object.object.number] = object.version }
+        return versions
+    }
+}

@@ -1,0 +1,114 @@
+import TandemModel
+import TandemResults
+import TandemWire
+
+extension FetchedResultsController {
+    /// What is shown: the list, or the last good one.
+    var visible: SectionedList { good ?? list }
+
+    /// Applies what was decided of single rows.
+    func apply(_ judge: RowJudge, _ group: MergedGroup, _ verdicts: [Verdict]?) {
+        let edits = judge.edits
+        guard !edits.removed.isEmpty || !edits.upserted.isEmpty else { return }
+        relink(judge, group, verdicts)
+        if held != nil {
+            applyToWindow(edits, judge.plan)
+        } else {
+            applyToList(edits)
+        }
+    }
+
+    private func applyToWindow(_ edits: ListEdits, _ plan: ResultsPlan) {
+        guard var known = held else { return }
+        held = nil
+        known.apply(edits)
+        var gone = edits.upserted.map(\.number).filter { known.row($0) == nil }
+        if let needed = plan.needed, known.rows.count / 8 > needed + slack {
+            gone += known.trim(to: needed + 2 * slack)
+        }
+        for number in gone { links?.forget(number, context) }
+        held = known
+        show(window(of: known, plan), changed: edits.reasons, isSilent: false)
+    }
+
+    private func applyToList(_ edits: ListEdits) {
+        let old = feeds.needsOldList ? visible : nil
+        switch list.apply(edits) {
+        case .failed(let problem):
+            if good != nil { owe(edits.reasons) }
+            fail(TandemError(problem))
+        case .changed(let change) where good == nil:
+            recover()
+            report(change, old: old)
+        case .unchanged where good == nil: break
+        case .changed, .unchanged:
+            owe(edits.reasons)
+            if list.outOfOrder == nil { show(list, changed: [:], isSilent: false) }
+        }
+        if list.outOfOrder == nil, good == nil { recover() }
+    }
+
+    /// The part of the known rows that is shown, as a list.
+    func window(of held: HeldRows, _ plan: ResultsPlan) -> SectionedList {
+        let rows = held.window(offset: plan.request.offset, limit: plan.request.limit)
+        return SectionedList(sectioned: plan.sectionKeyPath != nil, rows: Array(rows))
+    }
+
+    /// Shows another list, if it is in order, and reports the difference as one change.
+    func show(
+        _ new: SectionedList, changed: [ObjectNumber: ChangeReason], isSilent: Bool
+    ) {
+        owe(changed)
+        let old = good ?? list
+        list = new
+        if let problem = new.outOfOrder {
+            good = old
+            fail(TandemError(problem))
+            return
+        }
+        good = nil
+        recover()
+        defer { owed = [:] }
+        if isSilent && feeds.isEmpty { return }
+        guard let change = new.change(from: old, changed: owed), !change.isEmpty else { return }
+        report(change, old: feeds.needsOldList ? old : nil, isSilent: isSilent)
+    }
+
+    private func owe(_ reasons: [ObjectNumber: ChangeReason]) {
+        owed.merge(reasons) { $0.union($1) }
+    }
+
+    // MARK: Outcomes
+
+    func fail(_ failure: TandemError) {
+        // Being out of order is told once, not with every merge that leaves it so.
+        let isNews = error?.code != failure.code
+        error = failure
+        if isNews { outbox.append(.failure(failure)) }
+    }
+
+    private func recover() { error = nil }
+
+    /// Hands a change to those who read along, and keeps it for the delegate unless it is silent.
+    private func report(_ change: ResultsChange, old: SectionedList?, isSilent: Bool = false) {
+        guard let position = context.position, let model = plan?.compiled.model else { return }
+        let value = ControllerChange(position: position, change: change, model: model)
+        feeds.publish(value, from: old, to: list)
+        if !isSilent { outbox.append(.change(value)) }
+    }
+
+    // MARK: Links
+
+    /// Keeps the rows that were decided on at hand, and in step with what they reach.
+    private func relink(_ judge: RowJudge, _ group: MergedGroup, _ verdicts: [Verdict]?) {
+        for number in judge.edits.removed { links?.forget(number, context) }
+        var versions = group.versions
+        for verdict in verdicts ?? [] { versions[verdict.object.number] = verdict.version }
+        for row in judge.edits.upserted {
+            let reference = ObjectReference(tag: row.entityTag, number: row.number)
+            guard case .row(let bytes) = judge.reader.row(of: reference) else { continue }
+            context.hold(reference, bytes, version: versions[row.number])
+            links?.note(row.number, bytes, context, judge.reader, versions)
+        }
+    }
+}

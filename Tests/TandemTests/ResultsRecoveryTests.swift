@@ -1,0 +1,152 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import Tandem
+
+/// What a controller does when the stream breaks, when it opens amid a storm, and at the edge of a window.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct ResultsRecoveryTests {
+    private func controller(
+        _ context: ManagedObjectContext, _ format: String? = nil, sort: [String] = ["name"],
+        limit: Int? = nil, entity: String = "Content"
+    ) throws -> (FetchedResultsController, ChangeRecorder) {
+        var request = FetchRequest(entity: entity, sort: sort.compactMap { SortKey($0) })
+        request.predicate = try format.map { try ObjectPredicate(format: $0) }
+        request.limit = limit
+        let controller = try FetchedResultsController(fetchRequest: request, context: context)
+        let recorder = ChangeRecorder()
+        controller.delegate = recorder
+        try controller.performFetch()
+        return (controller, recorder)
+    }
+
+    private func names(_ controller: FetchedResultsController) -> [String] {
+        controller.fetchedObjects.map { $0["name"].json.string ?? "nil" }
+    }
+
+    @Test func `after expired history the list is fetched anew and the difference is one change`()
+        throws
+    {
+        let daemon = try FakeDaemon(buckets)
+        let container = daemon.container()
+        let context = container.makeContext(name: "test")
+        let all = ["a", "b", "c"].map { daemon.insert("Content", ["name": .string($0)]) }
+        let (controller, recorder) = try controller(context)
+        #expect(names(controller) == ["a", "b", "c"])
+        daemon.state.withLock { $0.expiresHistory = true }
+        daemon.cutConnections()
+        daemon.update(all[0], ["size": .int(4)])
+        daemon.delete(all[1])
+        _ = daemon.insert("Content", ["name": .string("d")])
+        try context.reach(daemon.end)
+        #expect(names(controller) == ["a", "c", "d"])
+        #expect(controller.position == daemon.end)
+        #expect(recorder.changes.count == 1)
+        #expect(recorder.summary == ["delete 0.1", "insert 0.2", "update 0.0-0.0"])
+        #expect(recorder.changes.last?.position == daemon.end)
+        daemon.update(all[0], ["name": .string("z")])
+        try context.reach(daemon.end)
+        #expect(names(controller) == ["c", "d", "z"])
+        #expect(recorder.changes.count == 2)
+    }
+
+    @Test func `in another epoch a row counts as changed although its version is not higher`()
+        throws
+    {
+        let daemon = try FakeDaemon(buckets)
+        let container = daemon.container()
+        let context = container.makeContext(name: "test")
+        let first = daemon.insert("Content", ["name": .string("a")])
+        for _ in 0..<5 { daemon.update(first, ["size": .int(Int64(daemon.end.number))]) }
+        let (controller, recorder) = try controller(context)
+        // A backup was restored: fewer transactions, other contents.
+        daemon.state.withLock { state in
+            state.epoch = 2
+            state.end = 1
+            state.rows[first.number]?.version = 1
+            state.expiresHistory = true
+        }
+        daemon.cutConnections()
+        _ = daemon.insert("Content", ["name": .string("b")])
+        _ = try context.fetch(FetchRequest(entity: "Content"))
+        #expect(names(controller) == ["a", "b"])
+        #expect(recorder.summary == ["insert 0.1", "update 0.0-0.0"])
+    }
+
+    @Test func `the delegate hears nothing of a fetch`() throws {
+        let daemon = try FakeDaemon(buckets)
+        let container = daemon.container()
+        _ = daemon.insert("Content", ["name": .string("a")])
+        let (controller, recorder) = try controller(container.makeContext(name: "test"))
+        controller.fetchRequest.sort = [SortKey("name", ascending: false)]
+        try controller.performFetch()
+        #expect(names(controller) == ["a"])
+        #expect(recorder.changes.isEmpty && recorder.failures.isEmpty)
+    }
+
+    @Test func `lists open under a steady stream of saves although another needs verdicts`()
+        async throws
+    {
+        let fixture = try Fixture()
+        let writer = fixture.container("writer").makeContext(name: "writer")
+        let home = try writer.insert(Bucket.self)
+        home.name = "home"
+        try await writer.save()
+        let reader = fixture.container("reader").makeContext(name: "reader")
+        let (first, _) = try controller(
+            reader, "ANY contents.size > 100", entity: "Bucket")
+        let noise = fixture.container("noise")
+        let isDone = Locked(false)
+        let bucket = home.id
+        let stream = Task.detached {
+            try await noise.withContext { context in
+                var size = 0
+                while !isDone.withLock({ $0 }) {
+                    let content = try context.insert(Content.self)
+                    content.size = size % 7
+                    content.setObject(try context.object(with: bucket), for: "bucket")
+                    size += 1
+                    try await context.save()
+                }
+            }
+        }
+        for _ in 1...10 {
+            let (other, _) = try controller(reader, "size > 3", sort: ["-size"])
+            #expect(other.position == first.position)
+            let limited = try controller(
+                reader, "bucket.name = 'home'", sort: ["bucket.name"], limit: 3)
+            #expect(limited.0.position == first.position)
+        }
+        isDone.withLock { $0 = true }
+        try await stream.value
+    }
+
+    @Test func `a window holds some slack, and refills in the merge that uses it up`() throws {
+        let fixture = try Fixture()
+        let writer = fixture.container("writer").makeContext(name: "writer")
+        var all: [Content] = []
+        for number in 0..<600 {
+            let content = try writer.insert(Content.self)
+            content.size = number
+            all.append(content)
+        }
+        try writer.save()
+        let reader = fixture.container("reader").makeContext(name: "reader")
+        let (controller, recorder) = try controller(reader, sort: ["size"], limit: 5)
+        #expect(controller.held.map { $0.rows.count < 100 } ?? false)
+        func sizes() -> [Int64] {
+            controller.fetchedObjects.map { $0["size"].json.int ?? -1 }
+        }
+        writer.delete(all[0])
+        try reader.reach(try writer.save())
+        #expect(sizes() == [1, 2, 3, 4, 5])
+        #expect(controller.fetches == 1)
+        for content in all[1..<300] { writer.delete(content) }
+        try reader.reach(try writer.save())
+        #expect(sizes() == [300, 301, 302, 303, 304])
+        #expect(controller.fetches == 2)
+        #expect(recorder.changes.count == 2)
+    }
+}
