@@ -51,7 +51,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
         case .sequence:
             let changes = controller.changes()
             try Acknowledgement(position: 0, at: now()).send()
-            for await change in changes {
+            for try await change in changes {
                 take(change)
                 if seen == Updates.count || problem != nil { break }
             }
