@@ -32,7 +32,9 @@ test: dependencies format-check
 	echo "== running the tests"
 	mkdir -p .build
 	log=$$(mktemp .build/test.XXXXXX)
-	trap 'rm -f "$$log"' EXIT
+	TMPDIR=$$(mktemp -d)
+	export TMPDIR
+	trap 'rm -rf "$$log" "$$TMPDIR"' EXIT
 	status=0
 	timeout --kill-after=10 1200 swift test --skip-build --parallel 2>&1 | tee "$$log" || status=$$?
 	echo "== $$(grep -E 'Test run with .* (passed|failed)' "$$log" | tail -1 || true)"

@@ -1,4 +1,4 @@
-/// Every limit of the daemon by name, with its default; `tandem status` shows them.
+/// Every limit of the daemon by name, with its value.
 public enum DaemonLimits {
     /// Connections in all.
     public static let connections = 4_096

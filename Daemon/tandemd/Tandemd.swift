@@ -36,6 +36,20 @@ struct Tandemd: ParsableCommand {
         }
     }
 
+    /// What is wrong with the arguments is one line and exit code 2.
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch let code as ExitCode {
+            exit(withError: code)
+        } catch {
+            guard exitCode(for: error) != .success else { exit(withError: error) }
+            StandardStream.error.write("tandemd: \(message(for: error)); see tandemd --help\n")
+            exit(withError: ExitCode(2))
+        }
+    }
+
     func run() throws {
         do {
             let signals = try SignalSource()

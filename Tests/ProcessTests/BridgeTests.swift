@@ -144,7 +144,7 @@ import Testing
             #"{"do": "save", "context": "v", "ops": [{"update": "Team/1", "set": {"wins": 6}}]}"#)
     }
 
-    @Test func `law 4: a repeat under its save id answers the first position and ids`() throws {
+    @Test func `law 3: a repeat under its save id answers the first position and ids`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (one, two) = (try daemon.first(), try daemon.bridge())

@@ -94,7 +94,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `law 4: a save without an answer leaves nothing behind and may be repeated`() throws
+    @Test func `law 3: a save without an answer leaves nothing behind and may be repeated`() throws
     {
         let place = try Place()
         var daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
@@ -122,7 +122,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `laws 1 and 5: writer and readers, one of them killed, tell the same story`() throws
+    @Test func `laws 2 and 4: writer and readers, one of them killed, tell the same story`() throws
     {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }

@@ -143,6 +143,19 @@ import Testing
         expect(missing, 3, "no daemon listens on", "tandemd --store DIR --socket")
     }
 
+    @Test
+    func `law 7: a truncated frame ends its connection with a reason, and the daemon goes on`()
+        throws
+    {
+        defer { daemon.end(SIGTERM) }
+        let socket = try Socket.connect(path: place.socket)
+        try socket.writeAll([1, 2, 3])
+        socket.shutdown()
+        let log = daemon.readOutput { $0.contains("in the middle of a frame") }
+        #expect(log.contains("in the middle of a frame"), "\(log)")
+        #expect(try tandem("status").code == 0)
+    }
+
     @Test func `a store or socket that another daemon holds is refused`() throws {
         defer { daemon.end(SIGTERM) }
         let other = place.path + "/other"

@@ -102,26 +102,35 @@ import Testing
             "ANY contents.size > 100", sort: ["name"], entity: "Bucket")
         let noise = fixture.container("noise")
         let isDone = Locked(false)
+        let saves = Locked(0)
         let stream = Task.detached {
             try await noise.withContext { context in
+                // Every save makes another bucket a candidate of the list, which stays outside.
+                let other = try context.insert(Bucket.self)
                 while !isDone.withLock({ $0 }) {
                     let content = try context.insert(Content.self)
                     content.size = 1
-                    try await context.save()
+                    content.bucket = other
+                    try await context.save(policy: .overwrite)
+                    saves.withLock { $0 += 1 }
                 }
             }
         }
+        while saves.withLock({ $0 }) == 0 { await Task.yield() }
         for round in 1...20 {
             let inside = try content("\(round)", round % 2 == 1 ? 500 : 0, in: home)
             if round % 2 == 0 { for other in home.contents { other.size = 0 } }
             _ = inside
+            let before = saves.withLock { $0 }
             position = try await writer.save(policy: .overwrite)
+            while saves.withLock({ $0 }) == before { await Task.yield() }
             try await reader.reach(position)
             #expect(controller.numberOfObjects == round % 2)
         }
         isDone.withLock { $0 = true }
         try await stream.value
         #expect(recorder.summary.count == 20)
+        #expect(saves.withLock { $0 } >= 20)
     }
 
     @Test func `several saves merged together are one change with the net effect`() throws {

@@ -142,6 +142,12 @@ extension Connection {
                 generation: (before?.generation ?? 0) + (goesOn ? 0 : 1),
                 position: goesOn ? before?.position ?? 0 : welcome.position)
             state.leases.add(welcome.lease)
+            let error = TandemError(
+                .unknownOutcome,
+                "the save may or may not have happened: the daemon no longer knows its id")
+            for request in state.forgotten(below: welcome.saveIDFloor) {
+                inbox.answers.append((request.reply, .failure(error)))
+            }
             if model == nil, let declared = declaredModel {
                 state.phase = .installing
                 try state.send(

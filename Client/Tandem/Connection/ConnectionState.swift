@@ -10,6 +10,8 @@ struct PendingRequest: Sendable {
     var deadline: UInt64
     /// How often the connection was lost while it was in flight.
     var losses = 0
+    /// The last position that was known when it was sent first.
+    var sentAt: UInt64?
     /// Whether it was sent before, so that it may have been carried out.
     var wasSent = false
 }
@@ -74,6 +76,7 @@ struct ConnectionState: Sendable {
         lastID = lastID == .max ? 1 : lastID + 1
         var sent = request
         sent.wasSent = true
+        sent.sentAt = sent.sentAt ?? session?.position
         interests.formUnion(WireCoding.interests(of: request.message))
         do throws(TandemError) {
             try send(request.message, id: lastID)
@@ -105,6 +108,16 @@ struct ConnectionState: Sendable {
         outbox.removeAll()
         queue.insert(contentsOf: unanswered.filter { $0.losses < attempts }, at: 0)
         return unanswered.filter { $0.losses >= attempts }
+    }
+
+    /// Takes out saves whose ids the daemon may have forgotten: repeated now they might be applied twice.
+    mutating func forgotten(below floor: UInt64) -> [PendingRequest] {
+        func isForgotten(_ request: PendingRequest) -> Bool {
+            guard case .save = request.message, let sentAt = request.sentAt else { return false }
+            return sentAt + 1 < floor
+        }
+        defer { queue.removeAll(where: isForgotten) }
+        return queue.filter(isForgotten)
     }
 
     /// Takes out what has waited too long.

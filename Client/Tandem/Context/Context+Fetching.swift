@@ -63,7 +63,9 @@ extension ManagedObjectContext {
         }
         return try sessionStep().then { session in
             guard let entity = session.model.entity(named: request.entity) else {
-                throw TandemError(.unknownEntity, "no entity is named \(request.entity)")
+                throw TandemError(
+                    .unknownEntity,
+                    "no entity is named \(request.entity); `tandem schema` shows the model")
             }
             let family = request.includesSubentities ? entity.descendants : [entity.tag]
             let wanted = kind == .count ? [] : Set(family + interests + [entity.tag]).sorted()

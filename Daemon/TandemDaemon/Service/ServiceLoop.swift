@@ -143,7 +143,11 @@ final class ServiceLoop {
                 engine.receive(UnsafeRawBufferPointer(rebasing: $0[..<count]), from: session)
             }
         case .success(.wouldBlock): break
-        case .success(.closed), .failure: engine.disconnect(session, because: nil)
+        case .success(.closed):
+            let isWhole = session.decoder.isAtBoundary
+            engine.disconnect(
+                session, because: isWhole ? nil : "it ended in the middle of a frame")
+        case .failure: engine.disconnect(session, because: nil)
         }
     }
 
