@@ -81,6 +81,16 @@ final class BridgeProcess {
         child.kill()
         child.wait()
     }
+
+    /// What a killed bridge had written and nobody had read; a line that was cut off is left out.
+    func rest() throws -> [JSON] {
+        while let line = try lines.readLine() {
+            if let json = try? JSON(parsing: String(decoding: line, as: UTF8.self)) {
+                events.append(json)
+            }
+        }
+        return takeEvents()
+    }
 }
 
 /// The model of the conversations.

@@ -161,9 +161,14 @@ import Testing
         }
         for _ in 0..<3 {
             let doomed = try daemon.bridge("doomed")
+            let start = try doomed.ask(observe)["position"]?.int ?? 0
             try doomed.ask(open)
-            try write(20)
+            try write(10)
             doomed.kill()
+            try write(10)
+            let seen = try doomed.rest().filter { $0["event"]?.string == "save" }
+                .compactMap { $0["position"]?.int }
+            #expect(seen == (0..<Int64(seen.count)).map { start + 1 + $0 }, "seed \(seed)")
         }
         let late = try daemon.bridge("late")
         let before = try late.ask(observe)["position"]?.int ?? 0
