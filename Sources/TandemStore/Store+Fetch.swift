@@ -141,7 +141,9 @@ private struct FetchCollector {
         result.count = found.count
         result.rowsRead = rowsRead
         let start = min(max(0, request.request.offset), found.count)
-        let end = request.request.limit.map { min(found.count, start + max(0, $0)) } ?? found.count
+        // A client may ask for any numbers: nothing is added up that could overflow.
+        let wanted = request.request.limit.map { min(max(0, $0), found.count - start) }
+        let end = start + (wanted ?? found.count - start)
         result.objects = found[start..<end].map(\.stored)
         return result
     }

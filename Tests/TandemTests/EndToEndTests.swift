@@ -72,4 +72,19 @@ import Testing
             try context.fetch(FetchRequest(entity: "Content", limit: -1))
         } throws: { ($0 as? TandemError)?.code == .usage }
     }
+
+    @Test @MainActor func `law 7: and the largest limit and offset are numbers like others`() throws
+    {
+        let fixture = try Fixture()
+        let container = fixture.container()
+        let context = container.makeContext(name: "main")
+        for index in 0..<3 { try context.insert(Content.self).size = index }
+        try context.save()
+        var request = FetchRequest(entity: "Content", limit: .max, offset: 1)
+        #expect(try context.fetch(request).count == 2)
+        request.offset = .max
+        #expect(try context.fetch(request).isEmpty)
+        #expect(try container.history(after: .max).transactions.isEmpty)
+        #expect(try context.count(for: FetchRequest(entity: "Content")) == 3)
+    }
 }

@@ -105,37 +105,69 @@ struct SplitMix: RandomNumberGenerator {
     let reader: ManagedObjectContext
     private let containers: [PersistentContainer]
 
-    static let model = Model {
-        Entity("Owner") {
-            Attribute("name", .string)
-            Relationship("buckets", to: "Bucket", inverse: "owner", toMany: true)
+    /// A model of one of many shapes: what the requests name is always there, the rest is up to chance.
+    ///
+    /// Delete rules, indexes, further attributes (which move the slots of others), the depth of inheritance and
+    /// relationships of every kind beside the observed ones.
+    static func model(_ random: inout SplitMix) -> Model {
+        func rule() -> DeleteRule {
+            [DeleteRule.nullify, .nullify, .nullify, .cascade, .noAction][random.next(5)]
         }
-        Entity("Bucket") {
-            Attribute("name", .string)
-            Attribute("rank", .int)
-            Relationship("owner", to: "Owner", inverse: "buckets")
-            Relationship("contents", to: "Content", inverse: "bucket", toMany: true)
+        let depth = random.next(3)
+        let extras = (0..<random.next(4)).map { Attribute("a\($0)", .string) }
+        var model = Model {
+            Entity("Owner") {
+                Attribute("name", .string)
+                extras
+                Relationship(
+                    "buckets", to: "Bucket", inverse: "owner", toMany: true, deleteRule: rule())
+            }
+            Entity("Bucket", indexes: random.next(2) == 0 ? [["name"]] : []) {
+                Attribute("name", .string)
+                Attribute("rank", .int)
+                Relationship("owner", to: "Owner", inverse: "buckets", deleteRule: rule())
+                Relationship(
+                    "contents", to: "Content", inverse: "bucket", toMany: true, deleteRule: rule())
+                if random.next(2) == 0 {
+                    Relationship("twin", to: "Bucket", inverse: "twin")
+                }
+            }
+            Entity("Content", indexes: random.next(2) == 0 ? [["size"], ["bucket", "name"]] : []) {
+                Attribute("name", .string)
+                Attribute("size", .int)
+                Attribute("isEven", .bool)
+                extras
+                Relationship("bucket", to: "Bucket", inverse: "contents")
+                Relationship("tags", to: "Tag", inverse: "contents", toMany: true)
+                if random.next(2) == 0 {
+                    Relationship("likes", to: "Content", inverse: "likes", toMany: true)
+                }
+            }
+            for level in 0..<depth {
+                Entity("Level\(level)", parent: level == 0 ? "Content" : "Level\(level - 1)") {
+                    Attribute("b\(level)", .int)
+                }
+            }
+            Entity("Image", parent: depth == 0 ? "Content" : "Level\(depth - 1)") {
+                Attribute("width", .int)
+            }
+            Entity("Tag") {
+                Attribute("name", .string)
+                Relationship(
+                    "contents", to: "Content", inverse: "tags", toMany: true, deleteRule: rule())
+            }
         }
-        Entity("Content", indexes: [["size"]]) {
-            Attribute("name", .string)
-            Attribute("size", .int)
-            Attribute("isEven", .bool)
-            Relationship("bucket", to: "Bucket", inverse: "contents")
-            Relationship("tags", to: "Tag", inverse: "contents", toMany: true)
-        }
-        Entity("Image", parent: "Content") { Attribute("width", .int) }
-        Entity("Tag") {
-            Attribute("name", .string)
-            Relationship("contents", to: "Content", inverse: "tags", toMany: true)
-        }
+        if random.next(2) == 0 { model.entities["Spare"] = Entity("Spare") }
+        return model
     }
 
     init(_ random: inout SplitMix) throws {
+        let model = RandomWorld.model(&random)
         fixture = try Fixture([])
         let daemon = fixture.daemon
         containers = (0..<3).map {
             PersistentContainer(
-                model: RandomWorld.model, author: "c\($0)", transport: daemon.transport)
+                model: model, author: "c\($0)", transport: daemon.transport)
         }
         writers = containers.dropFirst().map { $0.makeContext(name: "writer") }
         reader = containers[0].makeContext(name: "reader")

@@ -142,7 +142,7 @@ struct Answerer {
     private func history(_ request: HistoryRequest) throws -> History {
         let bounds = committer.journal.bounds
         let end = request.to == 0 ? committer.position : min(request.to, committer.position)
-        guard request.from + 1 >= bounds.first else {
+        guard request.from >= bounds.first - 1 else {
             throw TandemError(
                 .historyExpired,
                 "the journal begins at \(bounds.first); start again from a snapshot")
