@@ -6,7 +6,4 @@ extension SectionedList {
 
     /// Whether an object is in the list after all edits, also while something else is shown; O(1).
     public func isCurrent(_ number: UInt64) -> Bool { rows.contains(number) }
-
-    /// The numbers of all rows after all edits, in no particular order.
-    public var currentNumbers: [UInt64] { Array(rows.home.keys) }
 }
