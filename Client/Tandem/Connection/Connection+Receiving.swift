@@ -134,6 +134,12 @@ extension Connection {
         if let bytes = welcome.model { model = try Self.model(bytes) }
         try state.withLock { state throws(TandemError) in
             let before = state.session
+            // The same model stays the same object: nobody has to compile anything anew.
+            if let known = before?.model, known.hash == model?.hash,
+                known.version == model?.version, known.identifiers == model?.identifiers
+            {
+                model = known
+            }
             let goesOn = welcome.resumed && before != nil
             if !goesOn { state.ring.restart(at: welcome.position) }
             state.session = Session(

@@ -117,6 +117,10 @@ extension ManagedObjectContext {
             old.object?.rebind(to: record)
             records[number] = record
         }
+        // What is in flight has to be settled where it lies now.
+        if let records = unanswered?.records {
+            unanswered?.records = records.map { self.records[$0.reference.number] ?? $0 }
+        }
     }
 }
 
