@@ -27,8 +27,10 @@ let suites: [Target] = [
     suite("TandemStoreTests", ["TandemModel", "TandemQuery", "TandemStore"]),
     suite("TandemWireTests", ["TandemModel", "TandemQuery", "TandemWire"]),
     suite("TandemDaemonTests", ["TandemDaemon", "TandemWire", "TandemModel"]),
-    suite("TandemTests", ["Tandem", "TandemEmbedded", "TandemDaemon"]),
-    suite("ProcessTests", ["Tandem", "TandemIO", "TandemJournal", "tandemd", "tandem"]),
+    suite("TandemTests", ["Tandem", "TandemEmbedded", "TandemDaemon", "TestSupport"]),
+    suite(
+        "ProcessTests",
+        ["Tandem", "TandemIO", "TandemJournal", "tandemd", "tandem", "worldcup", "TestSupport"]),
     suite("TidyTests", []),
 ]
 
@@ -102,5 +104,9 @@ let package = Package(
         .executableTarget(
             name: "worldcup", dependencies: ["Tandem", arguments], path: "Sources/worldcup",
             resources: [.copy("Resources/worldcup-2022.json")], swiftSettings: strict),
+        // What several test targets use: random worlds, and plain rules to judge lists by.
+        .target(
+            name: "TestSupport", dependencies: ["Tandem"], path: "Tests/TestSupport",
+            swiftSettings: strict),
     ] + suites
 )

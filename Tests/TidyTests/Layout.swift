@@ -46,6 +46,8 @@ enum Layout {
             name: "tandem", folder: "Sources", imports: ["Tandem", "TandemJournal", "TandemStore"],
             isEdge: true, hasFrontPage: false),
         Target(
+            name: "TestSupport", folder: "Tests", imports: ["Tandem"], hasFrontPage: false),
+        Target(
             name: "worldcup", folder: "Sources", imports: ["Tandem"], isEdge: true,
             hasFrontPage: false),
     ]

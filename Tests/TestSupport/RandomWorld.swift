@@ -1,14 +1,12 @@
+package import Tandem
 import TandemModel
 import TandemQuery
-import Testing
-
-@testable import Tandem
 
 /// A model with every kind of relationship, a writer that does anything, and a reader with controllers.
-@MainActor final class RandomWorld {
-    let fixture: Fixture
-    let writers: [ManagedObjectContext]
-    let reader: ManagedObjectContext
+@MainActor package final class RandomWorld {
+    /// The context whose lists are watched.
+    package let reader: ManagedObjectContext
+    private let writers: [ManagedObjectContext]
     private let containers: [PersistentContainer]
 
     /// A model of one of many shapes: what the requests name is always there, the rest is up to chance.
@@ -68,19 +66,22 @@ import Testing
     }
 
     /// A harsh one gives its clients next to no memory, and a reader that may merge unprompted.
-    init(_ random: inout SplitMix, isHarsh: Bool = false) throws {
+    package init(
+        _ transport: Transport, isHarsh: Bool = false, windowSlack: Int = 1,
+        _ random: inout SplitMix
+    ) throws {
         let model = RandomWorld.model(&random)
-        let fixture = try Fixture([])
-        self.fixture = fixture
         containers = (0..<4).map { number in
             var limits = ClientLimits()
+            limits.windowSlack = windowSlack
             if isHarsh {
+                limits.connectMilliseconds = 60_000
                 limits.recentTransactions = [1, 3, 4_096][random.next(3)]
                 limits.cachedRows = [1, 16, 65_536][random.next(3)]
                 limits.historyBatch = UInt32(1 + random.next(5))
             }
             return PersistentContainer(
-                model: model, author: "c\(number)", transport: fixture.transport, limits: limits)
+                model: model, author: "c\(number)", transport: transport, limits: limits)
         }
         writers = containers[1...2].map { $0.makeContext(name: "writer") }
         reader = containers[0].makeContext(
@@ -88,44 +89,43 @@ import Testing
         for _ in 0..<6 { try save(&random) }
     }
 
-    // MARK: Trouble
-
-    /// A save, or something that must not matter.
-    func trouble(_ random: inout SplitMix) throws -> Position {
-        switch random.next(12) {
-        case 0: try fixture.restart()
-        case 1: try fixture.restart(raisesEpoch: true)
-        case 2: fixture.cutConnections()
-        case 3: reader.pause()
-        case 4:
+    /// Pauses the reader, makes it hold more of the graph, or leaves it alone.
+    package func disturb(_ random: inout SplitMix) throws {
+        switch random.next(8) {
+        case 0, 1: reader.pause()
+        case 2:
             let entity = ["Owner", "Bucket", "Tag"][random.next(3)]
             _ = try reader.fetch(FetchRequest(entity: entity))
         default: break
         }
-        return try save(&random)
     }
 
-    /// Brings the reader to a position, in one way or another.
-    func catchUp(_ position: Position, _ random: inout SplitMix) throws {
-        if random.next(3) == 0 {
-            #expect(try reader.resume() == position)
-        } else {
-            #expect(try reader.reach(position) == position)
-        }
+    /// The end of the journal.
+    package func end() throws -> Position {
+        try containers[3].makeContext(name: "end").connect()
     }
 
-    /// The graph as a context that was never used before reads it.
-    func dump() throws -> Dump { try Dump(containers[3].makeContext(name: "dump")) }
+    /// What is wrong with lists whose context stands at the end of the journal; nothing if the laws hold.
+    package func problems(_ watched: [Watch]) throws -> [String] {
+        let dump = try Dump(containers[3].makeContext(name: "dump"))
+        return try watched.flatMap { try $0.problems(dump) }
+    }
 
     // MARK: Saves
 
     private static let names = ["a", "b", "c", "Ä", "ä", ""]
 
+    /// Saves some random edits.
     @discardableResult
-    func save(_ random: inout SplitMix) throws -> Position {
+    package func save(_ random: inout SplitMix) throws -> Position {
         let context = writers[random.next(writers.count)]
         for _ in 0..<(1 + random.next(4)) { try edit(context, &random) }
         return try context.save(policy: .objectTrump)
+    }
+
+    /// Forgets what a failed save left.
+    package func rollback() {
+        for writer in writers { writer.rollback() }
     }
 
     private func edit(_ context: ManagedObjectContext, _ random: inout SplitMix) throws {
@@ -177,12 +177,13 @@ import Testing
 
     // MARK: Controllers
 
-    func controllers(
+    /// Lists of random shapes over the reader.
+    package func controllers(
         count: Int, isLimited: Bool = false, _ random: inout SplitMix
     ) throws -> [Watch] {
         try (0..<count).map { _ in
             let shape = ListShape(isLimited: isLimited, &random)
-            return try Watch(shape, reader, slack: random.next(4))
+            return try Watch(shape, reader)
         }
     }
 }

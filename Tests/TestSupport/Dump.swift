@@ -1,12 +1,11 @@
+package import Tandem
 import TandemModel
 import TandemResults
-
-@testable import Tandem
 
 /// The graph as plain dictionaries, and what the rules of lists make of it, said as simply as can be.
 ///
 /// None of the library's predicates, keys, lists or change arithmetic is used, so that it can judge them.
-struct Dump {
+package struct Dump {
     struct Object {
         var number: UInt64
         /// Its own entity and those it inherits from.
@@ -25,7 +24,7 @@ struct Dump {
     private var objects: [UInt64: Object] = [:]
 
     /// Reads everything in a context.
-    init(_ context: ManagedObjectContext) throws {
+    package init(_ context: ManagedObjectContext) throws {
         for root in ["Owner", "Bucket", "Content", "Tag"] {
             for object in try context.fetch(FetchRequest(entity: root)) {
                 var copy = Object(number: object.id.number, entities: [object.entityName])

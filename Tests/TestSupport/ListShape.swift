@@ -2,8 +2,6 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-@testable import Tandem
-
 /// A list that a random test watches: the request, and the same said in plain code.
 struct ListShape {
     /// A predicate as text and as what it means.
