@@ -12,6 +12,8 @@ struct Inbox {
     var transactions: [Transaction] = []
     /// Whether the stream moved.
     var moved = false
+    /// Whether the stream goes on elsewhere than where it was left.
+    var isInterrupted = false
     /// What became of the connection.
     var event: ConnectionEvent?
     /// The model that took effect, if it is another one than before.
@@ -56,6 +58,7 @@ extension Connection {
 
     /// Hands out what a batch of messages led to.
     func deliver(_ inbox: Inbox) {
+        if inbox.isInterrupted { payloads.interrupt() }
         if !inbox.transactions.isEmpty, let model = knownSession?.model {
             for transaction in inbox.transactions { payloads.publish(transaction, model) }
         }
@@ -141,6 +144,7 @@ extension Connection {
                 model = known
             }
             let goesOn = welcome.resumed && before != nil
+            inbox.isInterrupted = before != nil && !goesOn
             if !goesOn { state.ring.restart(at: welcome.position) }
             state.session = Session(
                 model: model ?? before?.model ?? Self.emptyModel, log: welcome.log,

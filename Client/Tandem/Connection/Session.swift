@@ -33,6 +33,8 @@ public struct ConnectionEvent: Hashable, Sendable {
     public var state: State
     /// The last position that was received.
     public var position: Position
+    /// How many changes right before this one a slow reader was not told of; see ``ClientLimits/bufferedConnectionEvents``.
+    public var skipped = 0
 }
 
 /// What a connection tells of the moment it happens.

@@ -4,7 +4,8 @@ import TandemWire
 extension ManagedObjectContext {
     /// The payloads of the saves that this context merges, its own included.
     ///
-    /// What is merged before iterating begins is not in it. Ends with `limitExceeded` for an iterator that lags too far behind.
+    /// What is merged before iterating begins is not in it. Ends with `limitExceeded` for an iterator that lags too far behind, and with
+    /// `historyExpired` when the context had to start anew without some of them.
     public var didSave: some AsyncSequence<SavePayload, any Error> { payloads.saves() }
 
     /// Merges what the connection received, if that is what the context does unprompted.
@@ -76,7 +77,12 @@ extension ManagedObjectContext {
     private func reachStep(
         _ number: UInt64, _ session: Session, _ timeout: Double
     ) throws -> Step<Position> {
-        if merged >= number { return .done(session.position(merged)) }
+        if merged >= number {
+            // Lists that a merge under way has not fetched again yet belong to the position, too.
+            return try mergeStep(through: merged).then { _ in
+                .done((self.session ?? session).position(self.merged))
+            }
+        }
         let milliseconds = UInt32(clamping: Int64(min(timeout, 4_000_000) * 1_000))
         return try syncStep(number: number, milliseconds: milliseconds)
     }

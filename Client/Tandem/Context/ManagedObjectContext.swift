@@ -55,7 +55,7 @@ public final class ManagedObjectContext {
         connection = core.connection
         link = ContextLink(actor: actor)
         sweepAt = core.limits.cachedRows
-        payloads = PayloadHub(limit: core.limits.bufferedPayloads)
+        payloads = PayloadHub(core.limits)
         link.context = self
         connection.attach(link)
     }
