@@ -5,20 +5,28 @@ import TandemModel
 import TandemWire
 import Testing
 
-/// Connections to a daemon whose answers can be held back for good.
-final class DeafProxy: Sendable {
+/// Connections to a daemon whose answers can be lost.
+final class LosingProxy: Sendable {
     private let path: String
-    let isDeaf = Locked(false)
+    /// Connections are numbered; those below this one hear nothing more.
+    private let state = Locked((next: 0, losingBelow: 0))
 
     init(_ path: String) { self.path = path }
+
+    /// Loses what is answered to the present connections from now on.
+    func lose() { state.withLock { $0.losingBelow = $0.next } }
 
     var transport: Transport {
         .connected { [self] in
             let daemon = try Socket.connect(path: path)
             let (near, far) = try Socket.pair()
+            let number = state.withLock { state in
+                state.next += 1
+                return state.next - 1
+            }
             _ = try KernelThread.start(name: "ask") { self.carry(far, daemon) { false } }
             _ = try KernelThread.start(name: "answer") {
-                self.carry(daemon, far) { self.isDeaf.withLock { $0 } }
+                self.carry(daemon, far) { self.state.withLock { number < $0.losingBelow } }
             }
             return near
         }
@@ -52,7 +60,7 @@ final class DeafProxy: Sendable {
         try bridge.ask(
             #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "A"}}, {"insert": "Team", "set": {"name": "B"}}]}"#
         )
-        let proxy = DeafProxy(place.socket)
+        let proxy = LosingProxy(place.socket)
         var limits = ClientLimits()
         limits.connectMilliseconds = 60_000
         let context = PersistentContainer(
@@ -71,13 +79,12 @@ final class DeafProxy: Sendable {
             let player = try context.insert("Player")
             player.setObject(taken, for: "team")
             let end = try #require(context.position).number
-            proxy.isDeaf.withLock { $0 = true }
+            proxy.lose()
             let killer = try KernelThread.start(name: "killer") {
                 // Committed, and nobody was told.
                 let watch = try? WireClient(place.socket, Hello(author: "watch"))
                 _ = try? watch?.ask(.sync(Sync(number: end + 1, timeoutMilliseconds: 30_000)))
                 daemon.withLock { $0 }.end(round == 1 ? SIGTERM : SIGKILL)
-                proxy.isDeaf.withLock { $0 = false }
                 guard
                     let next = try? DaemonProcess.serving(
                         store: place.store, socket: place.socket)

@@ -114,6 +114,35 @@ import Testing
         #expect(saves.count == 3 && saves[0].saveID == saves[1].saveID)
     }
 
+    @Test func `law 8: what is edited in flight of an object that is taken over is kept`()
+        async throws
+    {
+        let context = context()
+        let existing = daemon.insert("Content", ["name": .string("there")])
+        _ = try await context.fetch(Content.self)
+        let objects = try insert(into: context, existing)
+        let bucket = try context.insert(Bucket.self)
+        daemon.state.withLock { $0.holdsSaves = true }
+        async let saved = context.save()
+        while daemon.state.withLock({ $0.held.isEmpty }) { await Task.yield() }
+        objects[0].size = 5
+        objects[0].bucket = bucket
+        objects[1].size = 6
+        objects[2].size = 7
+        daemon.releaseSaves()
+        _ = try await saved
+        #expect(objects[0].id.number == existing.number && objects[0].size == 5)
+        #expect(
+            Set(context.updatedObjects.map(\.id)).isSuperset(of: [objects[0].id, objects[2].id]))
+        #expect(!context.updatedObjects.contains { $0 === objects[1] })
+        try await context.save()
+        let row = daemon.state.withLock { $0.rows[existing.number]?.row }
+        let entity = daemon.entity("Content")
+        #expect(row?.value(entity.slot(of: "size") ?? 0, in: entity) == .int(5))
+        #expect(objects[0].bucket == bucket && bucket.contents == [objects[0]])
+        #expect(objects[2].size == 7 && !context.hasChanges)
+    }
+
     @Test(arguments: [UInt64(0), 1, 2, 9])
     func `law 3: a torn save from below the floor named in the hello is not repeated`(
         floor: UInt64

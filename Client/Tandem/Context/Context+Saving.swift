@@ -213,14 +213,28 @@ extension ManagedObjectContext {
             guard let lost = records[new.number] else { continue }
             lost.inFlight = Edits()
             lost.isMissing = true
+            edited[new.number] = nil
             lost.object?.noteChange()
-            guard let outcome else { continue }
-            records[new.number] = nil
-            let existing = record(outcome)
-            guard let object = lost.object else { continue }
+            if let outcome { move(lost, to: record(outcome)) }
+            lost.pending = Edits()
+        }
+    }
+
+    /// Puts an existing object in the place of a new one, also in what was edited while the save was in flight.
+    private func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
+        let (old, new) = (lost.reference, existing.reference)
+        records[old.number] = nil
+        if let object = lost.object {
             if existing.object == nil { existing.object = object }
             object.rebind(to: existing)
         }
+        if !lost.pending.isEmpty {
+            let serial = lost.pending.serial
+            existing.pending = existing.pending.under(lost.pending)
+            if existing.pending.serial == 0 { existing.pending.serial = serial }
+            edited[new.number] = object(of: existing)
+        }
+        for object in edited.values { object.record.pending.replace(old, by: new) }
     }
 }
 

@@ -8,12 +8,15 @@ extension Bridge {
         var ops = SaveOps(context: context, bridge: self)
         do {
             let hash = try options.saveID.map { try contentHash(options.ops, $0) }
-            if let id = options.saveID, let hash,
-                let first = try context.receipt(ofSave: id, contentHash: hash)
-            {
+            if let first = try receipt(options, hash, context) { return answer(options, first) }
+            do {
+                for json in options.ops { try ops.carryOut(json) }
+            } catch {
+                // The ops fit the graph before they happened; another process may have saved them just now.
+                context.rollback()
+                guard let first = try receipt(options, hash, context) else { throw error }
                 return answer(options, first)
             }
-            for json in options.ops { try ops.carryOut(json) }
             let position = try context.save(
                 policy: options.policy, saveID: options.saveID, author: options.author,
                 contentHash: hash, inserts: ops.inserts)
@@ -26,6 +29,14 @@ extension Bridge {
         } catch {
             throw failure(error, context)
         }
+    }
+
+    /// The first answer to a save whose id is known.
+    private func receipt(
+        _ options: SaveOptions, _ hash: StableHash?, _ context: ManagedObjectContext
+    ) throws -> SaveReceipt? {
+        guard let id = options.saveID, let hash else { return nil }
+        return try context.receipt(ofSave: id, contentHash: hash)
     }
 
     private func contentHash(_ ops: [JSON], _ saveID: [UInt8]) throws -> StableHash {
