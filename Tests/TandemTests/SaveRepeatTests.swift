@@ -123,14 +123,14 @@ import Testing
         let objects = try insert(into: context, existing)
         let bucket = try context.insert(Bucket.self)
         daemon.state.withLock { $0.holdsSaves = true }
-        async let saved = context.save()
+        let saving = Task { try await context.save() }
         while daemon.state.withLock({ $0.held.isEmpty }) { await Task.yield() }
         objects[0].size = 5
         objects[0].bucket = bucket
         objects[1].size = 6
         objects[2].size = 7
         daemon.releaseSaves()
-        _ = try await saved
+        _ = try await saving.value
         #expect(objects[0].id.number == existing.number && objects[0].size == 5)
         #expect(
             Set(context.updatedObjects.map(\.id)).isSuperset(of: [objects[0].id, objects[2].id]))

@@ -26,7 +26,10 @@ extension ManagedObjectContext {
     /// What was answered to an earlier save under an id, by whatever process of the same user; nil when the daemon knows none.
     ///
     /// The context merges up to that save. Ask before doing the edits of a save again: once it has happened they may no longer fit the graph.
-    /// - Parameter contentHash: What that save was given.
+    /// - Parameters:
+    ///   - saveID: The id of that save.
+    ///   - contentHash: What that save was given.
+    /// - Returns: The first answer, or nil.
     /// - Throws: `usage` if the id was used with another hash; `unknownOutcome` if the connection broke.
     public func receipt(ofSave saveID: [UInt8], contentHash: StableHash) throws -> SaveReceipt? {
         checkSaveID(saveID)

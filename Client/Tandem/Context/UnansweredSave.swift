@@ -44,8 +44,8 @@ struct SaveBuilder {
 
     /// The operations of all edits.
     ///
-    /// - Parameter all: The objects that were inserted, in order, if those that were deleted again are to be sent too: as
-    ///   inserts that the save itself deletes, so that the answer has a place for them.
+    /// `all` are the objects that were inserted, in order, if those that were deleted again are to be sent too: as inserts that
+    /// the save itself deletes, so that the answer has a place for them.
     func operations(alsoInserted all: [ObjectRecord] = []) -> [SaveOperation] {
         let operations = records.compactMap { operation($0) }
         let gone = all.filter { ordinals[$0.reference.number] == nil }.map(\.reference)
