@@ -97,6 +97,22 @@ import Testing
         #expect(saves.map(\.firstSentAt) == [nil, 1])
     }
 
+    @Test func `law 3: a merged save whose id is forgotten is not asked for for ever`() throws {
+        let context = context(attempts: 1)
+        _ = try context.fetch(Content.self)
+        let content = try context.insert(Content.self)
+        cutBeforeSaved()
+        #expect(throws: TandemError.self) { try context.save(saveID: [1]) }
+        try context.reach(daemon.end)
+        content.name = "next"
+        daemon.state.withLock { $0.refusesSaves = TandemError(.unknownOutcome, "forgotten") }
+        let error = #expect(throws: TandemError.self) { try context.save() }
+        #expect(error?.code == .unknownOutcome && content.hasChanges)
+        daemon.state.withLock { $0.refusesSaves = nil }
+        try context.save()
+        #expect(daemon.end.number == 2 && saves.count == 3 && !context.hasChanges)
+    }
+
     @Test func `law 3: an unknown outcome stays unknown while nobody can be asked`() throws {
         let context = context(attempts: 1)
         let content = try context.insert(Content.self)
