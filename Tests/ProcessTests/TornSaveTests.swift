@@ -91,8 +91,9 @@ final class LosingProxy: Sendable {
                 else { return }
                 daemon.withLock { $0 = next }
             }
-            let position = try context.save(policy: .objectTrump)
+            let outcome = Result { try context.save(policy: .objectTrump) }
             killer.join()
+            let position = try outcome.get()
             #expect(position.number == end + 1)
             #expect(context.lastReceipt?.isRepeat == true && context.lastReceipt?.wrote == true)
             #expect(taken.id == old.id && old["wins"] == .int(Int64(round + 1)))
