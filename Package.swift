@@ -37,6 +37,7 @@ let package = Package(
     products: [
         .library(name: "Tandem", targets: ["Tandem"]),
         .library(name: "TandemEmbedded", targets: ["TandemEmbedded"]),
+        .library(name: "TandemJournal", targets: ["TandemJournal", "TandemIO"]),
         .executable(name: "tandemd", targets: ["tandemd"]),
         .executable(name: "tandem", targets: ["tandem"]),
     ],
@@ -48,6 +49,10 @@ let package = Package(
         .systemLibrary(
             name: "CLMDB", path: "Sources/CLMDB", pkgConfig: "lmdb",
             providers: [.apt(["liblmdb-dev"])]),
+        // CRC-32C by the processor's instruction, for which Swift has no name.
+        .target(
+            name: "CChecksum", path: "Sources/CChecksum",
+            cSettings: [.treatAllWarnings(as: .error)]),
         // The kernel seam: files, sync, locks, sockets, peer credentials, clock; real and simulated.
         .target(name: "TandemIO", path: "Sources/TandemIO", swiftSettings: strict),
         // Values only: model, object ids, rows, change sets and their one binary coding.
@@ -62,8 +67,8 @@ let package = Package(
             path: "Sources/TandemResults", swiftSettings: strict),
         // Segmented append-only log of opaque payloads: write, read, tail, recover, retain.
         .target(
-            name: "TandemJournal", dependencies: ["TandemIO"], path: "Sources/TandemJournal",
-            swiftSettings: strict),
+            name: "TandemJournal", dependencies: ["TandemIO", "CChecksum"],
+            path: "Sources/TandemJournal", swiftSettings: strict),
         // LMDB: rows, indexes, planner, read snapshots, apply(transaction), checkpoints.
         .target(
             name: "TandemStore", dependencies: ["TandemModel", "TandemQuery", "TandemIO", "CLMDB"],
