@@ -13,9 +13,12 @@ let strict: [SwiftSetting] = [
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 /// A test target `name` at `Tests/name` over the modules it tests.
-func suite(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+func suite(
+    _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []
+) -> Target {
     .testTarget(
-        name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: strict)
+        name: name, dependencies: dependencies, path: "Tests/\(name)", exclude: exclude,
+        swiftSettings: strict)
 }
 
 let suites: [Target] = [
@@ -23,7 +26,7 @@ let suites: [Target] = [
     suite("TandemModelTests", ["TandemModel"]),
     suite("TandemQueryTests", ["TandemModel", "TandemQuery"]),
     suite("TandemResultsTests", ["TandemResults"]),
-    suite("TandemJournalTests", ["TandemIO", "TandemJournal"]),
+    suite("TandemJournalTests", ["TandemIO", "TandemJournal"], exclude: ["Fixtures"]),
     suite("TandemStoreTests", ["TandemModel", "TandemQuery", "TandemStore"]),
     suite("TandemWireTests", ["TandemModel", "TandemQuery", "TandemWire"]),
     suite("TandemDaemonTests", ["TandemDaemon", "TandemWire", "TandemModel"]),

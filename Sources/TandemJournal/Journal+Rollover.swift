@@ -16,10 +16,13 @@ extension Journal {
         } catch {
             throw fail(error)
         }
+        if currentFirst != header.firstPosition {
+            sealed.append(
+                JournalSegment(first: currentFirst, last: chain.position - 1, bytes: capacity))
+        }
         current.close()
         current = made.file
         capacity = made.bytes
-        if currentFirst != header.firstPosition { sealed.append(currentFirst) }
         currentFirst = header.firstPosition
         salt = header.salt
         end = UInt64(SegmentFormat.headerBytes)

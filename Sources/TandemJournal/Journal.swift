@@ -8,7 +8,7 @@ import TandemIO
 /// |---|---|
 /// | `chain` | what the next batch must continue: its number, position and the checksum before it |
 /// | `current`, `end`, `capacity` | the last segment, where its batches end, how big it is |
-/// | `sealed` | first positions of the segments before it, oldest first |
+/// | `sealed` | the segments before it, oldest first |
 /// | `failure` | set by the first failed write or sync, and thrown ever after |
 /// | `tail` | the last durable position, for readers on any thread |
 ///
@@ -31,7 +31,7 @@ public final class Journal: ChangeLog {
     let options: JournalOptions
     private var lock: (any FileLock)?
     let maker: SegmentMaker
-    var sealed: [UInt64] = []
+    var sealed: [JournalSegment] = []
     var current: any File
     var currentFirst: UInt64
     var salt: UInt32
@@ -60,7 +60,12 @@ public final class Journal: ChangeLog {
 
     /// Which positions it holds.
     public var bounds: LogBounds {
-        LogBounds(first: sealed.first ?? currentFirst, last: tail.last)
+        LogBounds(first: sealed.first?.first ?? currentFirst, last: tail.last)
+    }
+
+    /// Its segments, oldest first; the last one is being written.
+    public var segments: [JournalSegment] {
+        sealed + [JournalSegment(first: currentFirst, last: tail.last, bytes: capacity)]
     }
 
     /// Appends a batch, which must not be empty; durable on return, as the options say.
@@ -116,13 +121,11 @@ public final class Journal: ChangeLog {
     public func trim(below position: UInt64) throws(JournalError) {
         if let failure { throw failure }
         var dropped = false
-        while let oldest = sealed.first {
-            let next = sealed.count > 1 ? sealed[1] : currentFirst
-            guard next <= position else { break }
+        while let oldest = sealed.first, oldest.last < position {
             try converting(JournalError.unreadable) { () throws(IOError) in
-                try fileSystem.remove(directory + "/" + JournalDirectory.name(of: oldest))
+                try fileSystem.remove(directory + "/" + JournalDirectory.name(of: oldest.first))
             }
-            index.drop(segment: oldest)
+            index.drop(segment: oldest.first)
             sealed.removeFirst()
             dropped = true
         }

@@ -9,7 +9,7 @@ struct JournalPlace {
 
 /// A log as recovery leaves it, ready for the writer.
 struct RecoveredLog {
-    var sealed: [UInt64]
+    var sealed: [JournalSegment]
     var file: any File
     var header: SegmentHeader
     var end: UInt64
@@ -38,6 +38,7 @@ struct Recovery {
     let wasRelaxed: Bool
     let index = JournalIndex()
     var report = RecoveryReport()
+    private var sealed: [JournalSegment] = []
     private var lastBatch: (segment: UInt64, offset: UInt64, header: BatchHeader)?
 
     init(_ place: JournalPlace, wasRelaxed: Bool) {
@@ -58,7 +59,7 @@ struct Recovery {
         let capacity = try last.size()
         report.bounds = LogBounds(first: segments[0], last: stop.chain.position - 1)
         return RecoveredLog(
-            sealed: Array(segments.dropLast()), file: last.file, header: last.header,
+            sealed: sealed, file: last.file, header: last.header,
             end: stop.offset, capacity: capacity, chain: stop.chain, index: index)
     }
 
@@ -88,6 +89,10 @@ struct Recovery {
             } else {
                 try checkEnd(of: segment, before: next)
             }
+            sealed.append(
+                JournalSegment(
+                    first: segment.header.firstPosition, last: first - 1,
+                    bytes: try segment.size()))
             segment.file.close()
             segment = next
         }

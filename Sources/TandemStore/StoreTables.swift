@@ -9,6 +9,7 @@ import TandemModel
 ///     unique    constraint id (2) hash of tuple (16)    → tag (2) number (8)
 ///     saves     uid (4) save id                         → position (8) content hash (16) inserted …
 ///     saveOrder position (8)                            → key in saves
+///     consumers name                                    → acknowledged position (8)
 ///     meta      name                                    → see ``MetaKey``
 struct StoreTables {
     var rows: LMDBTable
@@ -19,8 +20,9 @@ struct StoreTables {
     var saves: LMDBTable
     var saveOrder: LMDBTable
     var meta: LMDBTable
+    var consumers: LMDBTable
 
-    static let count = 8
+    static let count = 9
 
     init(_ transaction: LMDBTransaction, create: Bool) throws(StoreError) {
         rows = try transaction.table("rows", create: create)
@@ -31,6 +33,7 @@ struct StoreTables {
         saves = try transaction.table("saves", create: create)
         saveOrder = try transaction.table("saveOrder", create: create)
         meta = try transaction.table("meta", create: create)
+        consumers = try transaction.table("consumers", create: create)
     }
 }
 
