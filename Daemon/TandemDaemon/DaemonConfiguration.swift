@@ -12,6 +12,8 @@ public struct DaemonConfiguration: Sendable {
     public var durability: Durability = .full
     /// The bytes of a journal segment.
     public var segmentBytes: Int?
+    /// How much of the journal is kept; all of it by default.
+    public var retention = RetentionPolicy()
     /// Where the daemon says what it does, a line at a time.
     public var log: @Sendable (LogLevel, String) -> Void
 

@@ -30,7 +30,35 @@ struct Tandemd: ParsableCommand {
     @Option(help: "Mebibytes of a journal segment; 64 by default, 1 for small stores.")
     var segmentMebibytes: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "Mebibytes of journal to keep; above it the oldest segments go that nobody needs.",
+            valueName: "MiB"))
+    var journalKeep: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Hours of journal to keep; older segments go that nobody needs.", valueName: "hours"))
+    var journalHours: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Mebibytes that the journal never exceeds; who needs what has to go is expired.",
+            valueName: "MiB"))
+    var journalCap: Int?
+
     func validate() throws {
+        for (name, value) in [
+            ("--journal-keep", journalKeep), ("--journal-hours", journalHours),
+            ("--journal-cap", journalCap),
+        ] {
+            guard (1...1 << 30).contains(value ?? 1) else {
+                throw ValidationError("\(name) is at least 1.")
+            }
+        }
+        guard (journalKeep ?? 1) <= (journalCap ?? Int.max) else {
+            throw ValidationError("--journal-cap is at least --journal-keep.")
+        }
         guard (1...1_024).contains(segmentMebibytes ?? 1) else {
             throw ValidationError("--segment-mebibytes is between 1 and 1024.")
         }
@@ -74,6 +102,10 @@ struct Tandemd: ParsableCommand {
             socket: socket ?? ThisProcess.environment("TANDEM_SOCKET") ?? paths.socket,
             log: { level, line in level.print(line) })
         configuration.segmentBytes = segmentMebibytes.map { $0 << 20 }
+        configuration.retention = RetentionPolicy(
+            keepBytes: journalKeep.map { UInt64($0) << 20 },
+            keepSeconds: journalHours.map { UInt64($0) * 3_600 },
+            capBytes: journalCap.map { UInt64($0) << 20 })
         configuration.durability = durability == .full ? .full : .relaxed
         return configuration
     }

@@ -93,7 +93,7 @@ public final class RealFileSystem: FileSystem, Sendable {
 
 /// A descriptor of the kernel's, closed when released.
 final class RealFile: File {
-    let path: String
+    private(set) var path: String
     private var descriptor: Int32
 
     init(descriptor: Int32, path: String) {
@@ -153,7 +153,11 @@ final class RealFile: File {
 
     func truncate(to size: UInt64) throws(IOError) {
         try check(.truncate, path) { ftruncate(descriptor, off_t(truncatingIfNeeded: size)) }
+        // A size need not be what `fdatasync` brings to the disk.
+        if fsync(descriptor) != 0 { throw IOError(.sync, path, errno: errno) }
     }
+
+    func renamed(to path: String) { self.path = path }
 
     func size() throws(IOError) -> UInt64 {
         var status = stat()

@@ -236,7 +236,7 @@ final class Committer {
     // MARK: Recovery
 
     /// Does something; as often as the map is full it is grown, everything is applied again, and it is done once more.
-    private func growing<Result>(_ body: () throws -> Result) throws -> Result {
+    func growing<Result>(_ body: () throws -> Result) throws -> Result {
         var isReverted = false
         while true {
             do {

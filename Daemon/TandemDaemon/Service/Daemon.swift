@@ -47,6 +47,8 @@ public final class Daemon {
             let engine = Engine(
                 committer: committer, clock: SystemClock(), storePath: configuration.store,
                 log: configuration.log)
+            engine.retention = Retention(configuration.retention)
+            engine.retain()
             let loop = try ServiceLoop(engine, listener: try listener(configuration, descriptor))
             return Daemon(configuration, engine, loop, lock)
         } catch let error as DaemonError {

@@ -19,6 +19,8 @@ extension Engine {
             "uptimeSeconds": .double(Double((now - startedAt) / 1_000_000) / 1_000),
             "checkpoint": .int(Int64(committer.store.checkpointPosition)),
             "journalFirst": .int(Int64(bounds.first)),
+            "retention": retention.status(of: committer.journal),
+            "consumers": .array(consumers),
             "mapBytes": .int(Int64(usage.mapBytes)),
             "usedBytes": .int(Int64(usage.usedBytes)),
             "readOnly": .bool(committer.isReadOnly),
@@ -34,6 +36,18 @@ extension Engine {
             "longestFlushMicroseconds": .int(Int64(counters.longestFlush / 1_000)),
             "longestCheckpointMicroseconds": .int(Int64(counters.longestCheckpoint / 1_000)),
         ])
+    }
+
+    private var consumers: [JSON] {
+        let bounds = committer.journal.bounds
+        return ((try? committer.store.consumers()) ?? []).map { consumer in
+            .object([
+                "name": .string(consumer.name),
+                "acknowledged": .int(Int64(clamping: consumer.acknowledged)),
+                "lag": .int(Int64(bounds.last - min(bounds.last, consumer.acknowledged))),
+                "expired": .bool(consumer.acknowledged < bounds.first - 1),
+            ])
+        }
     }
 
     private func client(_ session: Session) -> JSON {

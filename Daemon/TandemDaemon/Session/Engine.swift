@@ -27,6 +27,8 @@ final class Engine {
     private var blocked: [UInt64] = []
     let startedAt: UInt64
     let storePath: String
+    /// How much of the journal is kept.
+    var retention = Retention()
 
     init(
         committer: Committer, clock: any Clock, storePath: String,
@@ -150,6 +152,14 @@ final class Engine {
         return true
     }
 
+    /// Tells a session that what it needs next was given up, and ends it: it starts again from a snapshot.
+    private func expire(_ session: Session, _ error: TandemError) {
+        retention.counters.expiredSessions += 1
+        session.answer(.failure(error), to: 0)
+        _ = session.write()
+        disconnect(session, because: "it fell behind the journal's first position")
+    }
+
     private func fail(_ session: Session, _ reason: String) {
         session.answer(.failure(TandemError(.usage, "the connection is closed: \(reason)")), to: 0)
         _ = session.write()
@@ -232,7 +242,10 @@ final class Engine {
                 }
                 session.sent += 1
             } catch let error as TandemError where error.code == .historyExpired {
-                return disconnect(session, because: "it fell behind the journal's first position")
+                // What is queued goes out whole before.
+                finish(session)
+                guard session.outboundBytes == 0, !session.isClosing else { return }
+                return expire(session, error)
             }
         }
         if session.sent == last { session.source.rest() }
