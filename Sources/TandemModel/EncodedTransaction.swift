@@ -6,7 +6,7 @@
 ///     header    := length of header and directory (4) format (1) kind (1) position (8) time (8)
 ///                  uid (4) gid (4) pid (4) author context host unit save-id content-hash (16)
 ///     directory := count { tag (2) length (4) }
-///     chunk     := count change*
+///     chunk     := count change*, count blob* under the tag 65535
 public struct EncodedTransaction: Hashable, Sendable {
     /// The bytes.
     public let bytes: [UInt8]
@@ -25,6 +25,8 @@ public struct EncodedTransaction: Hashable, Sendable {
 
     /// The version of this form.
     static let format: UInt8 = 1
+    /// Stands in the directory for the chunk of blobs; no entity has it.
+    static let blobsTag: EntityTag = .max
     private static let positionOffset = 6
     private static let timeOffset = 14
 
@@ -49,7 +51,7 @@ public struct EncodedTransaction: Hashable, Sendable {
         writer.blob(transaction.saveID)
         writer.uint64(transaction.contentHash.first)
         writer.uint64(transaction.contentHash.second)
-        let bodies = Self.bodies(transaction.content)
+        let bodies = Self.bodies(transaction.content) + Self.body(transaction.blobs)
         self.init(header: writer.bytes, bodies: bodies)
     }
 
@@ -120,14 +122,26 @@ public struct EncodedTransaction: Hashable, Sendable {
 
     /// The chunks of the entities that `isWanted` picks; self when that is all, nil when it is none.
     ///
-    /// A model (tag 0) is always wanted.
+    /// A model (tag 0) is always wanted, blobs never are.
     public func filtered(_ isWanted: (EntityTag) -> Bool) -> EncodedTransaction? {
-        let wanted = chunks.filter { $0.tag == 0 || isWanted($0.tag) }
+        let wanted = chunks.filter {
+            $0.tag == 0 || ($0.tag != Self.blobsTag && isWanted($0.tag))
+        }
         if wanted.count == chunks.count { return self }
         if wanted.isEmpty { return nil }
         return EncodedTransaction(
             header: Array(bytes[..<directoryOffset]),
             bodies: wanted.map { ($0.tag, bytes[$0.range]) })
+    }
+
+    /// The transaction as sessions see it: without the contents of blobs.
+    public var withoutBlobs: EncodedTransaction {
+        chunks.last?.tag == Self.blobsTag ? filtered { _ in true } ?? self : self
+    }
+
+    /// The bytes of the blobs' contents.
+    public var blobBytes: Int {
+        chunks.last.map { $0.tag == Self.blobsTag ? $0.range.count : 0 } ?? 0
     }
 
     /// Decodes the whole.
@@ -145,6 +159,7 @@ public struct EncodedTransaction: Hashable, Sendable {
             transaction.content = .model(Array(bytes[chunk.range]))
         } else {
             transaction.content = .objects(try changes())
+            transaction.blobs = try blobs()
         }
         return transaction
     }
@@ -167,7 +182,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     /// Throws ``CodingError``.
     public func changes() throws(CodingError) -> [Change] {
         var changes: [Change] = []
-        for chunk in chunks where chunk.tag != 0 {
+        for chunk in chunks where chunk.tag != 0 && chunk.tag != Self.blobsTag {
             var reader = ByteReader(bytes, in: chunk.range)
             for _ in 0..<(try reader.count(itemBytes: 12)) {
                 changes.append(try Change(tag: chunk.tag, from: &reader))
@@ -177,7 +192,29 @@ public struct EncodedTransaction: Hashable, Sendable {
         return changes
     }
 
+    /// Decodes the blobs.
+    ///
+    /// Throws ``CodingError``.
+    public func blobs() throws(CodingError) -> [Blob] {
+        guard let chunk = chunks.last, chunk.tag == Self.blobsTag else { return [] }
+        var reader = ByteReader(bytes, in: chunk.range)
+        var blobs: [Blob] = []
+        for _ in 0..<(try reader.count(itemBytes: BlobReference.byteCount)) {
+            blobs.append(try Blob(from: &reader))
+        }
+        try reader.expectEnd("the chunk")
+        return blobs
+    }
+
     // MARK: Encoding
+
+    private static func body(_ blobs: [Blob]) -> [(tag: EntityTag, bytes: ArraySlice<UInt8>)] {
+        if blobs.isEmpty { return [] }
+        var writer = ByteWriter(capacity: blobs.reduce(16) { $0 + $1.content.count + 128 })
+        writer.count(blobs.count)
+        for blob in blobs { blob.encode(into: &writer) }
+        return [(blobsTag, writer.bytes[...])]
+    }
 
     private static func encode(_ principal: Principal, into writer: inout ByteWriter) {
         writer.uint32(principal.uid)

@@ -54,12 +54,16 @@ public struct Transaction: Hashable, Sendable {
     public var contentHash: StableHash
     /// What changed.
     public var content: Content
+    /// The contents that rows of this transaction stand for and that the store did not have.
+    ///
+    /// They are in the journal, for replay; sessions are not sent them.
+    public var blobs: [Blob] = []
 
     /// A transaction of the given content.
     public init(
         position: UInt64 = 0, time: Int64 = 0, principal: Principal = Principal(),
         saveID: [UInt8] = [], contentHash: StableHash = StableHash(first: 0, second: 0),
-        content: Content
+        content: Content, blobs: [Blob] = []
     ) {
         self.position = position
         self.time = time
@@ -67,6 +71,7 @@ public struct Transaction: Hashable, Sendable {
         self.saveID = saveID
         self.contentHash = contentHash
         self.content = content
+        self.blobs = blobs
     }
 
     /// The changes; empty when a model was installed.

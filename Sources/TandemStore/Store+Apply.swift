@@ -36,6 +36,7 @@ extension Store {
                 throw StoreError(
                     .damaged, "the store at \(path) has no model to apply objects with")
             }
+            try add(transaction.blobs, at: transaction.position, open)
             for change in changes { try apply(change, transaction.position, model, open) }
             uncommittedChanges += changes.count
         }
@@ -65,7 +66,9 @@ extension Store {
             try unindex(old, object, entity, replacedBy: change.row, open)
             try write(change.row, replacing: old, of: object, entity, position, open)
         case .delete:
-            try unindex(try storedRow(object, open), object, entity, replacedBy: nil, open)
+            let old = try storedRow(object, open)
+            try unindex(old, object, entity, replacedBy: nil, open)
+            try countBlobs(nil, replacing: old, entity, at: position, open)
             try open.delete(tables.rows, StoreKey.row(object))
         case .touch: break
         }
@@ -88,6 +91,7 @@ extension Store {
         value.raw(row.bytes)
         try open.put(tables.rows, StoreKey.row(object), value.bytes)
         try index(row, object, entity, unlessSameAs: old, open)
+        try countBlobs(row, replacing: old, entity, at: position, open)
     }
 
     /// Adds a row to its indexes and unique keys, leaving out those where `old` has the same values.

@@ -9,6 +9,9 @@ import TandemModel
 ///     unique    constraint id (2) hash of tuple (16)    → tag (2) number (8)
 ///     saves     uid (4) save id                         → position (8) content hash (16) inserted …
 ///     saveOrder position (8)                            → key in saves
+///     blobs     SHA-256 (32)                            → content
+///     blobUses  SHA-256 (32)                            → count (8) position of its last change (8)
+///     unusedBlobs position (8) SHA-256 (32)             → nothing; those whose count is 0
 ///     meta      name                                    → see ``MetaKey``
 struct StoreTables {
     var rows: LMDBTable
@@ -18,9 +21,12 @@ struct StoreTables {
     var unique: LMDBTable
     var saves: LMDBTable
     var saveOrder: LMDBTable
+    var blobs: LMDBTable
+    var blobUses: LMDBTable
+    var unusedBlobs: LMDBTable
     var meta: LMDBTable
 
-    static let count = 8
+    static let count = 11
 
     init(_ transaction: LMDBTransaction, create: Bool) throws(StoreError) {
         rows = try transaction.table("rows", create: create)
@@ -30,6 +36,9 @@ struct StoreTables {
         unique = try transaction.table("unique", create: create)
         saves = try transaction.table("saves", create: create)
         saveOrder = try transaction.table("saveOrder", create: create)
+        blobs = try transaction.table("blobs", create: create)
+        blobUses = try transaction.table("blobUses", create: create)
+        unusedBlobs = try transaction.table("unusedBlobs", create: create)
         meta = try transaction.table("meta", create: create)
     }
 }

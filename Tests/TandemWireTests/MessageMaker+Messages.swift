@@ -59,6 +59,7 @@ extension MessageMaker {
         case .lease: .lease(count: u32())
         case .schema: .schema(SchemaRequest(model: maybe { $0.text() }))
         case .status: .status
+        case .blob: .blob(MessageMaker.blobs[int(0...1)])
         }
     }
 
@@ -110,6 +111,7 @@ extension MessageMaker {
         case .schema: .schema(SchemaAnswer(position: u64(), model: maybe { $0.bytes() }))
         case .status: .status(text())
         case .failure: .failure(error())
+        case .blob: .blob(bytes(64))
         }
     }
 
@@ -170,4 +172,9 @@ func messages<Message: WireMessage>(
         while let envelope = try decoder.next() { result.append(envelope) }
     }
     return result
+}
+
+extension MessageMaker {
+    /// Made once: their contents are hashed.
+    static let blobs = [1, 2].map { BlobReference(of: [UInt8](repeating: $0, count: 70_000)) }
 }

@@ -28,6 +28,8 @@ final class Committer {
     private var readOnlySince: UInt64 = 0
     private var lastSave: UInt64 = 0
     private var lastCheckpoint: UInt64 = 0
+    /// Blobs that stood nowhere before this position are gone.
+    private var sweptBelow: UInt64 = 0
 
     init(
         journal: Journal, store: Store, clock: any Clock,
@@ -82,7 +84,7 @@ final class Committer {
             }
             let transaction = Transaction(
                 principal: principal, saveID: request.saveID, contentHash: request.contentHash,
-                content: .objects(plan.changes))
+                content: .objects(plan.changes), blobs: plan.blobs)
             try append(transaction)
             return .planned(saved(plan, at: plannedPosition, wrote: true))
         }
@@ -131,10 +133,11 @@ final class Committer {
         transaction.position = plannedPosition + 1
         transaction.time = clock.wallMicroseconds
         let encoded = EncodedTransaction(transaction)
-        guard encoded.bytes.count <= DaemonLimits.transactionBytes else {
+        let bytes = max(encoded.blobBytes, encoded.bytes.count - encoded.blobBytes)
+        guard bytes <= DaemonLimits.transactionBytes else {
             throw TandemError(
                 .limitExceeded,
-                "the save takes \(encoded.bytes.count) bytes; a transaction has at "
+                "the save takes \(bytes) bytes; a transaction has at "
                     + "most \(DaemonLimits.transactionBytes): save in parts")
         }
         try reserve(encoded.bytes.count)
@@ -207,9 +210,19 @@ final class Committer {
     func checkpoint() throws {
         let start = clock.monotonicNanoseconds
         try journal.sync()
-        try growing { try store.checkpoint() }
+        try growing {
+            try sweepBlobs()
+            try store.checkpoint()
+        }
         lastCheckpoint = clock.monotonicNanoseconds
         counters.note(checkpointNanoseconds: lastCheckpoint - start)
+    }
+
+    /// Removes contents that nobody can meet any more, after the journal was trimmed.
+    private func sweepBlobs() throws {
+        guard journal.bounds.first > sweptBelow else { return }
+        try store.sweepBlobs(below: journal.bounds.first)
+        sweptBelow = journal.bounds.first
     }
 
     /// Leases numbers to a client.

@@ -22,6 +22,8 @@ struct SavePlanner {
         var inserted: [ObjectReference]
         /// New objects whose place an existing one took.
         var replaced: [Replacement]
+        /// Contents that the store does not have yet.
+        var blobs: [Blob]
     }
 
     /// Plans a save.
@@ -40,7 +42,7 @@ struct SavePlanner {
             let found = try planner.uniqueness()
             if found.isEmpty {
                 try planner.validate()
-                return planner.plan(replaced)
+                return try planner.plan(replaced)
             }
             replaced += found
         }
@@ -141,7 +143,7 @@ struct SavePlanner {
             let entity = model.entity(tagged: stored.object.tag),
             value.slot < entity.properties.count
         else { return false }
-        return stored.row.value(value.slot, in: entity) != base
+        return stored.row.value(value.slot, in: entity) != base.inRow
     }
 
     private mutating func missing(_ object: ObjectReference, _ version: UInt64) throws {
@@ -203,12 +205,13 @@ struct SavePlanner {
         try UniquenessCheck(graph: graph, model: model, store: store, policy: request.policy).run()
     }
 
-    private func plan(_ replaced: [Replacement]) -> Plan {
+    private func plan(_ replaced: [Replacement]) throws -> Plan {
         let working = graph.objects.values.sorted { $0.object < $1.object }
+        let changes = working.compactMap { $0.change(version: model.version) }
         return Plan(
-            changes: working.compactMap { $0.change(version: model.version) },
+            changes: changes,
             inserted: working.filter { $0.isInserted && !$0.isDeleted }.map(\.object),
-            replaced: replaced)
+            replaced: replaced, blobs: try graph.newBlobs(in: changes))
     }
 }
 
