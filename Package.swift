@@ -28,7 +28,8 @@ let suites: [Target] = [
     suite("TandemWireTests", ["TandemModel", "TandemQuery", "TandemWire"]),
     suite("TandemDaemonTests", ["TandemDaemon", "TandemWire", "TandemModel"]),
     suite("TandemTests", ["Tandem", "TandemEmbedded", "TandemDaemon"]),
-    suite("ProcessTests", ["Tandem", "TandemIO", "TandemJournal", "tandemd", "tandem"]),
+    suite(
+        "ProcessTests", ["Tandem", "TandemIO", "TandemJournal", "TandemStore", "tandemd", "tandem"]),
     suite("TidyTests", []),
 ]
 

@@ -45,7 +45,7 @@ import Testing
         #expect(try dumpOf(backup) == kept)
         #expect(try StoreBackup.verify(backup) == manifest)
         #expect(try files.list(scratch.path) == ["backup"])
-        try StoreRestore.run(backup, to: restored) { _ in }
+        try StoreRestore.run(backup, to: restored) { _, _ in }
         #expect(try dumpOf(restored) == kept)
     }
 
@@ -53,7 +53,7 @@ import Testing
         let bench = try StoreBench.league(20, seed: seed)
         try make(bench)
         var seen: [String] = []
-        try StoreRestore.run(backup, to: restored) { journal in
+        try StoreRestore.run(backup, to: restored) { journal, _ in
             seen = try files.list(journal)
             #expect(!files.exists(restored))
         }
@@ -61,7 +61,7 @@ import Testing
         struct Refused: Error {}
         let other = scratch.path + "/other"
         #expect(throws: Refused.self) {
-            try StoreRestore.run(backup, to: other) { _ in throw Refused() }
+            try StoreRestore.run(backup, to: other) { _, _ in throw Refused() }
         }
         #expect(try files.list(scratch.path) == ["backup", "restored"])
     }
@@ -70,9 +70,9 @@ import Testing
         let bench = try StoreBench.league(20, seed: seed)
         try make(bench)
         try files.createDirectory(restored, mode: 0o700)
-        try StoreRestore.run(backup, to: restored) { _ in }
+        try StoreRestore.run(backup, to: restored) { _, _ in }
         let error = #expect(throws: StoreError.self) {
-            try StoreRestore.run(backup, to: restored) { _ in }
+            try StoreRestore.run(backup, to: restored) { _, _ in }
         }
         #expect(error?.message.contains("is not empty") == true)
         let twice = #expect(throws: StoreError.self) { try make(bench) }
@@ -112,7 +112,7 @@ import Testing
 
     private func expectRefusal(_ path: String) throws {
         let error = #expect(throws: StoreError.self) {
-            try StoreRestore.run(backup, to: restored) { _ in }
+            try StoreRestore.run(backup, to: restored) { _, _ in }
         }
         #expect(error?.message.contains(path) == true, "\(String(describing: error))")
         #expect(!files.exists(restored))
@@ -127,11 +127,11 @@ import Testing
             try write([1, 2, 3], leftover + "/store/data.mdb")
         }
         let none = #expect(throws: StoreError.self) {
-            try StoreRestore.run(backup + StoreBackup.suffix, to: restored) { _ in }
+            try StoreRestore.run(backup + StoreBackup.suffix, to: restored) { _, _ in }
         }
         #expect(none?.message.contains("there is no backup in") == true)
         try make(bench)
-        try StoreRestore.run(backup, to: restored) { _ in }
+        try StoreRestore.run(backup, to: restored) { _, _ in }
         #expect(try files.list(scratch.path) == ["backup", "restored"])
     }
 

@@ -5,6 +5,9 @@ import Testing
 
 /// `check` finds every kind of damage, and its repair gives back what was there.
 @Suite struct CheckTests {
+    static let icon = Blob([UInt8](repeating: 7, count: 70_000))
+    static let unused = Blob([UInt8](repeating: 8, count: 70_000))
+
     /// Two teams, a captain and a player who are friends, one tag on both, one ground.
     private func small() throws -> StoreBench {
         let bench = try StoreBench(model: careModel)
@@ -27,7 +30,7 @@ import Testing
                     try bench.insert(
                         "Captain", 3, ["pass": .string("p3"), "team": .reference(team)]),
                     try bench.insert("Player", 4, ["pass": .string("p4"), "note": .string("n")]),
-                    try bench.insert("Tag", 5, [:]),
+                    try bench.insert("Tag", 5, ["icon": .blob(Self.icon.reference)]),
                     try bench.insert("Team", 6, ["name": .string("B")]),
                     try bench.touch("Team", 1, "players", added: [captain]),
                     try bench.touch("Captain", 3, "tags", added: [tag]),
@@ -35,7 +38,7 @@ import Testing
                     try bench.touch("Player", 4, "tags", added: [tag]),
                     try bench.touch("Captain", 3, "friends", added: [player]),
                     try bench.touch("Player", 4, "friends", added: [captain]),
-                ])))
+                ]), blobs: [Self.icon, Self.unused]))
         try bench.store.checkpoint()
         return bench
     }
@@ -158,8 +161,6 @@ import Testing
         ) {
             let key = StoreKey.row(try $0.reference("Team", 6))
             let row = try $0.row("Team", ["name": .string("A")])
-            let index = try #require(try $0.entity("Team").indexes.first)
-            _ = index
             try $0.put(.rows, key, [2, 0, 0, 0, 0, 0, 0, 0] + row.bytes)
         },
         Damage(name: "a member that is gone from its range", kinds: [.missingLink]) {
@@ -195,6 +196,31 @@ import Testing
         },
         Damage(name: "a position that leads to no save", kinds: [.looseSave]) {
             try $0.put(.saveOrder, StoreKey.number(1), StoreKey.save(7, [8]))
+        },
+        Damage(name: "a content that is gone", kinds: [.missingBlob], isMendable: false) {
+            try $0.remove(.blobs, icon.reference.hash)
+        },
+        Damage(name: "a content that is another", kinds: [.missingBlob], isMendable: false) {
+            try $0.put(.blobs, icon.reference.hash, unused.content)
+        },
+        Damage(name: "a content that is counted too often", kinds: [.wrongBlobUses]) {
+            try $0.put(.blobUses, icon.reference.hash, BlobUses(count: 5, since: 2).bytes)
+        },
+        Damage(name: "an unused content that is counted", kinds: [.wrongBlobUses, .strayBlob]) {
+            try $0.put(.blobUses, unused.reference.hash, BlobUses(count: 1, since: 2).bytes)
+        },
+        Damage(name: "a content that is not counted", kinds: [.wrongBlobUses]) {
+            try $0.remove(.blobUses, icon.reference.hash)
+        },
+        Damage(name: "a content nobody knows of", kinds: [.strayBlob]) {
+            let blob = Blob([UInt8](repeating: 9, count: 70_000))
+            try $0.put(.blobs, blob.reference.hash, blob.content)
+        },
+        Damage(name: "an unused content that is not noted", kinds: [.strayBlob]) {
+            try $0.remove(.unusedBlobs, StoreKey.number(2) + unused.reference.hash)
+        },
+        Damage(name: "a used content that is noted as unused", kinds: [.strayBlob]) {
+            try $0.put(.unusedBlobs, StoreKey.number(1) + icon.reference.hash, [])
         },
     ]
 
@@ -313,7 +339,7 @@ extension StoreBench {
 
     /// Damages a key of a table that follows from the rows.
     func damage(using random: inout SplitMix64) throws {
-        let tables: [StoreTable] = [.numbers, .indexes, .unique, .links]
+        let tables: [StoreTable] = [.numbers, .indexes, .unique, .links, .unusedBlobs]
         let table = tables.randomElement(using: &random) ?? .indexes
         let keys = try keys(table)
         guard let key = keys.randomElement(using: &random) else { return }
@@ -335,7 +361,7 @@ extension StoreBench {
                 let number = key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) }
                 guard try isAlive(number) else { return }
             }
-            if table == .links { return }
+            if table == .links || table == .unusedBlobs { return }
             try put(table, key, [UInt8.random(in: 0...255, using: &random), 1])
         }
     }

@@ -25,8 +25,9 @@ let careModel = Model {
         Relationship("friends", to: "Player", inverse: "friends", toMany: true)
     }
     Entity("Captain", parent: "Player") { Attribute("since", .int) }
-    Entity("Tag") {
+    Entity("Tag", indexes: [["icon"]]) {
         Attribute("label", .string)
+        Attribute("icon", .data)
         Relationship("players", to: "Player", inverse: "tags", toMany: true)
     }
 }
@@ -36,7 +37,8 @@ struct LeagueStream {
     let bench: StoreBench
     var random: SplitMix64
     private var last: ObjectNumber = 0
-    private var saves: UInt8 = 0
+    private var saves: UInt64 = 0
+    private var blobs: [Blob] = []
     private(set) var teams: [ObjectNumber] = []
     private(set) var grounds: [ObjectNumber] = []
     private(set) var tags: [ObjectNumber] = []
@@ -49,7 +51,8 @@ struct LeagueStream {
 
     /// The next transaction, not applied yet.
     mutating func next() throws -> Transaction {
-        saves &+= 1
+        saves += 1
+        let changes = try changes()
         return Transaction(
             principal: Principal(uid: 7),
             saveID: [saves, UInt8.random(in: 0...255, using: &random)],
@@ -100,7 +103,7 @@ struct LeagueStream {
 
     private mutating func tag() throws -> [Change] {
         tags.append(number())
-        return [try bench.insert("Tag", last, ["label": text()])]
+        return [try bench.insert("Tag", last, ["label": text(), "icon": icon()])]
     }
 
     private mutating func player() throws -> [Change] {
@@ -196,6 +199,10 @@ struct LeagueStream {
     }
 
     private mutating func edit() throws -> [Change] {
+        if let tag = tags.randomElement(using: &random), Int.random(in: 0..<4, using: &random) == 0
+        {
+            return [try bench.update("Tag", tag, ["icon": icon()])]
+        }
         if let team = teams.randomElement(using: &random), Bool.random(using: &random) {
             let wins = Value.int(Int64.random(in: 0..<9, using: &random))
             return [try bench.update("Team", team, ["wins": wins])]

@@ -38,7 +38,10 @@ final class ServiceLoop {
         while !isStopping {
             let checkpoints = engine.committer.counters.checkpoints
             let due = try engine.committer.checkpointIfDue()
-            if engine.committer.counters.checkpoints > checkpoints { engine.markProgress() }
+            if engine.committer.counters.checkpoints > checkpoints {
+                engine.markProgress()
+                try engine.maintain()
+            }
             try poller.wait(timeoutMilliseconds: timeout(due), into: &events)
             for event in events {
                 switch event.token {

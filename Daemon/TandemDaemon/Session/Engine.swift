@@ -27,6 +27,7 @@ final class Engine {
     private var blocked: [UInt64] = []
     let startedAt: UInt64
     let storePath: String
+    private(set) var maintenance = Maintenance()
 
     init(
         committer: Committer, clock: any Clock, storePath: String,
@@ -248,6 +249,14 @@ final class Engine {
             guard !session.interests.isEmpty else { continue }
             session.pushProgress()
             finish(session)
+        }
+    }
+
+    /// Looks after the store, if it is time to; done after a checkpoint.
+    func maintain() throws {
+        let now = clock.monotonicNanoseconds
+        for notice in try maintenance.look(at: committer.store, now: now) {
+            log(.warning, notice.line)
         }
     }
 

@@ -14,7 +14,7 @@ public enum StoreRestore {
     @discardableResult
     public static func run(
         _ backup: String, to store: String, files: RealFileSystem = RealFileSystem(),
-        raiseEpoch: (_ journal: String) throws -> Void
+        raiseEpoch: (_ journal: String, _ manifest: BackupManifest) throws -> Void
     ) throws -> BackupManifest {
         guard !files.exists(store) || files.isEmptyDirectory(store) else {
             throw StoreError(
@@ -25,7 +25,7 @@ public enum StoreRestore {
         try files.removeTree(draft)
         do {
             try copy(manifest, backup, draft, files)
-            try raiseEpoch(draft + "/journal")
+            try raiseEpoch(draft + "/journal", manifest)
             try files.rename(draft, to: store)
             try files.syncDirectory(StoreBackup.parent(of: store))
         } catch {

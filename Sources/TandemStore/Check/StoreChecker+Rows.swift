@@ -35,6 +35,7 @@ extension StoreChecker {
         try checkNumber(of: object)
         try checkReferences(stored.row, object, entity)
         try checkIndexes(stored.row, object, entity)
+        for blob in stored.row.blobs(in: entity) { blobCounts[blob, default: 0] += 1 }
     }
 
     private func bad(_ key: [UInt8], _ object: ObjectReference, _ message: String) {
@@ -56,7 +57,7 @@ extension StoreChecker {
     }
 
     /// A note of a number may stay when its object is deleted, so it needs no row.
-    func checkNumber(_ key: [UInt8], _ value: [UInt8]) {
+    func checkNumber(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count == 8 else {
             let message = "a key has 8 bytes, not \(key.count)"
             return find(
@@ -64,11 +65,16 @@ extension StoreChecker {
         }
         highestNumber = max(highestNumber, key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) })
         guard value.count != 2 else { return }
-        // That the number was used is all that matters of a deleted object; the rows' own are put right above.
+        // That the number was used is all that matters of a deleted object.
+        var tag: EntityTag = 0
+        let number = key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) }
+        for entity in model?.entities ?? [] {
+            if try exists(ObjectReference(tag: entity.tag, number: number)) { tag = entity.tag }
+        }
         find(
             StoreFinding(
                 .badValue, .numbers, key, "a value has 2 bytes, not \(value.count)",
-                [.put(.numbers, key: key, value: [0, 0])]))
+                [.put(.numbers, key: key, value: StoreKey.tag(tag))]))
     }
 
     func checkNumberMark() {

@@ -3,7 +3,7 @@ import TandemModel
 /// Walks over every table of a store and compares what it finds with the rows.
 ///
 /// A pass per table, each in the order of keys: `rows` looks for all that follows from a row; the others ask whether
-/// what they hold follows from one. Blobs, when there are any, are one more pass. Memory: the findings, of which a
+/// what they hold follows from one. Memory: a count for each content of a long value, and the findings, of which a
 /// bounded number is kept.
 final class StoreChecker {
     let store: Store
@@ -34,12 +34,16 @@ final class StoreChecker {
 
     func run() throws(StoreError) -> StoreReport {
         try walk(.rows) { (key, value) throws(StoreError) in try self.checkRow(key, value) }
-        try walk(.numbers) { (key, value) throws(StoreError) in self.checkNumber(key, value) }
+        try walk(.numbers) { (key, value) throws(StoreError) in try self.checkNumber(key, value) }
         try walk(.links) { (key, value) throws(StoreError) in try self.checkLink(key, value) }
         try walk(.indexes) { (key, value) throws(StoreError) in try self.checkIndex(key, value) }
         try walk(.unique) { (key, value) throws(StoreError) in try self.checkUnique(key, value) }
         try walk(.saves) { (key, value) throws(StoreError) in try self.checkSave(key, value) }
         try walk(.saveOrder) { (key, value) throws(StoreError) in try self.checkOrder(key, value) }
+        try checkUsesAreThere()
+        try walk(.blobUses) { (key, value) throws(StoreError) in try self.checkUses(key, value) }
+        try walk(.blobs) { (key, value) throws(StoreError) in try self.checkBlob(key, value) }
+        try walk(.unusedBlobs) { (key, _) throws(StoreError) in try self.checkUnused(key) }
         checkNumberMark()
         return report
     }
@@ -59,6 +63,11 @@ final class StoreChecker {
 
     /// The highest number that a row or a note of a used number has.
     var highestNumber: ObjectNumber = 0
+
+    /// How often each content stands in the rows.
+    var blobCounts: [BlobReference: Int64] = [:]
+    /// The same by the hash under which the content lies.
+    var countsByHash: [[UInt8]: Int64] = [:]
 
     func find(_ finding: StoreFinding) { report.add(finding) }
 
@@ -129,6 +138,9 @@ extension StoreTables {
         case .unique: unique
         case .saves: saves
         case .saveOrder: saveOrder
+        case .blobs: blobs
+        case .blobUses: blobUses
+        case .unusedBlobs: unusedBlobs
         case .meta: meta
         }
     }

@@ -16,6 +16,12 @@ public enum StoreTable: String, Hashable, Sendable, CaseIterable {
     case saves
     /// The save ids by position.
     case saveOrder
+    /// The contents of long data values.
+    case blobs
+    /// How often each content stands in rows.
+    case blobUses
+    /// The contents that stand nowhere.
+    case unusedBlobs
     /// Format, identity, positions, model.
     case meta
 }
@@ -61,6 +67,12 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         case wrongLinkEntity
         /// A save id that no position leads to, or the reverse.
         case looseSave
+        /// A content that is said to stand in more or fewer rows than it does.
+        case wrongBlobUses
+        /// A content that rows stand for and that is missing or another.
+        case missingBlob
+        /// A content that nothing counts, or one noted as unused that is not.
+        case strayBlob
     }
 
     /// A change that mends a finding.
