@@ -5,6 +5,7 @@ import TandemIO
 import TandemJournal
 import TandemModel
 import TandemStore
+import TandemWire
 import Testing
 
 /// `tandem check`, `dump`, `rebuild`, `backup` and `restore` as people run them, on a real daemon's directory.
@@ -176,9 +177,10 @@ import Testing
         let second = try serve(restored)
         defer { second.end(SIGTERM) }
         expect(try tandem("wait", old, "--socket", place.socket), 5, "of another log or epoch")
+        let position: Position = try #require(Position(old))
         let resumed = try WireClient(
             place.socket,
-            Hello(author: "old", model: killModel.json.text, resume: try #require(Position(old))))
+            Hello(author: "old", model: killModel.json.text, resume: position))
         #expect(!resumed.welcome.resumed)
         #expect(resumed.welcome.epoch == 2)
         resumed.close()

@@ -52,11 +52,25 @@ struct LeagueStream {
     /// The next transaction, not applied yet.
     mutating func next() throws -> Transaction {
         saves += 1
-        let changes = try changes()
+        let changes = try self.changes()
         return Transaction(
-            principal: Principal(uid: 7),
-            saveID: [saves, UInt8.random(in: 0...255, using: &random)],
-            content: .objects(try changes()))
+            principal: Principal(uid: 7), saveID: StoreKey.number(saves),
+            content: .objects(changes), blobs: try takeBlobs())
+    }
+
+    /// The contents that the last changes brought and the store has not.
+    private mutating func takeBlobs() throws -> [Blob] {
+        defer { blobs = [] }
+        return try blobs.filter { try !bench.store.holds($0.reference) }
+    }
+
+    /// One of three long values, or none.
+    private mutating func icon() -> Value {
+        let byte = UInt8.random(in: 0..<4, using: &random)
+        guard byte > 0 else { return .null }
+        let blob = Blob([UInt8](repeating: byte, count: BlobReference.inlineLimit + 100))
+        blobs = [blob]
+        return .blob(blob.reference)
     }
 
     private mutating func changes() throws -> [Change] {
