@@ -25,28 +25,22 @@ import Testing
         try CommandRun("tandem", arguments)
     }
 
-    /// Saves on the daemon from a thread of its own until `body` has run; returns how many were answered.
-    private func saving(_ body: () throws -> Void) throws -> Int {
+    /// Runs `body` while a client saves as fast as it can, then ends the daemon.
+    private func saving(on daemon: DaemonProcess, _ body: () throws -> Void = {}) throws {
         let saver = Saver("stream", place)
         let acknowledged = DispatchSemaphore(value: 0)
         let thread = try KernelThread.start(name: "saver") { saver.run(acknowledged) }
         for _ in 0..<20 { acknowledged.wait() }
         let result = Result { try body() }
+        #expect(daemon.end(SIGTERM) == 0)
         thread.join()
         try result.get()
-        #expect(saver.problems == [])
-        return saver.answered.count
+        #expect(saver.answered.count >= 20)
     }
 
     /// A store with some notes, and no daemon.
     private func fill() throws {
-        let daemon = try serve()
-        let saver = Saver("filler", place)
-        let acknowledged = DispatchSemaphore(value: 0)
-        let thread = try KernelThread.start(name: "saver") { saver.run(acknowledged) }
-        for _ in 0..<50 { acknowledged.wait() }
-        #expect(daemon.end(SIGTERM) == 0)
-        thread.join()
+        try saving(on: try serve())
     }
 
     private func expect(
@@ -104,8 +98,8 @@ import Testing
         #expect(try tandem("dump", "--hash", "-D", place.store).output == before.output)
         let daemon = try serve()
         expect(try tandem("rebuild", "-D", place.store), 1, "held by process", "stop the daemon")
-        expect(try tandem("count", "Note", "--socket", place.socket), 0)
-        _ = try saving {}
+        let count = try tandem("count", "Note", "--socket", place.socket)
+        #expect((Int(count.output.dropLast()) ?? 0) >= 20)
         #expect(daemon.end(SIGTERM) == 0)
         #expect(try Journaled(place).storeDump() == Journaled(place).replayedDump())
     }
@@ -128,9 +122,8 @@ import Testing
     @Test func `law 6: a backup under a stream of saves is the store at its position`() throws {
         let daemon = try serve()
         var run: CommandRun?
-        _ = try saving { run = try tandem("backup", backup, "-D", place.store) }
+        try saving(on: daemon) { run = try tandem("backup", backup, "-D", place.store) }
         expect(try #require(run), 0, "backed up")
-        #expect(daemon.end(SIGTERM) == 0)
         let manifest = try StoreBackup.verify(backup)
         let end = try Journaled(place)
         #expect(manifest.position > 0 && manifest.last <= UInt64(end.transactions.count))
@@ -175,7 +168,6 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
         expect(try tandem("restore", backup, "--store", restored), 0)
         let second = try serve(restored)
-        defer { second.end(SIGTERM) }
         expect(try tandem("wait", old, "--socket", place.socket), 5, "of another log or epoch")
         let position: Position = try #require(Position(old))
         let resumed = try WireClient(
@@ -184,7 +176,7 @@ import Testing
         #expect(!resumed.welcome.resumed)
         #expect(resumed.welcome.epoch == 2)
         resumed.close()
-        _ = try saving {}
+        #expect(second.end(SIGTERM) == 0)
         expect(try tandem("check", "-D", restored), 0, "no faults")
     }
 
@@ -242,7 +234,7 @@ import Testing
     }
 
     @Test @MainActor func `a journal that was trimmed needs a backup to rebuild from`() throws {
-        let daemon = try serve()
+        var daemon = try serve()
         let model = Model { Entity("Page") { Attribute("text", .string) } }
         let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
         let context = container.makeContext(name: "main")
@@ -254,7 +246,9 @@ import Testing
             }
         }
         try write(40)
+        #expect(daemon.end(SIGTERM) == 0)
         expect(try tandem("backup", backup, "-D", place.store), 0)
+        daemon = try serve()
         try write(5)
         #expect(daemon.end(SIGTERM) == 0)
         let before = try tandem("dump", "--hash", "-D", place.store).output
