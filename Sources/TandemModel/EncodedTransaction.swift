@@ -5,8 +5,12 @@
 ///
 ///     header    := length of header and directory (4) format (1) kind (1) position (8) time (8)
 ///                  uid (4) gid (4) pid (4) author context host unit save-id content-hash (16)
+///                  [exceptions]
+///     exceptions := count { index has-object (1) [tag (2) number (8)] }
 ///     directory := count { tag (2) length (4) }
 ///     chunk     := count change*, count blob* under the tag 65535
+///
+/// Format 2 has the exceptions (``Transaction/exceptions``), format 1 has none; each is written where it is the shorter form.
 public struct EncodedTransaction: Hashable, Sendable {
     /// The bytes.
     public let bytes: [UInt8]
@@ -23,8 +27,8 @@ public struct EncodedTransaction: Hashable, Sendable {
         public var range: Range<Int>
     }
 
-    /// The version of this form.
-    static let format: UInt8 = 1
+    /// The versions of this form: without exceptions, and with them.
+    static let formats: ClosedRange<UInt8> = 1...2
     /// Stands in the directory for the chunk of blobs; no entity has it.
     static let blobsTag: EntityTag = .max
     private static let positionOffset = 6
@@ -43,7 +47,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     public init(_ transaction: Transaction) {
         var writer = ByteWriter(capacity: 512)
         writer.uint32(0)
-        writer.uint8(Self.format)
+        writer.uint8(transaction.exceptions.isEmpty ? 1 : 2)
         if case .model = transaction.content { writer.uint8(1) } else { writer.uint8(0) }
         writer.uint64(transaction.position)
         writer.int64(transaction.time)
@@ -51,6 +55,10 @@ public struct EncodedTransaction: Hashable, Sendable {
         writer.blob(transaction.saveID)
         writer.uint64(transaction.contentHash.first)
         writer.uint64(transaction.contentHash.second)
+        if !transaction.exceptions.isEmpty {
+            writer.count(transaction.exceptions.count)
+            for exception in transaction.exceptions { exception.encode(into: &writer) }
+        }
         let bodies = Self.bodies(transaction.content) + Self.body(transaction.blobs)
         self.init(header: writer.bytes, bodies: bodies)
     }
@@ -253,9 +261,9 @@ private struct TransactionHeader {
 
     mutating func decode(from reader: inout ByteReader) throws(CodingError) {
         length = Int(try reader.uint32())
-        guard try reader.uint8() == EncodedTransaction.format else {
-            throw CodingError(
-                expected: "transaction format \(EncodedTransaction.format)", offset: 4)
+        let format = try reader.uint8()
+        guard EncodedTransaction.formats.contains(format) else {
+            throw CodingError(expected: "transaction format 1 or 2", offset: 4)
         }
         isModel = try reader.bool()
         transaction.position = try reader.uint64()
@@ -270,6 +278,7 @@ private struct TransactionHeader {
         transaction.saveID = try reader.blob()
         transaction.contentHash = StableHash(
             first: try reader.uint64(), second: try reader.uint64())
+        if format == 2 { transaction.exceptions = try InsertException.list(from: &reader) }
         if isModel { transaction.content = .model([]) }
     }
 }

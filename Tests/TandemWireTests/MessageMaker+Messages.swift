@@ -67,7 +67,8 @@ extension MessageMaker {
         SaveRequest(
             saveID: bytes(64), contentHash: hash(), author: maybe { $0.text() },
             context: text(), policy: MergePolicy.allCases[int(0...4)],
-            operations: list { $0.operation() })
+            operations: list { $0.operation() }, onlyAsks: bool(),
+            firstSentAt: maybe { $0.u64() })
     }
 
     mutating func message(_ kind: DaemonMessage.Kind) -> DaemonMessage {
@@ -98,8 +99,8 @@ extension MessageMaker {
         case .saved:
             .saved(
                 Saved(
-                    position: u64(), wrote: bool(), isRepeat: bool(), inserted: references(),
-                    replaced: list { Replacement(number: $0.u64(), by: $0.reference()) }))
+                    position: u64(), wrote: bool(), isRepeat: bool(),
+                    inserted: list { maker in maker.maybe { $0.reference() } }))
         case .verdicts: .verdicts(verdicts())
         case .synced: .synced(position: u64())
         case .history:

@@ -18,10 +18,8 @@ struct SavePlanner {
     struct Plan {
         /// The changes; empty when there is no net effect.
         var changes: [Change]
-        /// The inserted objects in order of insertion.
-        var inserted: [ObjectReference]
-        /// New objects whose place an existing one took.
-        var replaced: [Replacement]
+        /// What each insert of the request became, in its order; nil for nothing.
+        var inserted: [ObjectReference?]
         /// Contents that the store does not have yet.
         var blobs: [Blob]
     }
@@ -208,15 +206,26 @@ struct SavePlanner {
     private func plan(_ replaced: [Replacement]) throws -> Plan {
         let working = graph.objects.values.sorted { $0.object < $1.object }
         let changes = working.compactMap { $0.change(version: model.version) }
+        let mapping = ReferenceMapping(replaced)
+        let inserted = request.inserts.map { object in
+            let target = mapping[object]
+            return graph.objects[target.number]?.isDeleted == false ? target : nil
+        }
         return Plan(
-            changes: changes,
-            inserted: working.filter { $0.isInserted && !$0.isDeleted }.map(\.object),
-            replaced: replaced, blobs: try graph.newBlobs(in: changes))
+            changes: changes, inserted: inserted, blobs: try graph.newBlobs(in: changes))
     }
 }
 
 extension SaveOperation {
     fileprivate var isDeletion: Bool { if case .delete = self { true } else { false } }
+}
+
+/// A new object that becomes an existing one; its own number is never used.
+struct Replacement: Hashable {
+    /// The number of the new object.
+    var number: ObjectNumber
+    /// The existing object.
+    var by: ObjectReference
 }
 
 /// Puts existing objects in the place of new ones.
