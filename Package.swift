@@ -33,7 +33,10 @@ let suites: [Target] = [
     suite("TandemTests", ["Tandem", "TandemEmbedded", "TandemDaemon", "TestSupport"]),
     suite(
         "ProcessTests",
-        ["Tandem", "TandemIO", "TandemJournal", "tandemd", "tandem", "worldcup", "TestSupport"]),
+        [
+            "Tandem", "TandemIO", "TandemJournal", "TandemStore", "tandemd", "tandem", "worldcup",
+            "TestSupport",
+        ]),
     suite("TidyTests", []),
 ]
 

@@ -48,4 +48,10 @@ public enum DaemonLimits {
     public static let historyTransactions = 4_096
     /// Bytes in one history answer.
     public static let historyBytes = 8 << 20
+    /// Readers of the store that died are looked for at most this often.
+    public static let readerCheckNanoseconds: UInt64 = 60_000_000_000
+    /// A reader of the store that lags this many checkpoints is named in the log.
+    public static let readerLag: UInt64 = 100
+    /// The log has a warning when this much of the store's map is in use.
+    public static let mapAlertPercent = 70
 }

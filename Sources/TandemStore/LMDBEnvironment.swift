@@ -5,23 +5,28 @@ import CLMDB
 /// Never opened with `MDB_NOSYNC` or `MDB_WRITEMAP`: a commit that returned is on the disk.
 final class LMDBEnvironment {
     let path: String
-    private let environment: OpaquePointer
+    let environment: OpaquePointer
     private var isClosed = false
 
     /// Opens or creates the environment in an existing directory.
-    init(path: String, mapBytes: Int, tables: Int, readOnly: Bool = false) throws(StoreError) {
+    ///
+    /// Without a size the map is as big as the file says. Without a lock nobody else may have the environment open.
+    init(
+        path: String, mapBytes: Int?, tables: Int, readOnly: Bool = false, isLocking: Bool = true
+    ) throws(StoreError) {
         var handle: OpaquePointer?
         let status = mdb_env_create(&handle)
         guard status == 0, let handle else { throw StoreError("create", path, status) }
         self.path = path
         environment = handle
         do throws(StoreError) {
-            try check(mdb_env_set_mapsize(handle, mapBytes), "size")
+            if let mapBytes { try check(mdb_env_set_mapsize(handle, mapBytes), "size") }
             try check(mdb_env_set_maxdbs(handle, UInt32(tables)), "prepare")
-            let flags = UInt32(MDB_NOTLS) | (readOnly ? UInt32(MDB_RDONLY) : 0)
+            let flags =
+                UInt32(MDB_NOTLS) | (readOnly ? UInt32(MDB_RDONLY) : 0)
+                | (isLocking ? 0 : UInt32(MDB_NOLOCK))
             try check(mdb_env_open(handle, path, flags, 0o600), "open")
-            var dead: Int32 = 0
-            try check(mdb_reader_check(handle, &dead), "check the readers of")
+            try checkReaders()
         } catch {
             mdb_env_close(handle)
             isClosed = true
@@ -46,7 +51,13 @@ final class LMDBEnvironment {
     func begin(readOnly: Bool = false) throws(StoreError) -> LMDBTransaction {
         var handle: OpaquePointer?
         let flags = readOnly ? UInt32(MDB_RDONLY) : 0
-        try check(mdb_txn_begin(environment, nil, flags, &handle), "begin a transaction in")
+        var status = mdb_txn_begin(environment, nil, flags, &handle)
+        if status == MDB_MAP_RESIZED, readOnly {
+            // Another process has grown the map.
+            try check(mdb_env_set_mapsize(environment, 0), "follow the growth of")
+            status = mdb_txn_begin(environment, nil, flags, &handle)
+        }
+        try check(status, "begin a transaction in")
         guard let handle else { throw StoreError("begin a transaction in", path, -1) }
         return LMDBTransaction(handle, self)
     }

@@ -93,7 +93,7 @@ final class LMDBTransaction {
     /// `body` must not write to the table.
     func scan(
         _ table: LMDBTable, from start: [UInt8],
-        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Bool
     ) throws(StoreError) {
         var cursor: OpaquePointer?
         try environment.check(mdb_cursor_open(handle, table, &cursor), "scan")
@@ -108,7 +108,7 @@ final class LMDBTransaction {
         while status == 0 {
             let keyBytes = UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size)
             let valueBytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-            guard body(keyBytes, valueBytes) else { return }
+            guard try body(keyBytes, valueBytes) else { return }
             status = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
         }
         if status != MDB_NOTFOUND { try environment.check(status, "scan") }
@@ -117,11 +117,11 @@ final class LMDBTransaction {
     /// Calls `body` with every key that begins with `prefix`, without it, and its value.
     func scan(
         _ table: LMDBTable, prefix: [UInt8],
-        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Bool
     ) throws(StoreError) {
-        try scan(table, from: prefix) { key, value in
+        try scan(table, from: prefix) { (key, value) throws(StoreError) -> Bool in
             guard key.starts(with: prefix) else { return false }
-            return body(UnsafeRawBufferPointer(rebasing: key[prefix.count...]), value)
+            return try body(UnsafeRawBufferPointer(rebasing: key[prefix.count...]), value)
         }
     }
 }

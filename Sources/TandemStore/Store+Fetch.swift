@@ -1,10 +1,22 @@
-import TandemModel
+public import TandemModel
 public import TandemQuery
+
+/// What is wanted of a fetch.
+public enum FetchPart: Hashable, Sendable {
+    /// The rows.
+    case rows
+    /// The objects without their rows.
+    case references
+    /// How many there are.
+    case count
+}
 
 /// What a fetch found.
 public struct FetchResult: Sendable {
-    /// The objects in the request's order, after offset and limit.
+    /// The objects in the request's order, after offset and limit; empty when only references or a count are wanted.
     public var objects: [Store.Stored] = []
+    /// The objects without their rows, if these are wanted.
+    public var references: [ObjectReference] = []
     /// How many match, before offset and limit.
     public var count = 0
     /// How the candidates were found, for `tandem explain`.
@@ -17,21 +29,41 @@ public struct FetchResult: Sendable {
 extension Store {
     /// Fetches from the open write transaction, at ``appliedPosition``.
     ///
-    /// Cost: the candidates; sorting keeps a key of each match in memory. Throws ``StoreError``.
-    public func fetch(_ request: CompiledRequest) throws(StoreError) -> FetchResult {
+    /// Cost: the candidates; sorting keeps a key of each match in memory. Rows are copied into the answer only: every
+    /// candidate is judged in one buffer, and with a limit the rows of the answer are read at the end. Throws ``StoreError``.
+    public func fetch(
+        _ request: CompiledRequest, for part: FetchPart = .rows
+    ) throws(StoreError) -> FetchResult {
         let path = AccessPath(request)
-        var collector = FetchCollector(request, StoreReader(self))
-        try candidates(path, request) { collector.judge($0) }
-        guard !collector.isUnsettled else {
-            throw StoreError(.failed, "the store at \(self.path) could not be read while fetching")
-        }
-        var result = collector.result()
+        var collector = FetchCollector(request, part, StoreReader(self))
+        try candidates(path, request) { collector.judge($0, $1) }
+        guard !collector.isUnsettled else { throw unreadable }
+        var result = FetchResult()
         result.plan = path.description
+        result.count = collector.count
+        result.rowsRead = collector.rowsRead
+        for match in collector.answer() {
+            if part == .references {
+                result.references.append(match.object)
+            } else if let stored = match.stored {
+                result.objects.append(stored)
+            } else if let stored = try stored(match.object) {
+                result.objects.append(stored)
+            } else {
+                throw unreadable
+            }
+        }
         return result
     }
 
+    private var unreadable: StoreError {
+        StoreError(.failed, "the store at \(path) could not be read while fetching")
+    }
+
+    private typealias Candidate = (ObjectReference, UnsafeRawBufferPointer) -> Void
+
     private func candidates(
-        _ path: AccessPath, _ request: CompiledRequest, _ body: (Stored) -> Void
+        _ path: AccessPath, _ request: CompiledRequest, _ body: Candidate
     ) throws(StoreError) {
         let tags =
             request.request.includesSubentities
@@ -57,9 +89,9 @@ extension Store {
         }
     }
 
-    private func scan(_ tag: EntityTag, _ body: (Stored) -> Void) throws(StoreError) {
+    private func scan(_ tag: EntityTag, _ body: Candidate) throws(StoreError) {
         try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { key, value in
-            body(Store.stored(Store.object(tag, key), value))
+            body(Store.object(tag, key), value)
             return true
         }
     }
@@ -93,10 +125,11 @@ extension Store {
     }
 
     private func judge(
-        _ objects: [ObjectReference], _ request: CompiledRequest, _ body: (Stored) -> Void
+        _ objects: [ObjectReference], _ request: CompiledRequest, _ body: Candidate
     ) throws(StoreError) {
+        let open = try current
         for object in objects where request.includes(tag: object.tag) {
-            if let stored = try stored(object) { body(stored) }
+            if let value = try open.get(tables.rows, StoreKey.row(object)) { body(object, value) }
         }
     }
 
@@ -107,44 +140,64 @@ extension Store {
 
 /// Judges candidates and puts those that match in order.
 private struct FetchCollector {
-    private let request: CompiledRequest
-    private let reader: StoreReader
-    private var found: [(key: [UInt8], stored: Store.Stored)] = []
-    private var rowsRead = 0
-    private(set) var isUnsettled = false
-
-    init(_ request: CompiledRequest, _ reader: StoreReader) {
-        self.request = request
-        self.reader = reader
+    /// An object that matches; with its row unless that is read when the answer is known.
+    struct Match {
+        var key: [UInt8]
+        var object: ObjectReference
+        var stored: Store.Stored?
     }
 
-    mutating func judge(_ stored: Store.Stored) {
+    private let request: CompiledRequest
+    private let reader: StoreReader
+    private let limit: Int?
+    /// Whether every row that matches is in the answer.
+    private let keepsRows: Bool
+    private var found: [Match] = []
+    /// The candidate's row; given away with a row that is kept, else used again.
+    private var buffer: [UInt8] = []
+    private(set) var count = 0
+    private(set) var rowsRead = 0
+    private(set) var isUnsettled = false
+
+    init(_ request: CompiledRequest, _ part: FetchPart, _ reader: StoreReader) {
+        self.request = request
+        self.reader = reader
+        limit = part == .count ? 0 : request.request.limit.map { max(0, $0) }
+        keepsRows = part == .rows && limit == nil
+    }
+
+    mutating func judge(_ object: ObjectReference, _ value: UnsafeRawBufferPointer) {
+        guard value.count > 8 else { return }
         rowsRead += 1
-        guard let matches = request.matches(stored.object, stored.row, reader) else {
+        buffer.removeAll(keepingCapacity: true)
+        buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: value[8...]))
+        let row = Row(bytes: buffer)
+        guard let matches = request.matches(object, row, reader) else {
             isUnsettled = true
             return
         }
         guard matches else { return }
-        guard let key = request.sortKey(stored.object, stored.row, reader) else {
+        count += 1
+        if limit == 0 { return }
+        guard let key = request.sortKey(object, row, reader) else {
             isUnsettled = true
             return
         }
-        found.append((key, stored))
+        guard keepsRows else { return found.append(Match(key: key, object: object)) }
+        let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
+        let stored = Store.Stored(object: object, version: version, row: row)
+        found.append(Match(key: key, object: object, stored: stored))
+        buffer = []
     }
 
-    consuming func result() -> FetchResult {
+    /// The matches from offset to limit, in the request's order.
+    mutating func answer() -> ArraySlice<Match> {
         found.sort { a, b in
-            a.key == b.key
-                ? a.stored.object < b.stored.object : a.key.lexicographicallyPrecedes(b.key)
+            a.key == b.key ? a.object < b.object : a.key.lexicographicallyPrecedes(b.key)
         }
-        var result = FetchResult()
-        result.count = found.count
-        result.rowsRead = rowsRead
         let start = min(max(0, request.request.offset), found.count)
         // A client may ask for any numbers: nothing is added up that could overflow.
-        let wanted = request.request.limit.map { min(max(0, $0), found.count - start) }
-        let end = start + (wanted ?? found.count - start)
-        result.objects = found[start..<end].map(\.stored)
-        return result
+        let wanted = limit.map { min($0, found.count - start) }
+        return found[start..<(start + (wanted ?? found.count - start))]
     }
 }

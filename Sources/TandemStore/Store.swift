@@ -34,6 +34,8 @@ public final class Store {
     let environment: LMDBEnvironment
     let tables: StoreTables
     let options: StoreOptions
+    /// Whether it was opened with ``openForReading(path:isPrivate:)``.
+    public let isReadOnly: Bool
     private var transaction: LMDBTransaction?
 
     /// The version of the format; a store of a newer one is refused.
@@ -72,15 +74,16 @@ public final class Store {
         return store
     }
 
-    private init(
+    init(
         _ path: String, _ environment: LMDBEnvironment, _ tables: StoreTables,
-        _ identity: StoreIdentity, _ options: StoreOptions
+        _ identity: StoreIdentity, _ options: StoreOptions, isReadOnly: Bool = false
     ) {
         self.path = path
         self.environment = environment
         self.tables = tables
         self.identity = identity
         self.options = options
+        self.isReadOnly = isReadOnly
     }
 
     /// Ends the open transaction without keeping it and closes the environment.
@@ -92,11 +95,11 @@ public final class Store {
 
     // MARK: The open transaction
 
-    /// The open write transaction, begun if there is none.
+    /// The open transaction, begun if there is none: for writing unless the store is open for reading.
     var current: LMDBTransaction {
         get throws(StoreError) {
             if let transaction { return transaction }
-            let begun = try environment.begin()
+            let begun = try environment.begin(readOnly: isReadOnly)
             transaction = begun
             return begun
         }
@@ -159,7 +162,7 @@ public final class Store {
         }
     }
 
-    private func loadState() throws(StoreError) {
+    func loadState() throws(StoreError) {
         let transaction = try environment.begin(readOnly: true)
         defer { transaction.abort() }
         func number(_ key: MetaKey) throws(StoreError) -> UInt64? {

@@ -14,7 +14,8 @@ struct TandemCommand: ParsableCommand {
         subcommands: [
             LogCommand.self, StatusCommand.self, ClientsCommand.self, FetchCommand.self,
             CountCommand.self, SchemaCommand.self, WaitCommand.self,
-            BridgeCommand.self,
+            BridgeCommand.self, CheckCommand.self, DumpCommand.self, RebuildCommand.self,
+            BackupCommand.self, RestoreCommand.self,
         ])
 
     @MainActor static func main() async {

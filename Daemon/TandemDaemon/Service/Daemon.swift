@@ -104,6 +104,8 @@ public final class Daemon {
     }
 
     private static func recover(_ configuration: DaemonConfiguration) throws -> Committer {
+        let journalPath = configuration.store + "/journal"
+        try refuseLostStore(configuration.store + "/store", journalPath)
         let store = try Store.open(
             path: configuration.store + "/store",
             newIdentity: StoreIdentity(log: randomLogID(), epoch: 1))
@@ -126,6 +128,18 @@ public final class Daemon {
             journal: journal, store: store, clock: SystemClock(), log: configuration.log)
     }
 
+    /// A journal with transactions had a store: a new one in its place would be of another log.
+    private static func refuseLostStore(_ store: String, _ journal: String) throws {
+        let files = RealFileSystem()
+        guard !files.exists(store + "/data.mdb"), files.exists(journal),
+            try files.list(journal).contains(where: { $0.hasSuffix(".journal") })
+        else { return }
+        throw DaemonError(
+            .storage,
+            "\(store)/data.mdb is missing, its journal is there; nothing was changed. Rebuild the "
+                + "store from the journal with `tandem rebuild`, or restore both from one backup")
+    }
+
     /// Journal and store have to be of one log; the journal's epoch is the newer one.
     private static func agree(
         _ identity: LogIdentity, _ store: Store, _ configuration: DaemonConfiguration
@@ -134,8 +148,8 @@ public final class Daemon {
         else {
             throw DaemonError(
                 .storage,
-                "journal and store in \(configuration.store) are of different logs; restore "
-                    + "both from one backup")
+                "journal and store in \(configuration.store) are of different logs; run `tandem "
+                    + "rebuild` if the journal is the right one, else restore both from one backup")
         }
         if identity.epoch != store.identity.epoch { try store.setEpoch(identity.epoch) }
     }

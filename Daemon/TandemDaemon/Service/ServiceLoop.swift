@@ -41,6 +41,7 @@ final class ServiceLoop {
             if engine.committer.counters.checkpoints > checkpoints {
                 engine.markProgress()
                 engine.retain()
+                try engine.maintain()
             }
             try poller.wait(timeoutMilliseconds: timeout(due), into: &events)
             for event in events {

@@ -39,14 +39,20 @@ struct Answerer {
             throw TandemError(.usage, "fetching at an earlier position isn't supported yet")
         }
         let request = try CompiledRequest(fetch.request, in: model)
-        let result = try committer.store.fetch(request)
+        let part: FetchPart =
+            switch fetch.kind {
+            case .count: .count
+            case .references: .references
+            case .rows: .rows
+            }
+        let result = try committer.store.fetch(request, for: part)
         follow(fetch.interests)
         var answer = Fetched(
             position: committer.position, count: UInt64(result.count), objects: [],
             references: [], related: [])
         switch fetch.kind {
         case .count: break
-        case .references: answer.references = result.objects.map(\.object)
+        case .references: answer.references = result.references
         case .rows:
             answer.objects = result.objects.map(StoredObject.init)
             var related = RelatedRows(committer.store, model)

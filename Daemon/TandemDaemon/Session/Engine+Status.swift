@@ -7,6 +7,7 @@ extension Engine {
     var status: JSON {
         let now = clock.monotonicNanoseconds
         let usage = committer.store.usage
+        let readers = committer.store.readers
         let bounds = committer.journal.bounds
         let counters = committer.counters
         return .object([
@@ -23,6 +24,10 @@ extension Engine {
             "consumers": .array(consumers),
             "mapBytes": .int(Int64(usage.mapBytes)),
             "usedBytes": .int(Int64(usage.usedBytes)),
+            "usedPercent": .int(Int64(Maintenance.percent(committer.store))),
+            "storeReaders": .int(Int64(readers.count)),
+            "oldestReaderLag": .int(Int64(clamping: readers.oldestLag)),
+            "deadReaders": .int(Int64(maintenance.deadReaders)),
             "readOnly": .bool(committer.isReadOnly),
             "model": committer.store.model.map { .string($0.hash.description) } ?? .null,
             "clients": .array(sessions.values.sorted { $0.id < $1.id }.map(client)),

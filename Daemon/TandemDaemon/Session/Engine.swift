@@ -29,6 +29,7 @@ final class Engine {
     let storePath: String
     /// How much of the journal is kept.
     var retention = Retention()
+    private(set) var maintenance = Maintenance()
 
     init(
         committer: Committer, clock: any Clock, storePath: String,
@@ -261,6 +262,14 @@ final class Engine {
             guard !session.interests.isEmpty else { continue }
             session.pushProgress()
             finish(session)
+        }
+    }
+
+    /// Looks after the store, if it is time to; done after a checkpoint.
+    func maintain() throws {
+        let now = clock.monotonicNanoseconds
+        for notice in try maintenance.look(at: committer.store, now: now) {
+            log(.warning, notice.line)
         }
     }
 

@@ -1,0 +1,67 @@
+public import TandemIO
+import TandemModel
+
+/// Copies files in pieces and hashes them on the way.
+public enum FileCopy {
+    /// The bytes that are in memory at a time.
+    static let pieceBytes = 1 << 20
+
+    /// Copies the first bytes of a file to one that must not exist; durable on return, its name not yet.
+    ///
+    /// Throws ``IOError``.
+    public static func copy(
+        _ source: String, to target: String, bytes: UInt64? = nil, _ files: any FileSystem
+    ) throws(IOError) {
+        let reader = try files.open(source, .read)
+        defer { reader.close() }
+        let writer = try files.open(target, .createNew)
+        defer { writer.close() }
+        let end = if let bytes { bytes } else { try reader.size() }
+        var offset: UInt64 = 0
+        while offset < end {
+            let count = Int(min(UInt64(pieceBytes), end - offset))
+            let piece = try reader.read(count: count, at: offset)
+            guard !piece.isEmpty else { break }
+            try writer.write(piece, at: offset)
+            offset += UInt64(piece.count)
+        }
+        try writer.sync()
+    }
+
+    /// Where the last byte of a file that is not zero ends, rounded up to eight.
+    ///
+    /// Throws ``IOError``.
+    public static func contentEnd(
+        of path: String, _ files: any FileSystem
+    ) throws(IOError) -> UInt64 {
+        let file = try files.open(path, .read)
+        defer { file.close() }
+        var (offset, end): (UInt64, UInt64) = (0, 0)
+        while true {
+            let piece = try file.read(count: pieceBytes, at: offset)
+            if let last = piece.lastIndex(where: { $0 != 0 }) { end = offset + UInt64(last) + 1 }
+            offset += UInt64(piece.count)
+            if piece.count < pieceBytes { return min((end + 7) & ~7, offset) }
+        }
+    }
+
+    /// The size and the hash of a file: each piece is hashed together with the hash so far.
+    static func hash(
+        of path: String, _ files: any FileSystem
+    ) throws(IOError) -> (bytes: UInt64, hash: StableHash) {
+        let file = try files.open(path, .read)
+        defer { file.close() }
+        var hash = StableHash([])
+        var offset: UInt64 = 0
+        while true {
+            var piece = try file.read(count: pieceBytes, at: offset)
+            offset += UInt64(piece.count)
+            let isLast = piece.count < pieceBytes
+            for half in [hash.first, hash.second] {
+                withUnsafeBytes(of: half.littleEndian) { piece.append(contentsOf: $0) }
+            }
+            hash = StableHash(piece)
+            if isLast { return (offset, hash) }
+        }
+    }
+}

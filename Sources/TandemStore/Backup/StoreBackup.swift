@@ -1,0 +1,135 @@
+public import TandemIO
+import TandemModel
+
+/// Makes backups of a store and its journal, and checks them.
+///
+/// A backup is a directory: `store/data.mdb`, a compact copy of a checkpoint; `journal/`, the segments that go on from
+/// it; `manifest.json`, written last, with the positions and a hash of every file. It is made under a temporary name
+/// beside and renamed, so that what has the name is whole.
+///
+///     let store = try Store.openForReading(path: "/var/lib/tandem/default/store")
+///     let manifest = try StoreBackup.make(of: store, at: "/backup/monday") { after, folder in … }
+public enum StoreBackup {
+    /// What is written before the manifest has another name than the backup.
+    static let suffix = ".unfinished"
+
+    /// Makes a backup at a path where nothing is yet.
+    ///
+    /// `journal` is given the position of the copied store and the folder for the segments; it fills it with those that
+    /// hold what follows, each flushed, and returns the last position in them. The store is the caller's own or one that was opened for
+    /// reading beside the daemon, which goes on saving. Throws ``StoreError``, ``IOError`` and what `journal` throws; nothing is left then.
+    /// Cost: reads the store twice, once for the copy, once for the check of it.
+    public static func make(
+        of store: Store, at path: String, files: RealFileSystem = RealFileSystem(),
+        journal: (_ after: UInt64, _ folder: String) throws -> UInt64
+    ) throws -> BackupManifest {
+        guard !files.exists(path) else {
+            throw StoreError(.notOurs, "\(path) exists; a backup needs a name of its own")
+        }
+        let draft = path + suffix
+        try files.removeTree(draft)
+        do {
+            for folder in ["store", "journal"] {
+                try files.createDirectory("\(draft)/\(folder)", mode: 0o700)
+            }
+            try store.copyCheckpoint(to: draft + "/store/data.mdb")
+            let manifest = try describe(draft, files, journal)
+            try write(manifest, draft, files)
+            try files.rename(draft, to: path)
+            try files.syncDirectory(parent(of: path))
+            return manifest
+        } catch {
+            try? files.removeTree(draft)
+            throw error
+        }
+    }
+
+    private static func describe(
+        _ draft: String, _ files: RealFileSystem,
+        _ journal: (_ after: UInt64, _ folder: String) throws -> UInt64
+    ) throws -> BackupManifest {
+        let copy = try Store.openForReading(path: draft + "/store", isPrivate: true)
+        defer { copy.close() }
+        let report = try copy.check()
+        guard report.isClean else {
+            throw StoreError(
+                .damaged,
+                "the store has \(report.found) faults, the first: \(report.findings[0]); "
+                    + "run `tandem check` before a backup")
+        }
+        let last = try journal(copy.appliedPosition, draft + "/journal")
+        return BackupManifest(
+            identity: copy.identity, position: copy.appliedPosition,
+            last: max(last, copy.appliedPosition), stateHash: try copy.stateHash(),
+            files: try listing(draft, files))
+    }
+
+    private static func listing(
+        _ draft: String, _ files: RealFileSystem
+    ) throws(IOError) -> [BackupManifest.File] {
+        var found: [BackupManifest.File] = []
+        for folder in ["journal", "store"] {
+            for name in try files.list("\(draft)/\(folder)") {
+                let (bytes, hash) = try FileCopy.hash(of: "\(draft)/\(folder)/\(name)", files)
+                found.append(
+                    BackupManifest.File(name: "\(folder)/\(name)", bytes: bytes, hash: hash))
+            }
+        }
+        return found
+    }
+
+    private static func write(
+        _ manifest: BackupManifest, _ draft: String, _ files: RealFileSystem
+    ) throws(IOError) {
+        for folder in ["journal", "store"] { try files.syncDirectory("\(draft)/\(folder)") }
+        let file = try files.open("\(draft)/\(BackupManifest.fileName)", .createNew)
+        defer { file.close() }
+        try file.write(Array(manifest.text.utf8), at: 0)
+        try file.sync()
+        try files.syncDirectory(draft)
+    }
+
+    /// Reads a backup's manifest and compares every file with it.
+    ///
+    /// Throws ``StoreError``: `notOurs` when there is no backup, `damaged` with the name of the file that is missing, cut or
+    /// altered. Cost: reads everything.
+    public static func verify(
+        _ path: String, files: RealFileSystem = RealFileSystem()
+    ) throws -> BackupManifest {
+        let manifestPath = "\(path)/\(BackupManifest.fileName)"
+        guard files.exists(manifestPath) else {
+            throw StoreError(
+                .notOurs, "there is no backup in \(path): it has no \(BackupManifest.fileName)")
+        }
+        let text = try files.contents(of: manifestPath, maximumBytes: 16 << 20)
+        let manifest = try BackupManifest(
+            parsing: String(decoding: text, as: UTF8.self), path: manifestPath)
+        for file in manifest.files { try compare(file, path, files) }
+        return manifest
+    }
+
+    private static func compare(
+        _ file: BackupManifest.File, _ path: String, _ files: RealFileSystem
+    ) throws {
+        let name = "\(path)/\(file.name)"
+        guard files.exists(name) else {
+            throw StoreError(.damaged, "\(name) is missing; use another backup")
+        }
+        let (bytes, hash) = try FileCopy.hash(of: name, files)
+        guard bytes == file.bytes else {
+            throw StoreError(
+                .damaged,
+                "\(name) has \(bytes) bytes, it was written with \(file.bytes); use another backup")
+        }
+        guard hash == file.hash else {
+            throw StoreError(
+                .damaged,
+                "\(name) is not as it was written: its hash does not match; use another backup")
+        }
+    }
+
+    static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}

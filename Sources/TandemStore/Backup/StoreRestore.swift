@@ -1,0 +1,55 @@
+public import TandemIO
+import TandemModel
+
+/// Brings a backup back, into a directory where nothing is.
+public enum StoreRestore {
+    /// What is not finished has another name than the store.
+    static let suffix = ".restoring"
+
+    /// Restores a backup as the directory `store`, which is missing or empty.
+    ///
+    /// `raiseEpoch` is given the folder of the restored journal and has to begin a new epoch in it, durable on return: what clients
+    /// saw after the backup never was. The daemon then starts on the directory and applies the journal's tail.
+    /// Throws ``StoreError``, ``IOError`` and what `raiseEpoch` throws; nothing is left then. Cost: reads the backup twice.
+    @discardableResult
+    public static func run(
+        _ backup: String, to store: String, files: RealFileSystem = RealFileSystem(),
+        raiseEpoch: (_ journal: String, _ manifest: BackupManifest) throws -> Void
+    ) throws -> BackupManifest {
+        guard !files.exists(store) || files.isEmptyDirectory(store) else {
+            throw StoreError(
+                .notOurs, "\(store) is not empty; restore into a directory that is empty or absent")
+        }
+        let manifest = try StoreBackup.verify(backup, files: files)
+        let draft = store + suffix
+        try files.removeTree(draft)
+        do {
+            try copy(manifest, backup, draft, files)
+            try raiseEpoch(draft + "/journal", manifest)
+            try files.rename(draft, to: store)
+            try files.syncDirectory(StoreBackup.parent(of: store))
+        } catch {
+            try? files.removeTree(draft)
+            throw error
+        }
+        return manifest
+    }
+
+    private static func copy(
+        _ manifest: BackupManifest, _ backup: String, _ draft: String, _ files: RealFileSystem
+    ) throws {
+        for folder in ["store", "journal"] {
+            try files.createDirectory("\(draft)/\(folder)", mode: 0o700)
+        }
+        for file in manifest.files {
+            let copy = "\(draft)/\(file.name)"
+            try FileCopy.copy("\(backup)/\(file.name)", to: copy, files)
+            // The source may have changed, or be read wrongly this time.
+            guard try FileCopy.hash(of: copy, files).hash == file.hash else {
+                throw StoreError(
+                    .damaged, "\(backup)/\(file.name) was read differently; use another backup")
+            }
+        }
+        for folder in ["journal", "store"] { try files.syncDirectory("\(draft)/\(folder)") }
+    }
+}

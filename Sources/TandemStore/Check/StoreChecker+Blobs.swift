@@ -1,0 +1,81 @@
+import TandemModel
+
+/// Contents of long values: there, the right ones, and counted as often as rows have them.
+extension StoreChecker {
+    /// Looks for the contents that rows stand for; runs behind the pass over the rows.
+    func checkUsesAreThere() throws(StoreError) {
+        for (blob, count) in blobCounts.sorted(by: {
+            $0.key.hash.lexicographicallyPrecedes($1.key.hash)
+        }) {
+            if try open.get(store.tables.blobs, blob.hash) == nil {
+                find(
+                    StoreFinding(
+                        .missingBlob, .blobs, blob.hash, "\(count) rows stand for it, it is gone"))
+            }
+            guard try get(.blobUses, blob.hash) == nil else { continue }
+            let uses = BlobUses(count: count, since: report.position)
+            find(
+                StoreFinding(
+                    .wrongBlobUses, .blobUses, blob.hash, "\(count) rows have it, none is counted",
+                    [.put(.blobUses, key: blob.hash, value: uses.bytes)]))
+        }
+        for (blob, count) in blobCounts { countsByHash[blob.hash, default: 0] += count }
+    }
+
+    func checkUses(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+        let expected = countsByHash[key] ?? 0
+        if expected == 0, try open.get(store.tables.blobs, key) == nil {
+            return strayBlob(.blobUses, key, "it counts a content that is not there")
+        }
+        let uses = value.withUnsafeBytes { BlobUses($0) }
+        guard let uses, uses.count == expected else {
+            let since = uses?.since ?? report.position
+            let right = BlobUses(count: expected, since: since)
+            var repairs = [
+                StoreFinding.Repair.put(.blobUses, key: key, value: right.bytes)
+            ]
+            if expected == 0 {
+                repairs.append(
+                    .put(.unusedBlobs, key: StoreKey.number(since) + key, value: []))
+            }
+            let counted = uses.map { "\($0.count)" } ?? "no number"
+            let message = "\(expected) rows have it, \(counted) is counted"
+            return find(StoreFinding(.wrongBlobUses, .blobUses, key, message, repairs))
+        }
+        guard expected == 0 else { return }
+        let unused = StoreKey.number(uses.since) + key
+        guard try get(.unusedBlobs, unused) == nil else { return }
+        find(
+            StoreFinding(
+                .strayBlob, .unusedBlobs, unused, "no row has it and it is not noted as unused",
+                [.put(.unusedBlobs, key: unused, value: [])]))
+    }
+
+    func checkBlob(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+        let isRight =
+            value.count > BlobReference.inlineLimit && BlobReference(of: value).hash == key
+        if countsByHash[key] != nil {
+            guard !isRight else { return }
+            return find(
+                StoreFinding(.missingBlob, .blobs, key, "the content is not the one of this hash"))
+        }
+        let isCounted = try get(.blobUses, key) != nil
+        guard !isRight || !isCounted else { return }
+        strayBlob(.blobs, key, "no row has it and nothing counts it, or it is another content")
+    }
+
+    func checkUnused(_ key: [UInt8]) throws(StoreError) {
+        if key.count == 40,
+            let uses = try get(.blobUses, Array(key.dropFirst(8)))?.withUnsafeBytes({ BlobUses($0) }
+            ),
+            uses.count == 0, key.starts(with: StoreKey.number(uses.since))
+        {
+            return
+        }
+        strayBlob(.unusedBlobs, key, "it notes a content as unused that is not, or not since then")
+    }
+
+    private func strayBlob(_ table: StoreTable, _ key: [UInt8], _ message: String) {
+        find(StoreFinding(.strayBlob, table, key, message, [.delete(table, key: key)]))
+    }
+}

@@ -1,0 +1,114 @@
+import TandemModel
+
+/// Index entries and unique keys: every row has its own, and there are no others.
+extension StoreChecker {
+    func checkIndexes(
+        _ row: Row, _ object: ObjectReference, _ entity: CompiledEntity
+    ) throws(StoreError) {
+        for index in entity.indexes {
+            let key = StoreKey.index(index.id, StoreKey.tuple(index, row, entity), object.number)
+            guard try get(.indexes, key) != StoreKey.tag(object.tag) else { continue }
+            find(
+                StoreFinding(
+                    .missingIndexEntry, .indexes, key, object: id(object),
+                    property: Self.names(index), "it is not in the index",
+                    [.put(.indexes, key: key, value: StoreKey.tag(object.tag))]))
+        }
+        for index in entity.uniqueness {
+            guard let key = StoreKey.unique(index, row, entity) else { continue }
+            let value = StoreKey.tag(object.tag) + StoreKey.number(object.number)
+            let held = try get(.unique, key)
+            guard held != value else { continue }
+            if let held, let other = try holder(held, of: key, index) {
+                find(
+                    StoreFinding(
+                        .duplicateUnique, .unique, key, object: id(object),
+                        property: Self.names(index),
+                        "\(id(other)?.description ?? "?") has the same values"))
+            } else {
+                find(
+                    StoreFinding(
+                        .missingUniqueKey, .unique, key, object: id(object),
+                        property: Self.names(index), "it does not hold its unique key",
+                        [.put(.unique, key: key, value: value)]))
+            }
+        }
+    }
+
+    func checkIndex(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+        guard key.count >= 10, value.count == 2 else {
+            return stray(.badKey, .indexes, key, nil, nil, "it has not the form of an entry")
+        }
+        let (id, number, tag) = (
+            key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) },
+            key.withUnsafeBytes { $0.bigEndian(key.count - 8, as: UInt64.self) },
+            value.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) }
+        )
+        let object = ObjectReference(tag: tag, number: number)
+        guard let entity = model?.entity(tagged: tag),
+            let index = entity.indexes.first(where: { $0.id == id })
+        else {
+            let message = "the model knows no such index"
+            return stray(.strayIndexEntry, .indexes, key, object, nil, message)
+        }
+        if let row = try row(object),
+            StoreKey.index(id, StoreKey.tuple(index, row, entity), number) == key
+        {
+            return
+        }
+        stray(
+            .strayIndexEntry, .indexes, key, object, Self.names(index),
+            "no such object has these values")
+    }
+
+    func checkUnique(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+        guard key.count == 18, value.count == 10 else {
+            return stray(.badKey, .unique, key, nil, nil, "it has not the form of a unique key")
+        }
+        let id = key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) }
+        let object = Self.reference(value)
+        guard let entity = model?.entity(tagged: object.tag),
+            let index = entity.uniqueness.first(where: { $0.id == id })
+        else {
+            let message = "the model knows no such uniqueness constraint"
+            return stray(.strayUniqueKey, .unique, key, object, nil, message)
+        }
+        guard try holder(value, of: key, index) == nil else { return }
+        stray(
+            .strayUniqueKey, .unique, key, object, Self.names(index),
+            "no such object has these values")
+    }
+
+    /// The object that a unique key names, if its row has the key's values.
+    private func holder(
+        _ value: [UInt8], of key: [UInt8], _ index: CompiledIndex
+    ) throws(StoreError) -> ObjectReference? {
+        guard value.count == 10 else { return nil }
+        let object = Self.reference(value)
+        guard let entity = model?.entity(tagged: object.tag), entity.uniqueness.contains(index),
+            let row = try row(object), StoreKey.unique(index, row, entity) == key
+        else { return nil }
+        return object
+    }
+
+    private func stray(
+        _ kind: StoreFinding.Kind, _ table: StoreTable, _ key: [UInt8],
+        _ object: ObjectReference?, _ property: String?, _ message: String
+    ) {
+        find(
+            StoreFinding(
+                kind, table, key, object: object.flatMap { self.id($0) }, property: property,
+                message, [.delete(table, key: key)]))
+    }
+
+    private static func reference(_ value: [UInt8]) -> ObjectReference {
+        value.withUnsafeBytes {
+            ObjectReference(
+                tag: $0.bigEndian(0, as: UInt16.self), number: $0.bigEndian(2, as: UInt64.self))
+        }
+    }
+
+    private static func names(_ index: CompiledIndex) -> String {
+        "(\(index.properties.joined(separator: ", ")))"
+    }
+}

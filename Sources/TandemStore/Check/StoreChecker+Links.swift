@@ -1,0 +1,77 @@
+import TandemModel
+
+/// Links: both ends are there, and both ends know of each other.
+extension StoreChecker {
+    func checkLink(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+        guard key.count == 18, value.count == 2 else {
+            return stray(.badKey, key, nil, "it has not the form of a link")
+        }
+        let parts = key.withUnsafeBytes {
+            (
+                link: $0.bigEndian(0, as: UInt16.self), owner: $0.bigEndian(2, as: UInt64.self),
+                member: $0.bigEndian(10, as: UInt64.self)
+            )
+        }
+        guard let (owners, property) = relationships[parts.link],
+            let relationship = property.relationship
+        else { return stray(.strayLink, key, nil, "the model knows no such relationship") }
+        guard let owner = try object(parts.owner, in: owners.tag) else {
+            return stray(.strayLink, key, nil, "number \(parts.owner) is no \(owners.name)")
+        }
+        guard let member = try object(parts.member, in: relationship.destination) else {
+            let message = "number \(parts.member) is not there to be a member"
+            return stray(.strayLink, key, (owner, property), message)
+        }
+        let isMutual =
+            relationship.inverseToMany
+            ? try checkBack(owner, member, relationship)
+            : try refers(member, to: owner, relationship)
+        guard isMutual else {
+            let message = "\(id(member)?.description ?? "?") does not name it"
+            return stray(.strayLink, key, (owner, property), message)
+        }
+        guard value != StoreKey.tag(member.tag) else { return }
+        find(
+            StoreFinding(
+                .wrongLinkEntity, .links, key, object: id(owner), property: property.name,
+                "\(id(member)?.description ?? "?") is kept under another entity",
+                [.put(.links, key: key, value: StoreKey.tag(member.tag))]))
+    }
+
+    /// Whether the to-one reference of a member leads to its owner.
+    private func refers(
+        _ member: ObjectReference, to owner: ObjectReference, _ relationship: CompiledRelationship
+    ) throws(StoreError) -> Bool {
+        guard let entity = model?.entity(tagged: member.tag), let row = try row(member) else {
+            return false
+        }
+        return row.reference(relationship.inverseSlot, in: entity) == owner
+    }
+
+    /// Half of a many-to-many link is completed: what was linked stays so.
+    private func checkBack(
+        _ owner: ObjectReference, _ member: ObjectReference, _ relationship: CompiledRelationship
+    ) throws(StoreError) -> Bool {
+        let inverse = model?.entity(tagged: relationship.destination)?
+            .properties[relationship.inverseSlot]
+        guard let inverse, let link = inverse.relationship?.linkID else { return false }
+        let key = StoreKey.link(link, member.number, owner.number)
+        guard try get(.links, key) == nil else { return true }
+        find(
+            StoreFinding(
+                .missingLink, .links, key, object: id(member), property: inverse.name,
+                "\(id(owner)?.description ?? "?") has it as a member and is not among its own",
+                [.put(.links, key: key, value: StoreKey.tag(owner.tag))]))
+        return true
+    }
+
+    private func stray(
+        _ kind: StoreFinding.Kind, _ key: [UInt8],
+        _ place: (owner: ObjectReference, property: CompiledProperty)?, _ message: String
+    ) {
+        find(
+            StoreFinding(
+                kind, .links, key, object: place.flatMap { id($0.owner) },
+                property: place?.property.name, message, [.delete(.links, key: key)]))
+    }
+}

@@ -1,0 +1,144 @@
+import TandemModel
+
+/// Rows, and everything that follows from one.
+extension StoreChecker {
+    func checkRow(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+        guard key.count == 10 else {
+            return find(StoreFinding(.badKey, .rows, key, "a key has 10 bytes, not \(key.count)"))
+        }
+        let object = ObjectReference(
+            tag: key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) },
+            number: key.withUnsafeBytes { $0.bigEndian(2, as: UInt64.self) })
+        highestNumber = max(highestNumber, object.number)
+        guard let entity = model?.entity(tagged: object.tag) else {
+            let message = "the model knows no entity with tag \(object.tag)"
+            return find(StoreFinding(.badRow, .rows, key, message))
+        }
+        guard value.count > 8 else {
+            return bad(key, object, "the value has \(value.count) bytes")
+        }
+        let stored = value.withUnsafeBytes { Store.stored(object, $0) }
+        guard stored.row.isValid(for: entity) else {
+            return bad(key, object, "the bytes are no row of \(entity.name)")
+        }
+        if let version = model?.version, stored.row.modelVersion != version {
+            return bad(
+                key, object,
+                "it is of model version \(stored.row.modelVersion), the store's is \(version)")
+        }
+        if stored.version == 0 || stored.version > report.position {
+            find(
+                StoreFinding(
+                    .futureRow, .rows, key, object: id(object),
+                    "changed at \(stored.version), the store stands at \(report.position)"))
+        }
+        try checkNumber(of: object)
+        try checkReferences(stored.row, object, entity)
+        try checkIndexes(stored.row, object, entity)
+        for blob in stored.row.blobs(in: entity) { blobCounts[blob, default: 0] += 1 }
+    }
+
+    private func bad(_ key: [UInt8], _ object: ObjectReference, _ message: String) {
+        find(StoreFinding(.badRow, .rows, key, object: id(object), message))
+    }
+
+    // MARK: Numbers
+
+    private func checkNumber(of object: ObjectReference) throws(StoreError) {
+        let key = StoreKey.number(object.number)
+        let noted = try get(.numbers, key)
+        guard noted != StoreKey.tag(object.tag) else { return }
+        let message =
+            noted == nil ? "the number is not noted as used" : "it is noted for another entity"
+        find(
+            StoreFinding(
+                .unnotedNumber, .numbers, key, object: id(object), message,
+                [.put(.numbers, key: key, value: StoreKey.tag(object.tag))]))
+    }
+
+    /// A note of a number may stay when its object is deleted, so it needs no row.
+    func checkNumber(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+        guard key.count == 8 else {
+            let message = "a key has 8 bytes, not \(key.count)"
+            return find(
+                StoreFinding(.badKey, .numbers, key, message, [.delete(.numbers, key: key)]))
+        }
+        highestNumber = max(highestNumber, key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) })
+        guard value.count != 2 else { return }
+        // That the number was used is all that matters of a deleted object.
+        var tag: EntityTag = 0
+        let number = key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) }
+        for entity in model?.entities ?? [] {
+            if try exists(ObjectReference(tag: entity.tag, number: number)) { tag = entity.tag }
+        }
+        find(
+            StoreFinding(
+                .badValue, .numbers, key, "a value has 2 bytes, not \(value.count)",
+                [.put(.numbers, key: key, value: StoreKey.tag(tag))]))
+    }
+
+    func checkNumberMark() {
+        guard highestNumber >= store.nextNumber else { return }
+        let message = "the next number is \(store.nextNumber), but \(highestNumber) is in use"
+        let next = highestNumber == .max ? highestNumber : highestNumber + 1
+        find(
+            StoreFinding(
+                .lowNumberMark, .meta, MetaKey.leases.key, message, [.raiseNumbers(to: next)]))
+    }
+
+    // MARK: References
+
+    private func checkReferences(
+        _ row: Row, _ object: ObjectReference, _ entity: CompiledEntity
+    ) throws(StoreError) {
+        for property in entity.properties {
+            guard let relationship = property.relationship, !relationship.toMany,
+                let target = row.reference(property.slot, in: entity)
+            else { continue }
+            guard let family = model?.entity(tagged: relationship.destination),
+                family.includes(target.tag), try exists(target)
+            else {
+                find(
+                    StoreFinding(
+                        .danglingReference, .rows, StoreKey.row(object), object: id(object),
+                        property: property.name,
+                        "it names \(id(target)?.description ?? "?"), which is not there"))
+                continue
+            }
+            let inverse = family.properties[relationship.inverseSlot]
+            if relationship.inverseToMany {
+                try checkMember(object, of: target, inverse)
+            } else {
+                try checkOtherEnd(object, target, property, inverse)
+            }
+        }
+    }
+
+    private func checkMember(
+        _ member: ObjectReference, of owner: ObjectReference, _ property: CompiledProperty
+    ) throws(StoreError) {
+        guard let link = property.relationship?.linkID else { return }
+        let key = StoreKey.link(link, owner.number, member.number)
+        // Another entity in the value is found when the links are walked.
+        guard try get(.links, key) == nil else { return }
+        find(
+            StoreFinding(
+                .missingLink, .links, key, object: id(owner), property: property.name,
+                "\(id(member)?.description ?? "?") names it and is not among its members",
+                [.put(.links, key: key, value: StoreKey.tag(member.tag))]))
+    }
+
+    private func checkOtherEnd(
+        _ object: ObjectReference, _ target: ObjectReference, _ property: CompiledProperty,
+        _ inverse: CompiledProperty
+    ) throws(StoreError) {
+        guard let entity = model?.entity(tagged: target.tag), let row = try row(target),
+            row.reference(inverse.slot, in: entity) != object
+        else { return }
+        find(
+            StoreFinding(
+                .oneSidedReference, .rows, StoreKey.row(object), object: id(object),
+                property: property.name,
+                "it names \(id(target)?.description ?? "?"), whose \(inverse.name) is another"))
+    }
+}

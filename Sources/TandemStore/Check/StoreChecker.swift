@@ -1,0 +1,147 @@
+import TandemModel
+
+/// Walks over every table of a store and compares what it finds with the rows.
+///
+/// A pass per table, each in the order of keys: `rows` looks for all that follows from a row; the others ask whether
+/// what they hold follows from one. Memory: a count for each content of a long value, and the findings, of which a
+/// bounded number is kept.
+final class StoreChecker {
+    let store: Store
+    let open: LMDBTransaction
+    let model: CompiledModel?
+    /// The to-many relationships by the number of their links.
+    let relationships: [UInt16: (owner: CompiledEntity, property: CompiledProperty)]
+    private(set) var report: StoreReport
+
+    init(_ store: Store) throws(StoreError) {
+        self.store = store
+        open = try store.current
+        model = store.model
+        report = StoreReport(position: store.appliedPosition)
+        var relationships: [UInt16: (owner: CompiledEntity, property: CompiledProperty)] = [:]
+        for entity in store.model?.entities ?? [] {
+            for property in entity.properties where property.isToMany {
+                guard let link = property.relationship?.linkID else { continue }
+                // Subentities share the number; the entity that declares it includes them all.
+                let known = relationships[link]?.owner
+                if known.map({ entity.includes($0.tag) }) ?? true {
+                    relationships[link] = (entity, property)
+                }
+            }
+        }
+        self.relationships = relationships
+    }
+
+    func run() throws(StoreError) -> StoreReport {
+        try walk(.rows) { (key, value) throws(StoreError) in try self.checkRow(key, value) }
+        try walk(.numbers) { (key, value) throws(StoreError) in try self.checkNumber(key, value) }
+        try walk(.links) { (key, value) throws(StoreError) in try self.checkLink(key, value) }
+        try walk(.indexes) { (key, value) throws(StoreError) in try self.checkIndex(key, value) }
+        try walk(.unique) { (key, value) throws(StoreError) in try self.checkUnique(key, value) }
+        try walk(.saves) { (key, value) throws(StoreError) in try self.checkSave(key, value) }
+        try walk(.saveOrder) { (key, value) throws(StoreError) in try self.checkOrder(key, value) }
+        try checkUsesAreThere()
+        try walk(.blobUses) { (key, value) throws(StoreError) in try self.checkUses(key, value) }
+        try walk(.blobs) { (key, value) throws(StoreError) in try self.checkBlob(key, value) }
+        try walk(.unusedBlobs) { (key, _) throws(StoreError) in try self.checkUnused(key) }
+        checkNumberMark()
+        return report
+    }
+
+    private func walk(
+        _ table: StoreTable, _ body: ([UInt8], [UInt8]) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var count = 0
+        try open.scan(store.tables[table], from: []) {
+            (key, value) throws(StoreError) -> Bool in
+            count += 1
+            try body(Array(key), Array(value))
+            return true
+        }
+        report.walked[table] = count
+    }
+
+    /// The highest number that a row or a note of a used number has.
+    var highestNumber: ObjectNumber = 0
+
+    /// How often each content stands in the rows.
+    var blobCounts: [BlobReference: Int64] = [:]
+    /// The same by the hash under which the content lies.
+    var countsByHash: [[UInt8]: Int64] = [:]
+
+    func find(_ finding: StoreFinding) { report.add(finding) }
+
+    func get(_ table: StoreTable, _ key: [UInt8]) throws(StoreError) -> [UInt8]? {
+        try open.get(store.tables[table], key).map { Array($0) }
+    }
+
+    // MARK: Objects
+
+    /// The row of an object, if there is one that can be read.
+    func row(_ object: ObjectReference) throws(StoreError) -> Row? {
+        guard let entity = model?.entity(tagged: object.tag),
+            let value = try open.get(store.tables.rows, StoreKey.row(object)), value.count > 8
+        else { return nil }
+        let row = Store.row(value)
+        return row.isValid(for: entity) ? row : nil
+    }
+
+    func exists(_ object: ObjectReference) throws(StoreError) -> Bool {
+        try open.get(store.tables.rows, StoreKey.row(object)) != nil
+    }
+
+    /// The object of a number within an entity and its subentities.
+    func object(
+        _ number: ObjectNumber, in entity: EntityTag
+    ) throws(StoreError) -> ObjectReference? {
+        for tag in model?.entity(tagged: entity)?.descendants ?? [] {
+            let object = ObjectReference(tag: tag, number: number)
+            if try exists(object) { return object }
+        }
+        return nil
+    }
+
+    func id(_ object: ObjectReference) -> ObjectID? { model?.id(of: object) }
+}
+
+extension Store {
+    /// Walks over everything the store holds and says what contradicts the rows or itself.
+    ///
+    /// Works on the open transaction, so also on a store that was opened for reading beside a daemon. Cost: reads
+    /// everything, and several point reads a row. Throws ``StoreError`` when LMDB can't read on.
+    public func check() throws(StoreError) -> StoreReport { try StoreChecker(self).run() }
+
+    /// Carries out repairs, durable on return.
+    ///
+    /// Needs the store for itself, with nothing applied since the last checkpoint.
+    public func repair(_ repairs: [StoreFinding.Repair]) throws(StoreError) {
+        precondition(appliedPosition == checkpointPosition, "Make a checkpoint before a repair.")
+        let open = try current
+        for repair in repairs {
+            switch repair {
+            case .put(let table, let key, let value): try open.put(tables[table], key, value)
+            case .delete(let table, let key): try open.delete(tables[table], key)
+            case .raiseNumbers(let number): nextNumber = max(nextNumber, number)
+            }
+        }
+        try checkpoint()
+    }
+}
+
+extension StoreTables {
+    subscript(table: StoreTable) -> LMDBTable {
+        switch table {
+        case .rows: rows
+        case .numbers: numbers
+        case .links: links
+        case .indexes: indexes
+        case .unique: unique
+        case .saves: saves
+        case .saveOrder: saveOrder
+        case .blobs: blobs
+        case .blobUses: blobUses
+        case .unusedBlobs: unusedBlobs
+        case .meta: meta
+        }
+    }
+}

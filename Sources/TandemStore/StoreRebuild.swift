@@ -1,0 +1,123 @@
+public import TandemIO
+public import TandemModel
+
+/// Builds the store anew from the journal (law 6), beside the old one, and puts it in its place.
+///
+/// The old store stays until the new one is whole, checked and durable; it is never written to.
+public struct StoreRebuild {
+    /// The next transaction; nil at the end of the journal.
+    public typealias Feed = () throws -> EncodedTransaction?
+
+    /// Numbers left out above the last in use when the old store can't say up to where they were leased.
+    static let unknownLeases: UInt64 = 1 << 40
+    /// A checkpoint is made after so many changes.
+    static let checkpointChanges = 20_000
+
+    private let path: String
+    private let draft: String
+    private let files: RealFileSystem
+    private let options: StoreOptions
+
+    /// A rebuild of the store in the directory `path`, which nobody has open.
+    public init(
+        path: String, files: RealFileSystem = RealFileSystem(),
+        options: StoreOptions = StoreOptions()
+    ) {
+        self.path = path
+        draft = path + ".rebuilding"
+        self.files = files
+        self.options = options
+    }
+
+    /// Rebuilds the store of a log up to the position `last`.
+    ///
+    /// It begins with the `snapshot`, the LMDB file of a backup of the same log, or with nothing. `feed` gives the transactions
+    /// behind a position; it is asked again when the map has to grow. Throws ``StoreError`` and what `feed` throws, with the old
+    /// store as it was. Returns the report of the check of the new store, which is clean. Cost: applies everything.
+    public func run(
+        identity: StoreIdentity, through last: UInt64, snapshot: String? = nil,
+        feed: (_ after: UInt64) throws -> Feed
+    ) throws -> StoreReport {
+        let mark = oldNumberMark()
+        try files.removeTree(draft)
+        do {
+            try files.createDirectory(draft, mode: 0o700)
+            if let snapshot {
+                try FileCopy.copy(snapshot, to: draft + "/data.mdb", files)
+            }
+            let report = try build(identity, last, mark, feed)
+            try swap()
+            return report
+        } catch {
+            try? files.removeTree(draft)
+            throw error
+        }
+    }
+
+    /// The mark of leased numbers in the old store, if that can still be read.
+    private func oldNumberMark() -> UInt64? {
+        guard files.exists(path + "/data.mdb"), let old = try? Store.openForReading(path: path)
+        else { return nil }
+        defer { old.close() }
+        return old.nextNumber
+    }
+
+    private func build(
+        _ identity: StoreIdentity, _ last: UInt64, _ mark: UInt64?,
+        _ feed: (UInt64) throws -> Feed
+    ) throws -> StoreReport {
+        let store = try Store.open(path: draft, newIdentity: identity, options: options)
+        defer { store.close() }
+        guard store.identity.log == identity.log else {
+            throw StoreError(.notOurs, "the backup is of another log than the journal")
+        }
+        while store.appliedPosition < last || store.checkpointPosition < last {
+            do {
+                try apply(feed(store.appliedPosition), store, last)
+                try store.checkpoint()
+            } catch let error as StoreError where error.code == .mapFull {
+                try store.grow()
+            }
+        }
+        try store.setEpoch(identity.epoch)
+        try store.skipNumbers(to: mark ?? (store.nextNumber &+ Self.unknownLeases))
+        let report = try store.check()
+        guard report.isClean else {
+            throw StoreError(
+                .damaged,
+                "the journal gives a store with \(report.found) faults, the first: "
+                    + "\(report.findings[0]); restore a backup")
+        }
+        return report
+    }
+
+    private func apply(_ feed: Feed, _ store: Store, _ last: UInt64) throws {
+        while store.appliedPosition < last {
+            guard let next = try feed() else {
+                throw StoreError(
+                    .damaged,
+                    "the journal ended at \(store.appliedPosition) instead of \(last); "
+                        + "run `tandem log -D` to see where")
+            }
+            try store.apply(next)
+            if store.uncommittedChanges >= Self.checkpointChanges { try store.checkpoint() }
+        }
+    }
+
+    /// Puts the new file in the old one's place, in one step.
+    private func swap() throws {
+        try files.createDirectory(path, mode: 0o700)
+        try files.rename(draft + "/data.mdb", to: path + "/data.mdb")
+        try files.syncDirectory(path)
+        try files.removeTree(draft)
+    }
+}
+
+extension Store {
+    /// Takes all numbers below `number` out of circulation, durable on return.
+    func skipNumbers(to number: ObjectNumber) throws(StoreError) {
+        nextNumber = max(nextNumber, number)
+        _ = try current
+        try checkpoint()
+    }
+}

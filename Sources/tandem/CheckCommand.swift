@@ -1,0 +1,128 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+import TandemStore
+
+/// `tandem check`: whether the store contradicts itself, and mending what can be mended.
+struct CheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Walks over the store and says what contradicts the rest.",
+        discussion: """
+            Rows are taken for true: indexes, unique keys, links, counts and marks that do not follow from \
+            them are mended by --repair. What rows lack only `tandem rebuild` gives back. Beside a running \
+            daemon it sees the last checkpoint; --repair needs the daemon stopped. Exits with 1 when it \
+            found something.
+            """)
+
+    @OptionGroup var place: StoreDirectory
+
+    @Flag(help: "Mends what can be mended; asks before.")
+    var repair = false
+
+    @Flag(help: "With --repair: shows what it would change, and changes nothing.")
+    var dryRun = false
+
+    @Flag(name: .shortAndLong, help: "Does not ask.")
+    var yes = false
+
+    @Option(name: .shortAndLong, help: "short or json.")
+    var output: OutputFormat = .short
+
+    func validate() throws {
+        if dryRun || yes, !repair { throw ValidationError("--dry-run and --yes need --repair") }
+    }
+
+    func run() throws {
+        let lock = repair && !dryRun ? try place.lock() : nil
+        defer { withExtendedLifetime(lock) {} }
+        let report = try look()
+        for finding in report.findings { show(finding) }
+        guard !report.isClean else { return sayClean(report) }
+        guard repair else {
+            throw CommandFailure(summary(report) + hint(report))
+        }
+        if dryRun {
+            report.repairs.forEach { printLine("would \($0)") }
+            throw CommandFailure(summary(report) + "; nothing was changed")
+        }
+        guard !report.repairs.isEmpty else { throw CommandFailure(summary(report) + hint(report)) }
+        try ask(report.repairs.count)
+        try mend(report)
+    }
+
+    private func look() throws -> StoreReport {
+        let store = try place.openForReading()
+        defer { store.close() }
+        return try mapped { try store.check() }
+    }
+
+    private func show(_ finding: StoreFinding) {
+        printLine(output == .json ? finding.json.text : "\(finding)")
+    }
+
+    private func summary(_ report: StoreReport) -> String {
+        let mendable = report.findings.count { !$0.repairs.isEmpty }
+        let more = report.found > report.findings.count ? " (the first are shown)" : ""
+        return "\(report.found) faults in \(place.store) at position \(report.position)\(more), "
+            + "\(mendable) follow from rows"
+    }
+
+    private func hint(_ report: StoreReport) -> String {
+        report.repairs.isEmpty
+            ? "; run `tandem rebuild`"
+            : "; stop the daemon and run `tandem check --repair`, or `tandem rebuild`"
+    }
+
+    private func sayClean(_ report: StoreReport) {
+        let tables = StoreTable.allCases.filter { report.walked[$0, default: 0] > 0 }
+            .map { "\(report.walked[$0, default: 0]) \($0.rawValue)" }
+        if output == .json { return }
+        let list = tables.isEmpty ? "nothing in it" : tables.joined(separator: ", ")
+        printLine("position \(report.position): \(list); no faults")
+    }
+
+    private func ask(_ count: Int) throws {
+        guard !yes else { return }
+        StandardStream.error.write("change \(count) keys of \(place.store)? [y/N] ")
+        let answer = (try? StandardInput().readLine()).flatMap { $0 } ?? []
+        guard answer.first == UInt8(ascii: "y") || answer.first == UInt8(ascii: "Y") else {
+            throw CommandFailure("nothing was changed; --yes does not ask")
+        }
+    }
+
+    private func mend(_ first: StoreReport) throws {
+        // Only opened for writing once it is known to be a store.
+        let store = try mapped {
+            try Store.open(
+                path: place.store,
+                newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 0))
+        }
+        defer { store.close() }
+        var report = first
+        var changed = 0
+        while !report.repairs.isEmpty {
+            let before = report.found
+            changed += report.repairs.count
+            try mapped { try store.repair(report.repairs) }
+            report = try mapped { try store.check() }
+            if report.found >= before { break }
+        }
+        printLine("changed \(changed) keys")
+        guard report.isClean else {
+            throw CommandFailure("\(report.found) faults are left; run `tandem rebuild`")
+        }
+    }
+}
+
+extension StoreFinding {
+    /// One object a line.
+    fileprivate var json: JSON {
+        .object([
+            "kind": .string(kind.rawValue), "table": .string(table.rawValue),
+            "key": .string(key.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()),
+            "object": object.map { .string($0.description) } ?? .null,
+            "property": property.map { .string($0) } ?? .null, "message": .string(message),
+            "repairs": .array(repairs.map { .string($0.description) }),
+        ])
+    }
+}

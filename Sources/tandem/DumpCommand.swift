@@ -1,0 +1,27 @@
+import ArgumentParser
+import Tandem
+import TandemStore
+
+/// `tandem dump`: everything that the journal determines, in one order.
+struct DumpCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dump", abstract: "Prints the store's logical dump, or its hash.",
+        discussion: """
+            Two stores of one log at one position have the same dump, byte for byte. Beside a running \
+            daemon it is that of the last checkpoint.
+            """)
+
+    @OptionGroup var place: StoreDirectory
+
+    @Flag(help: "The position and a hash of the dump instead of the dump.")
+    var hash = false
+
+    func run() throws {
+        let store = try place.openForReading()
+        defer { store.close() }
+        try mapped {
+            if hash { return printLine("\(store.appliedPosition) \(try store.stateHash())") }
+            try store.dump(printLine)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+import TandemJournal
+import TandemStore
+
+/// `tandem rebuild`: the store anew from its journal.
+struct RebuildCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rebuild", abstract: "Builds the store anew from the journal.",
+        discussion: """
+            The daemon has to be stopped. The new store is made beside the old one, checked, and put in its \
+            place only then. A journal that no longer begins at position 1 needs a backup that reaches \
+            up to it: --from.
+            """)
+
+    @OptionGroup var place: StoreDirectory
+
+    @Option(name: .customLong("from"), help: "The directory of a backup to begin with.")
+    var backup: String?
+
+    func run() throws {
+        let lock = try place.lock()
+        defer { withExtendedLifetime(lock) {} }
+        let report = try mapped { try rebuild() }
+        let rows = report.walked[.rows, default: 0]
+        printLine("rebuilt \(place.store) at position \(report.position): \(rows) rows, no faults")
+    }
+
+    private func rebuild() throws -> StoreReport {
+        let journal = try JournalFolder(place.journal).open(appliedPosition: applied())
+        defer { try? journal.close() }
+        let bounds = journal.bounds
+        let manifest = try backup.map { try StoreBackup.verify($0) }
+        if let manifest { try check(manifest, against: journal) }
+        guard bounds.first <= (manifest?.position ?? 0) + 1 else {
+            throw CommandFailure(
+                "the journal in \(place.journal) begins at position \(bounds.first), not at 1; give "
+                    + "a backup of position \(bounds.first - 1) or later with --from, or restore one"
+            )
+        }
+        let identity = journal.identity
+        return try StoreRebuild(path: place.store).run(
+            identity: StoreIdentity(
+                log: LogID(high: identity.high, low: identity.low), epoch: identity.epoch),
+            through: bounds.last, snapshot: backup.map { $0 + "/store/data.mdb" }
+        ) { after in
+            guard after < bounds.last else { return { nil } }
+            let cursor = try journal.read(from: after + 1)
+            return { try cursor.next().map { try EncodedTransaction(bytes: $0.payload) } }
+        }
+    }
+
+    /// The position that the old store has applied: a journal that ends before it has lost something.
+    private func applied() -> UInt64? {
+        guard RealFileSystem().exists(place.store + "/data.mdb"),
+            let old = try? Store.openForReading(path: place.store)
+        else { return nil }
+        defer { old.close() }
+        return old.appliedPosition
+    }
+
+    private func check(_ manifest: BackupManifest, against journal: Journal) throws {
+        let (identity, path) = (journal.identity, backup ?? "")
+        guard manifest.identity.log == LogID(high: identity.high, low: identity.low) else {
+            throw CommandFailure("the backup \(path) is of another log than \(place.journal)")
+        }
+        guard manifest.identity.epoch == identity.epoch else {
+            throw CommandFailure(
+                "the backup \(path) is of epoch \(manifest.identity.epoch), the journal of "
+                    + "\(identity.epoch), so its history may be another; use a later backup")
+        }
+        guard manifest.position <= journal.bounds.last else {
+            throw CommandFailure(
+                "the backup \(path) is at \(manifest.position), the journal ends at "
+                    + "\(journal.bounds.last): transactions are gone; restore the backup")
+        }
+    }
+}

@@ -1,0 +1,264 @@
+import Dispatch
+import Foundation
+import Tandem
+import TandemIO
+import TandemJournal
+import TandemModel
+import TandemStore
+import TandemWire
+import Testing
+
+/// `tandem check`, `dump`, `rebuild`, `backup` and `restore` as people run them, on a real daemon's directory.
+@Suite(.serialized, .timeLimit(.minutes(4))) struct CareTests {
+    let place: Place
+    let files = RealFileSystem()
+    var backup: String { place.path + "/backup" }
+    var restored: String { place.path + "/restored" }
+
+    init() throws { place = try Place() }
+
+    private func serve(_ store: String? = nil) throws -> DaemonProcess {
+        try DaemonProcess.serving(store: store ?? place.store, socket: place.socket)
+    }
+
+    private func tandem(_ arguments: String...) throws -> CommandRun {
+        try CommandRun("tandem", arguments)
+    }
+
+    /// Runs `body` while a client saves as fast as it can, then ends the daemon.
+    private func saving(on daemon: DaemonProcess, _ body: () throws -> Void = {}) throws {
+        let saver = Saver("stream", place)
+        let acknowledged = DispatchSemaphore(value: 0)
+        let thread = try KernelThread.start(name: "saver") { saver.run(acknowledged) }
+        for _ in 0..<20 { acknowledged.wait() }
+        let result = Result { try body() }
+        #expect(daemon.end(SIGTERM) == 0)
+        thread.join()
+        try result.get()
+        #expect(saver.answered.count >= 20)
+    }
+
+    /// A store with some notes, and no daemon.
+    private func fill() throws {
+        try saving(on: try serve())
+    }
+
+    private func expect(
+        _ run: CommandRun, _ code: Int32, _ parts: String...,
+        at place: SourceLocation = #_sourceLocation
+    ) {
+        #expect(run.code == code, "\(run.output)", sourceLocation: place)
+        for part in parts {
+            #expect(run.output.contains(part), "\(run.output)", sourceLocation: place)
+        }
+    }
+
+    @Test func `check finds nothing beside a daemon, and what is damaged is mended offline`() throws
+    {
+        try fill()
+        let daemon = try serve()
+        expect(try tandem("check", "-D", place.store), 0, "no faults")
+        expect(try tandem("check", "--repair", "--yes", "-D", place.store), 1, "held by process")
+        #expect(daemon.end(SIGTERM) == 0)
+        let before = try tandem("dump", "-D", place.store)
+        let number: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 1]
+        try alter { try $0.repair([.delete(.numbers, key: number)]) }
+        expect(try tandem("check", "-D", place.store), 1, "unnotedNumber: Note/1: ", "--repair")
+        let json = try tandem("check", "-D", place.store, "-o", "json").json
+        #expect(json.first?["kind"]?.string == "unnotedNumber")
+        expect(
+            try tandem("check", "--repair", "--dry-run", "-D", place.store), 1,
+            "would put numbers 0000000000000001", "nothing was changed")
+        expect(try tandem("check", "-D", place.store), 1, "1 faults")
+        expect(try tandem("check", "--repair", "--yes", "-D", place.store), 0, "changed 1 keys")
+        expect(try tandem("check", "-D", place.store), 0, "no faults")
+        #expect(try tandem("dump", "-D", place.store).output == before.output)
+        expect(try tandem("check", "--yes", "-D", place.store), 2, "--repair")
+        expect(try tandem("check", "-D", place.path + "/none"), 1, "there is no store in")
+    }
+
+    private func alter(_ body: (Store) throws -> Void) throws {
+        let store = try Store.open(
+            path: place.store + "/store",
+            newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 1))
+        defer { store.close() }
+        try body(store)
+    }
+
+    @Test func `law 6: a lost store is refused by the daemon and rebuilt from the journal`() throws
+    {
+        try fill()
+        let before = try tandem("dump", "--hash", "-D", place.store)
+        try files.removeTree(place.store + "/store")
+        let refused = try CommandRun(
+            "tandemd", ["--store", place.store, "--socket", place.socket])
+        expect(refused, 78, "data.mdb", "tandem rebuild")
+        expect(try tandem("check", "-D", place.store), 1, "tandem rebuild")
+        expect(try tandem("rebuild", "-D", place.store), 0, "rebuilt", "no faults")
+        #expect(try tandem("dump", "--hash", "-D", place.store).output == before.output)
+        let daemon = try serve()
+        expect(try tandem("rebuild", "-D", place.store), 1, "held by process", "stop the daemon")
+        let count = try tandem("count", "Note", "--socket", place.socket)
+        #expect((Int(count.output.dropLast()) ?? 0) >= 20)
+        #expect(daemon.end(SIGTERM) == 0)
+        #expect(try Journaled(place).storeDump() == Journaled(place).replayedDump())
+    }
+
+    @Test func `a rebuild is refused when the journal has lost what the store had`() throws {
+        try fill()
+        let names = try files.list(place.store + "/journal").filter { $0.hasSuffix(".journal") }
+        let path = place.store + "/journal/" + (try #require(names.last))
+        let end = try FileCopy.contentEnd(of: path, files)
+        let file = try files.open(path, .readWrite)
+        try file.write([UInt8](repeating: 0, count: 2_000), at: end - 2_000)
+        file.close()
+        let before = try Data(contentsOf: URL(fileURLWithPath: place.store + "/store/data.mdb"))
+        expect(try tandem("rebuild", "-D", place.store), 1, "the store has applied")
+        let after = try Data(contentsOf: URL(fileURLWithPath: place.store + "/store/data.mdb"))
+        #expect(before == after)
+        expect(try tandem("rebuild", "-D", place.path), 1, "there is no journal in")
+    }
+
+    @Test func `law 6: a backup under a stream of saves is the store at its position`() throws {
+        let daemon = try serve()
+        var run: CommandRun?
+        try saving(on: daemon) { run = try tandem("backup", backup, "-D", place.store) }
+        expect(try #require(run), 0, "backed up")
+        let manifest = try StoreBackup.verify(backup)
+        let end = try Journaled(place)
+        #expect(manifest.position > 0 && manifest.last <= UInt64(end.transactions.count))
+        expect(try tandem("restore", backup, "--store", restored), 0, "restored")
+        #expect(
+            try tandem("dump", "--hash", "-D", restored).output
+                == "\(manifest.position) \(manifest.stateHash)\n")
+        // The daemon applies the tail; the store is then what the live journal gives up to there.
+        let second = try serve(restored)
+        #expect(second.end(SIGTERM) == 0)
+        let expected = try Self.dump(of: end.encoded.prefix(Int(manifest.last)), in: place)
+        #expect(try tandem("dump", "-D", restored).lines == expected)
+        expect(try tandem("check", "-D", restored), 0, "no faults")
+        expect(try tandem("restore", backup, "--store", restored), 1, "is not empty")
+        expect(try tandem("backup", backup, "-D", place.store), 1, "exists")
+    }
+
+    private static func dump(
+        of transactions: some Sequence<EncodedTransaction>, in place: Place
+    ) throws -> [String] {
+        let path = place.path + "/expected"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        let store = try Store.open(
+            path: path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 1))
+        defer { store.close() }
+        for transaction in transactions { try store.apply(transaction) }
+        var lines: [String] = []
+        try store.dump { lines.append($0) }
+        return lines
+    }
+
+    @Test @MainActor func `law 2: a position from before a restore is of an expired history`()
+        throws
+    {
+        try fill()
+        let daemon = try serve()
+        let end = try tandem("wait", "1", "--socket", place.socket)
+        expect(end, 0)
+        let old = end.output.trimmingCharacters(in: .newlines)
+        expect(try tandem("wait", old, "--socket", place.socket), 0)
+        expect(try tandem("backup", backup, "-D", place.store), 0)
+        #expect(daemon.end(SIGTERM) == 0)
+        expect(try tandem("restore", backup, "--store", restored), 0)
+        let second = try serve(restored)
+        expect(try tandem("wait", old, "--socket", place.socket), 5, "of another log or epoch")
+        let position: Position = try #require(Position(old))
+        let resumed = try WireClient(
+            place.socket,
+            Hello(author: "old", model: killModel.json.text, resume: position))
+        #expect(!resumed.welcome.resumed)
+        #expect(resumed.welcome.epoch == 2)
+        resumed.close()
+        #expect(second.end(SIGTERM) == 0)
+        expect(try tandem("check", "-D", restored), 0, "no faults")
+    }
+
+    @Test func `a damaged backup is refused by name`() throws {
+        try fill()
+        expect(try tandem("backup", backup, "-D", place.store), 0)
+        let journal = try #require(try files.list(backup + "/journal").first)
+        for name in ["store/data.mdb", "journal/\(journal)", "manifest.json"] {
+            let path = backup + "/" + name
+            let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+            var flipped = whole
+            flipped[whole.count / 2] ^= 4
+            for damaged in [flipped, whole.dropLast(whole.count / 2)] {
+                try damaged.write(to: URL(fileURLWithPath: path))
+                expect(try tandem("restore", backup, "--store", restored), 1, path)
+                #expect(!files.exists(restored))
+            }
+            try whole.write(to: URL(fileURLWithPath: path))
+        }
+        expect(try tandem("restore", backup, "--store", restored), 0)
+    }
+
+    @Test func `law 3: a kill during backup or restore leaves nothing that looks whole`() throws {
+        try fill()
+        let unfinished = backup + ".unfinished"
+        for stage in ["", "/store/data.mdb", "/journal", "/manifest.json"] {
+            try kill(["backup", backup, "-D", place.store], when: unfinished + stage)
+            if files.exists(backup) {
+                _ = try StoreBackup.verify(backup)
+                try files.removeTree(backup)
+            }
+        }
+        expect(try tandem("backup", backup, "-D", place.store), 0)
+        #expect(!files.exists(unfinished))
+        let restoring = restored + ".restoring"
+        for stage in ["", "/store/data.mdb", "/journal", "/journal/lock", "/journal/spare.new"] {
+            try kill(["restore", backup, "--store", restored], when: restoring + stage)
+            guard files.exists(restored) else { continue }
+            expect(try tandem("check", "-D", restored), 0)
+            try files.removeTree(restored)
+        }
+        expect(try tandem("restore", backup, "--store", restored), 0)
+        #expect(!files.exists(restoring))
+        let daemon = try serve(restored)
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
+    /// Starts `tandem` and kills it as soon as a path is there.
+    private func kill(_ arguments: [String], when path: String) throws {
+        let child = try ChildProcess.start(
+            DaemonProcess.products + "/tandem", arguments, output: .null)
+        while !files.exists(path), child.status == nil {}
+        child.kill()
+        child.wait()
+    }
+
+    @Test @MainActor func `a journal that was trimmed needs a backup to rebuild from`() throws {
+        var daemon = try serve()
+        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
+        let context = container.makeContext(name: "main")
+        func write(_ count: Int) throws {
+            for _ in 0..<count {
+                let page = try context.insert("Page")
+                page["text"] = .string(String(repeating: "x", count: 60_000))
+                try context.save()
+            }
+        }
+        try write(40)
+        #expect(daemon.end(SIGTERM) == 0)
+        expect(try tandem("backup", backup, "-D", place.store), 0)
+        daemon = try serve()
+        try write(5)
+        #expect(daemon.end(SIGTERM) == 0)
+        let before = try tandem("dump", "--hash", "-D", place.store).output
+        let first = try #require(
+            try files.list(place.store + "/journal").first { $0.hasSuffix(".journal") })
+        try files.remove(place.store + "/journal/" + first)
+        expect(
+            try tandem("rebuild", "-D", place.store), 1, "begins at position", "--from")
+        expect(try tandem("rebuild", "--from", backup, "-D", place.store), 0, "rebuilt")
+        #expect(try tandem("dump", "--hash", "-D", place.store).output == before)
+        try serve().end(SIGTERM)
+    }
+}

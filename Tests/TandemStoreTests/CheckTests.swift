@@ -1,0 +1,397 @@
+import TandemModel
+import Testing
+
+@testable import TandemStore
+
+/// `check` finds every kind of damage, and its repair gives back what was there.
+@Suite struct CheckTests {
+    static let icon = Blob([UInt8](repeating: 7, count: 70_000))
+    static let unused = Blob([UInt8](repeating: 8, count: 70_000))
+
+    /// Two teams, a captain and a player who are friends, one tag on both, one ground.
+    private func small() throws -> StoreBench {
+        let bench = try StoreBench(model: careModel)
+        let (team, ground) = (try bench.reference("Team", 1), try bench.reference("Ground", 2))
+        let (captain, player) = (
+            try bench.reference("Captain", 3), try bench.reference("Player", 4)
+        )
+        let tag = try bench.reference("Tag", 5)
+        try bench.apply(
+            Transaction(
+                principal: Principal(uid: 7), saveID: [1],
+                content: .objects([
+                    try bench.insert(
+                        "Team", 1,
+                        [
+                            "name": .string("A"), "city": .string("Oslo"),
+                            "ground": .reference(ground),
+                        ]),
+                    try bench.insert("Ground", 2, ["home": .reference(team)]),
+                    try bench.insert(
+                        "Captain", 3, ["pass": .string("p3"), "team": .reference(team)]),
+                    try bench.insert("Player", 4, ["pass": .string("p4"), "note": .string("n")]),
+                    try bench.insert("Tag", 5, ["icon": .blob(Self.icon.reference)]),
+                    try bench.insert("Team", 6, ["name": .string("B")]),
+                    try bench.touch("Team", 1, "players", added: [captain]),
+                    try bench.touch("Captain", 3, "tags", added: [tag]),
+                    try bench.touch("Tag", 5, "players", added: [captain, player]),
+                    try bench.touch("Player", 4, "tags", added: [tag]),
+                    try bench.touch("Captain", 3, "friends", added: [player]),
+                    try bench.touch("Player", 4, "friends", added: [captain]),
+                ]), blobs: [Self.icon, Self.unused]))
+        try bench.store.checkpoint()
+        return bench
+    }
+
+    /// A way to damage a store, and what is to be found.
+    struct Damage: Sendable, CustomTestStringConvertible {
+        var name: String
+        var kinds: Set<StoreFinding.Kind>
+        var isMendable = true
+        var apply: @Sendable (StoreBench) throws -> Void
+        var testDescription: String { name }
+    }
+
+    static let damages: [Damage] = [
+        Damage(name: "a key of rows with another length", kinds: [.badKey], isMendable: false) {
+            try $0.put(.rows, [1, 2, 3], [0])
+        },
+        Damage(name: "a key of numbers with another length", kinds: [.badKey]) {
+            try $0.put(.numbers, [1, 2, 3], [0, 1])
+        },
+        Damage(name: "a key of links with another length", kinds: [.badKey]) {
+            try $0.put(.links, [1, 2, 3], [0, 1])
+        },
+        Damage(name: "a key of indexes that is too short", kinds: [.badKey]) {
+            try $0.put(.indexes, [1, 2, 3], [0, 1])
+        },
+        Damage(name: "a unique key with another length", kinds: [.badKey]) {
+            try $0.put(.unique, [1, 2, 3], [0, 1])
+        },
+        Damage(name: "a key of saveOrder with another length", kinds: [.badKey]) {
+            try $0.put(.saveOrder, [1, 2, 3], [0, 1])
+        },
+        Damage(name: "an answer to a save that can't be read", kinds: [.badValue, .looseSave]) {
+            try $0.put(.saves, StoreKey.save(7, [1]), [9])
+        },
+        Damage(name: "a number with an odd note", kinds: [.badValue, .unnotedNumber]) {
+            try $0.put(.numbers, StoreKey.number(4), [1])
+        },
+        Damage(name: "a row that is cut short", kinds: [.badRow], isMendable: false) {
+            let key = StoreKey.row(try $0.reference("Tag", 5))
+            let value = try #require(try $0.get(.rows, key))
+            try $0.put(.rows, key, value.dropLast(2))
+        },
+        Damage(name: "a row of another model version", kinds: [.badRow], isMendable: false) {
+            let key = StoreKey.row(try $0.reference("Tag", 5))
+            var value = try #require(try $0.get(.rows, key))
+            value[8] = 9
+            try $0.put(.rows, key, value)
+        },
+        Damage(name: "a row of an unknown entity", kinds: [.badRow], isMendable: false) {
+            let key = StoreKey.row(ObjectReference(tag: 999, number: 1))
+            try $0.put(.rows, key, [1, 2, 3])
+        },
+        Damage(name: "a row from the future", kinds: [.futureRow], isMendable: false) {
+            let key = StoreKey.row(try $0.reference("Tag", 5))
+            var value = try #require(try $0.get(.rows, key))
+            value[1] = 9
+            try $0.put(.rows, key, value)
+        },
+        Damage(name: "a number that is not noted", kinds: [.unnotedNumber]) {
+            try $0.remove(.numbers, StoreKey.number(4))
+        },
+        Damage(name: "a number noted for another entity", kinds: [.unnotedNumber]) {
+            try $0.put(.numbers, StoreKey.number(4), [0, 99])
+        },
+        Damage(name: "a mark of numbers that is too low", kinds: [.lowNumberMark]) {
+            $0.store.nextNumber = 3
+            try $0.store.checkpoint()
+        },
+        Damage(
+            name: "a row that is gone",
+            kinds: [.danglingReference, .strayUniqueKey, .strayIndexEntry, .strayLink],
+            isMendable: false
+        ) { try $0.remove(.rows, StoreKey.row(try $0.reference("Team", 1))) },
+        Damage(
+            name: "a one-to-one that only one end knows", kinds: [.oneSidedReference],
+            isMendable: false
+        ) {
+            let key = StoreKey.row(try $0.reference("Ground", 2))
+            let row = try $0.row("Ground", ["home": .reference(try $0.reference("Team", 6))])
+            try $0.put(.rows, key, [2, 0, 0, 0, 0, 0, 0, 0] + row.bytes)
+        },
+        Damage(name: "an index entry that is gone", kinds: [.missingIndexEntry]) {
+            let key = try #require(try $0.keys(.indexes).first)
+            try $0.remove(.indexes, key)
+        },
+        Damage(
+            name: "an index entry for another entity",
+            kinds: [.missingIndexEntry, .strayIndexEntry]
+        ) {
+            let key = try #require(try $0.keys(.indexes).first)
+            try $0.put(.indexes, key, StoreKey.tag(try $0.entity("Tag").tag))
+        },
+        Damage(name: "an index entry too many", kinds: [.strayIndexEntry]) {
+            var key = try #require(try $0.keys(.indexes).first)
+            key[key.count - 1] ^= 0x40
+            try $0.put(.indexes, key, StoreKey.tag(try $0.entity("Team").tag))
+        },
+        Damage(name: "a unique key that is gone", kinds: [.missingUniqueKey]) {
+            let key = try #require(try $0.keys(.unique).first)
+            try $0.remove(.unique, key)
+        },
+        Damage(name: "a unique key of another object", kinds: [.missingUniqueKey, .strayUniqueKey])
+        {
+            let team = try $0.entity("Team")
+            let index = try #require(team.uniqueness.first)
+            let row = try $0.row("Team", ["name": .string("A")])
+            let key = try #require(StoreKey.unique(index, row, team))
+            try $0.put(.unique, key, StoreKey.tag(team.tag) + StoreKey.number(6))
+        },
+        Damage(name: "a unique key too many", kinds: [.strayUniqueKey]) {
+            var key = try #require(try $0.keys(.unique).first)
+            let value = try #require(try $0.get(.unique, key))
+            key[9] ^= 1
+            try $0.put(.unique, key, value)
+        },
+        Damage(
+            name: "two rows with one unique value",
+            kinds: [.duplicateUnique, .strayUniqueKey], isMendable: false
+        ) {
+            let key = StoreKey.row(try $0.reference("Team", 6))
+            let row = try $0.row("Team", ["name": .string("A")])
+            try $0.put(.rows, key, [2, 0, 0, 0, 0, 0, 0, 0] + row.bytes)
+        },
+        Damage(name: "a member that is gone from its range", kinds: [.missingLink]) {
+            try $0.remove(.links, try $0.link("Team", 1, "players", 3))
+        },
+        Damage(name: "half of a many-to-many link", kinds: [.missingLink]) {
+            try $0.remove(.links, try $0.link("Tag", 5, "players", 4))
+        },
+        Damage(name: "half of a link to the same entity", kinds: [.missingLink]) {
+            try $0.remove(.links, try $0.link("Player", 4, "friends", 3))
+        },
+        Damage(name: "a member that names another owner", kinds: [.strayLink]) {
+            let tag = StoreKey.tag(try $0.entity("Captain").tag)
+            try $0.put(.links, try $0.link("Team", 6, "players", 3), tag)
+        },
+        Damage(name: "a link to an object that is not there", kinds: [.strayLink]) {
+            let tag = StoreKey.tag(try $0.entity("Player").tag)
+            try $0.put(.links, try $0.link("Tag", 5, "players", 77), tag)
+        },
+        Damage(name: "a link of an owner that is not there", kinds: [.strayLink]) {
+            let tag = StoreKey.tag(try $0.entity("Player").tag)
+            try $0.put(.links, try $0.link("Tag", 77, "players", 4), tag)
+        },
+        Damage(name: "a link of no relationship", kinds: [.strayLink]) {
+            try $0.put(.links, StoreKey.link(999, 1, 3), [0, 1])
+        },
+        Damage(name: "a link that says another entity", kinds: [.wrongLinkEntity]) {
+            let tag = StoreKey.tag(try $0.entity("Player").tag)
+            try $0.put(.links, try $0.link("Team", 1, "players", 3), tag)
+        },
+        Damage(name: "a position that is forgotten", kinds: [.looseSave]) {
+            try $0.remove(.saveOrder, StoreKey.number(2))
+        },
+        Damage(name: "a position that leads to no save", kinds: [.looseSave]) {
+            try $0.put(.saveOrder, StoreKey.number(1), StoreKey.save(7, [8]))
+        },
+        Damage(name: "a content that is gone", kinds: [.missingBlob], isMendable: false) {
+            try $0.remove(.blobs, icon.reference.hash)
+        },
+        Damage(name: "a content that is another", kinds: [.missingBlob], isMendable: false) {
+            try $0.put(.blobs, icon.reference.hash, unused.content)
+        },
+        Damage(name: "a content that is counted too often", kinds: [.wrongBlobUses]) {
+            try $0.put(.blobUses, icon.reference.hash, BlobUses(count: 5, since: 2).bytes)
+        },
+        Damage(name: "an unused content that is counted", kinds: [.wrongBlobUses, .strayBlob]) {
+            try $0.put(.blobUses, unused.reference.hash, BlobUses(count: 1, since: 2).bytes)
+        },
+        Damage(name: "a content that is not counted", kinds: [.wrongBlobUses]) {
+            try $0.remove(.blobUses, icon.reference.hash)
+        },
+        Damage(name: "a content nobody knows of", kinds: [.strayBlob]) {
+            let blob = Blob([UInt8](repeating: 9, count: 70_000))
+            try $0.put(.blobs, blob.reference.hash, blob.content)
+        },
+        Damage(name: "an unused content that is not noted", kinds: [.strayBlob]) {
+            try $0.remove(.unusedBlobs, StoreKey.number(2) + unused.reference.hash)
+        },
+        Damage(name: "a used content that is noted as unused", kinds: [.strayBlob]) {
+            try $0.put(.unusedBlobs, StoreKey.number(1) + icon.reference.hash, [])
+        },
+    ]
+
+    @Test func `every kind of finding has a damage`() {
+        let kinds = Set(Self.damages.flatMap(\.kinds))
+        #expect(Set(StoreFinding.Kind.allCases).subtracting(kinds).isEmpty)
+    }
+
+    @Test(arguments: damages) func `is found, and mended where the rows tell`(
+        _ damage: Damage
+    ) throws {
+        let bench = try small()
+        #expect(try bench.store.check().findings == [])
+        let before = try bench.everything()
+        try damage.apply(bench)
+        let report = try bench.store.check()
+        let found = Set(report.findings.map(\.kind))
+        #expect(damage.kinds.isSubset(of: found), "\(report.findings)")
+        if damage.isMendable {
+            #expect(found == damage.kinds, "\(report.findings)")
+            // A lost answer to a save is forgotten with its position: no row tells it.
+            let isForgotten = damage.kinds.contains(.badValue) && found.contains(.looseSave)
+            try bench.store.repair(report.repairs)
+            #expect(try bench.store.check().findings == [])
+            if !isForgotten { #expect(try bench.everything() == before) }
+        } else {
+            #expect(
+                report.findings.contains { $0.repairs.isEmpty && damage.kinds.contains($0.kind) })
+            #expect(report.findings.contains { "\($0)".contains("tandem rebuild") })
+        }
+    }
+
+    @Test func `law 6: random damage to what follows from rows is mended to the same store`() throws
+    {
+        var random = SplitMix64(seed: seed)
+        for round in 0..<20 {
+            let bench = try StoreBench.league(120, seed: random.next())
+            #expect(try bench.store.check().findings == [], "seed \(seed) round \(round)")
+            let before = try bench.everything()
+            for _ in 0..<Int.random(in: 1...12, using: &random) {
+                try bench.damage(using: &random)
+            }
+            var report = try bench.store.check()
+            for _ in 0..<3 where !report.isClean {
+                try bench.store.repair(report.repairs)
+                report = try bench.store.check()
+            }
+            #expect(report.findings == [], "seed \(seed) round \(round)")
+            #expect(try bench.everything() == before, "seed \(seed) round \(round)")
+            let tables: [StoreTable: Int] = try Dictionary(
+                uniqueKeysWithValues: StoreTable.allCases.filter { $0 != .meta }.map {
+                    ($0, try bench.keys($0).count)
+                })
+            #expect(report.walked == tables)
+        }
+    }
+
+    @Test func `findings are counted beyond those that are kept, and repairs come in rounds`()
+        throws
+    {
+        let bench = try small()
+        for number in UInt64(0)..<UInt64(StoreReport.findingsKept + 5) {
+            try bench.store.current.put(
+                bench.store.tables.links, StoreKey.link(999, number, 1), [0, 1])
+        }
+        try bench.store.checkpoint()
+        let report = try bench.store.check()
+        #expect(report.found == StoreReport.findingsKept + 5)
+        #expect(report.findings.count == StoreReport.findingsKept)
+        try bench.store.repair(report.repairs)
+        #expect(try bench.store.check().found == 5)
+    }
+
+    @Test func `a finding says what, where and how to mend it`() throws {
+        let bench = try small()
+        try bench.remove(.links, try bench.link("Team", 1, "players", 3))
+        let finding = try #require(try bench.store.check().findings.first)
+        #expect("\(finding)".hasPrefix("missingLink: Team/1 players: Captain/3 names it"))
+        let repair = try #require(finding.repairs.first)
+        #expect("\(repair)".hasPrefix("put links "))
+    }
+}
+
+extension StoreBench {
+    func put(_ table: StoreTable, _ key: [UInt8], _ value: [UInt8]) throws {
+        try store.current.put(store.tables[table], key, value)
+        try store.checkpoint()
+    }
+
+    func remove(_ table: StoreTable, _ key: [UInt8]) throws {
+        let wasThere = try store.current.delete(store.tables[table], key)
+        #expect(wasThere)
+        try store.checkpoint()
+    }
+
+    func get(_ table: StoreTable, _ key: [UInt8]) throws -> [UInt8]? {
+        try store.current.get(store.tables[table], key).map { Array($0) }
+    }
+
+    func keys(_ table: StoreTable) throws -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        try store.current.scan(store.tables[table], from: []) { key, _ in
+            keys.append(Array(key))
+            return true
+        }
+        return keys
+    }
+
+    func link(
+        _ entity: String, _ owner: UInt64, _ property: String, _ member: UInt64
+    ) throws -> [UInt8] {
+        let relationship = try #require(
+            try self.entity(entity).property(named: property)?.relationship)
+        return StoreKey.link(relationship.linkID, owner, member)
+    }
+
+    /// Damages a key of a table that follows from the rows.
+    func damage(using random: inout SplitMix64) throws {
+        let tables: [StoreTable] = [.numbers, .indexes, .unique, .links, .unusedBlobs]
+        let table = tables.randomElement(using: &random) ?? .indexes
+        let keys = try keys(table)
+        guard let key = keys.randomElement(using: &random) else { return }
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0:
+            // A number is noted for good; without its row nothing tells that it was used.
+            let number =
+                key.count == 8 ? key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) } : 0
+            if table == .numbers, try !isAlive(number) { return }
+            if table == .links, try !hasOtherHalf(key) { return }
+            try remove(table, key)
+        case 1:
+            let length = table == .numbers ? 9 : Int.random(in: 1...30, using: &random)
+            let garbage = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
+            guard try get(table, garbage) == nil else { return }
+            try put(table, garbage, [0, 1])
+        default:
+            if table == .numbers {
+                let number = key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) }
+                guard try isAlive(number) else { return }
+            }
+            if table == .links || table == .unusedBlobs { return }
+            try put(table, key, [UInt8.random(in: 0...255, using: &random), 1])
+        }
+    }
+
+    private func isAlive(_ number: UInt64) throws -> Bool {
+        try model.entities.contains {
+            try store.stored(ObjectReference(tag: $0.tag, number: number)) != nil
+        }
+    }
+
+    /// Whether the other half of a many-to-many link is still there, or the row tells.
+    private func hasOtherHalf(_ key: [UInt8]) throws -> Bool {
+        guard key.count == 18 else { return true }
+        let parts = key.withUnsafeBytes {
+            (
+                $0.bigEndian(0, as: UInt16.self), $0.bigEndian(2, as: UInt64.self),
+                $0.bigEndian(10, as: UInt64.self)
+            )
+        }
+        for entity in try model.entities {
+            for property in entity.properties {
+                guard let relationship = property.relationship, relationship.linkID == parts.0
+                else { continue }
+                guard relationship.inverseToMany else { return true }
+                let back = try #require(
+                    try model.entity(tagged: relationship.destination)?
+                        .properties[relationship.inverseSlot].relationship?.linkID)
+                return try get(.links, StoreKey.link(back, parts.2, parts.1)) != nil
+            }
+        }
+        return true
+    }
+}

@@ -1,0 +1,46 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemStore
+
+/// What is wanted of a fetch changes what is copied, never what is found.
+@Suite struct FetchPartTests {
+    private let predicates = [
+        "goals > 3", "note BEGINSWITH 'n1'", "goals == 2", "team.wins > 2", "ANY tags.label != nil",
+    ]
+
+    @Test func `rows, references, counts and windows agree`() throws {
+        let bench = try StoreBench.league(300, seed: seed)
+        var random = SplitMix64(seed: seed)
+        for format in predicates {
+            for sort in [[], [SortKey("goals", ascending: false)], [SortKey("note")]] {
+                let predicate = try ObjectPredicate(format: format, arguments: [])
+                var request = FetchRequest(entity: "Player", predicate: predicate, sort: sort)
+                let whole = try bench.fetch(request)
+                #expect(whole.count == whole.objects.count)
+                let compiled = try CompiledRequest(request, in: try bench.model)
+                let references = try bench.store.fetch(compiled, for: .references)
+                #expect(references.references == whole.objects.map(\.object))
+                #expect(references.objects.isEmpty && references.count == whole.count)
+                let count = try bench.store.fetch(compiled, for: .count)
+                #expect(count.count == whole.count && count.rowsRead == whole.rowsRead)
+                #expect(count.objects.isEmpty && count.references.isEmpty)
+                request.offset = Int.random(in: 0...12, using: &random)
+                request.limit = Int.random(in: 0...12, using: &random)
+                let window = try bench.fetch(request)
+                let expected = whole.objects.dropFirst(request.offset).prefix(request.limit ?? 0)
+                #expect(window.objects == Array(expected), "seed \(seed) \(format)")
+                #expect(window.count == whole.count)
+            }
+        }
+    }
+
+    @Test func `a row that is kept is not changed by the candidates behind it`() throws {
+        let bench = try StoreBench.league(200, seed: seed)
+        let all = try bench.fetch(FetchRequest(entity: "Player"))
+        for stored in all.objects {
+            #expect(try bench.store.stored(stored.object) == stored)
+        }
+    }
+}
