@@ -65,8 +65,8 @@ public final class Journal: ChangeLog {
 
     /// Appends a batch, which must not be empty; durable on return, as the options say.
     ///
-    /// One write and one flush. The batch keeps its payloads. Throws `noSpace` before anything is
-    /// written, or `failed`, after which the journal takes nothing more.
+    /// One write and one flush. The batch keeps its payloads. Throws `noSpace` when nothing of it is in the
+    /// log and a later append may succeed, or `failed`, after which the journal takes nothing more.
     @discardableResult
     public func append(
         expected: UInt64, batch: inout BatchBuilder
@@ -163,10 +163,29 @@ public final class Journal: ChangeLog {
     private func write(_ frame: [UInt8]) throws(JournalError) {
         do throws(IOError) {
             try current.write(frame, at: end)
+        } catch {
+            guard error.isOutOfSpace else { throw fail(error) }
+            try cutUnfinished()
+            throw .noSpace(error)
+        }
+        do throws(IOError) {
             if options.durability == .full { try current.sync() }
         } catch {
             throw fail(error)
         }
+    }
+
+    /// Ends the segment behind its last whole batch, durably; the next batch begins a segment.
+    ///
+    /// A zero-filled segment has its blocks, but a file system that copies on write may want others.
+    private func cutUnfinished() throws(JournalError) {
+        do throws(IOError) {
+            try current.truncate(to: end)
+            try current.sync()
+        } catch {
+            throw fail(error)
+        }
+        capacity = end
     }
 
     func fail(_ error: IOError) -> JournalError {

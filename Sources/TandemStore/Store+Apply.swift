@@ -38,6 +38,7 @@ extension Store {
             }
             for change in changes { try apply(change, transaction.position, model, open) }
             uncommittedChanges += changes.count
+            uncommittedBytes += changes.reduce(0) { $0 + ($1.row?.bytes.count ?? 0) }
         }
         if !transaction.saveID.isEmpty { try remember(transaction, open) }
         try forget(transaction.position, open)

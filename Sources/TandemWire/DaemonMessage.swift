@@ -28,6 +28,8 @@ public enum DaemonMessage: WireMessage {
     case status(String)
     /// The answer to any request that failed; with request id 0 the connection ends.
     case failure(TandemError)
+    /// Whether saves are taken, pushed when it changes.
+    case state(StatePush)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -57,6 +59,8 @@ public enum DaemonMessage: WireMessage {
         case status
         /// The answer to any request that failed.
         case failure
+        /// Whether saves are taken.
+        case state
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -70,7 +74,7 @@ public enum DaemonMessage: WireMessage {
         case .verdicts(let answer): answer.position
         case .synced(let position): position
         case .schema(let answer): answer.position
-        case .welcome, .transaction, .progress, .history, .lease, .status, .failure: nil
+        case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .state: nil
         }
     }
 
@@ -84,10 +88,10 @@ public enum DaemonMessage: WireMessage {
         Kind(rawValue: type) == nil ? nil : WireLimits.daemonMessageBytes
     }
 
-    /// 0 for welcome and pushes; any for a failure; all others answer a request.
+    /// 0 for welcome and pushes, of state too; any for a failure; all others answer a request.
     public static func requestID(type: UInt8) -> RequestIDRule {
         switch Kind(rawValue: type) {
-        case .welcome, .transaction, .progress: .zero
+        case .welcome, .transaction, .progress, .state: .zero
         case .failure, nil: .any
         default: .request
         }

@@ -110,6 +110,10 @@ extension MessageMaker {
         case .schema: .schema(SchemaAnswer(position: u64(), model: maybe { $0.bytes() }))
         case .status: .status(text())
         case .failure: .failure(error())
+        case .state:
+            .state(
+                StatePush(
+                    isReadOnly: bool(), since: Int64(bitPattern: random.next()), reason: text()))
         }
     }
 

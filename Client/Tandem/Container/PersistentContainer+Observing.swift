@@ -53,7 +53,9 @@ extension PersistentContainer {
         SaveSequence(connection: connection, entity: entity, author: author)
     }
 
-    /// What becomes of the connection after it was made for the first time.
+    /// What becomes of the connection after it was made for the first time, and whether the daemon takes saves.
+    ///
+    /// A save that a read-only daemon refuses throws `readOnly` and stays pending in its context: save again after `writable`.
     public var connectionEvents: AsyncStream<ConnectionEvent> { connection.payloads.events() }
 
     /// Tells of connection and model the moment they change, before any answer that came after; replaces who was told before.

@@ -54,13 +54,24 @@ public final class Daemon {
         } catch let error as IOError {
             let inUse = error.isLocked
             throw DaemonError(
-                inUse ? .inUse : .system,
+                inUse ? .inUse : error.isOutOfSpace ? .noSpace : .system,
                 error.description
                     + (inUse ? "; stop the other daemon or choose another store and socket" : ""))
-        } catch let error as JournalError {
-            throw DaemonError(error.code == .locked ? .inUse : .storage, error.description)
         } catch {
-            throw DaemonError(.storage, "\(error)")
+            throw failure(error)
+        }
+    }
+
+    private static func failure(_ error: any Error) -> DaemonError {
+        switch error {
+        case let error as DaemonError: error
+        case let error as JournalError where error.code == .locked:
+            DaemonError(.inUse, error.description)
+        case let error as JournalError where error.code == .noSpace:
+            DaemonError(.noSpace, error.description)
+        case let error as StoreError where error.code == .noSpace:
+            DaemonError(.noSpace, error.description)
+        default: DaemonError(.storage, "\(error)")
         }
     }
 
@@ -84,10 +95,8 @@ public final class Daemon {
         do {
             try loop.run(signals: signals)
             try engine.committer.close()
-        } catch let error as DaemonError {
-            throw error
         } catch {
-            throw DaemonError(.storage, "\(error)")
+            throw Daemon.failure(error)
         }
     }
 
@@ -102,15 +111,21 @@ public final class Daemon {
     }
 
     private static func recover(_ configuration: DaemonConfiguration) throws -> Committer {
+        let journalPath = configuration.store + "/journal"
+        try refuseLostStore(configuration.store + "/store", journalPath)
+        var storeOptions = StoreOptions()
+        if let bytes = configuration.maximumMapBytes { storeOptions.maximumMapBytes = bytes }
         let store = try Store.open(
             path: configuration.store + "/store",
-            newIdentity: StoreIdentity(log: randomLogID(), epoch: 1))
+            newIdentity: StoreIdentity(log: randomLogID(), epoch: 1), options: storeOptions)
+        // The file's name is durable before the journal has anything that the file is to hold.
+        try RealFileSystem().syncDirectory(configuration.store + "/store")
         var options = JournalOptions()
         options.durability = configuration.durability
         if let bytes = configuration.segmentBytes { options.segmentBytes = bytes }
         let identity = store.identity
         let (journal, report) = try Journal.open(
-            directory: configuration.store + "/journal", fileSystem: RealFileSystem(),
+            directory: journalPath, fileSystem: RealFileSystem(),
             options: options,
             identityIfNew: LogIdentity(
                 high: identity.log.high, low: identity.log.low, epoch: identity.epoch),
@@ -122,6 +137,18 @@ public final class Daemon {
         }
         return try Committer(
             journal: journal, store: store, clock: SystemClock(), log: configuration.log)
+    }
+
+    /// A journal with transactions had a store: a new one in its place would be of another log.
+    private static func refuseLostStore(_ store: String, _ journal: String) throws {
+        let files = RealFileSystem()
+        guard !files.exists(store + "/data.mdb"), files.exists(journal),
+            try files.list(journal).contains(where: { $0.hasSuffix(".journal") })
+        else { return }
+        throw DaemonError(
+            .storage,
+            "\(store)/data.mdb is missing, its journal is there; nothing was changed. Rebuild the "
+                + "store from the journal with `tandem rebuild`, or restore both from one backup")
     }
 
     /// Journal and store have to be of one log; the journal's epoch is the newer one.
