@@ -54,9 +54,9 @@ final class LMDBEnvironment {
         return LMDBTransaction(handle, self)
     }
 
-    /// Enlarges the map; no transaction may be open.
-    func grow(to mapBytes: Int) throws(StoreError) {
-        try check(mdb_env_set_mapsize(environment, mapBytes), "grow")
+    /// Makes the map larger or smaller, but never less than is in use; no transaction may be open.
+    func resize(to mapBytes: Int) throws(StoreError) {
+        try check(mdb_env_set_mapsize(environment, mapBytes), "change the map of")
     }
 
     /// Makes sure that the file has blocks for `bytes` behind its last page in use.
@@ -64,6 +64,10 @@ final class LMDBEnvironment {
     /// LMDB calls a write that a full disk cut short an I/O error, so that room has to be there before it writes.
     func reserve(bytes: Int) throws(StoreError) {
         let end = usage.usedBytes + bytes
+        // The limit also holds for what lies beyond it already.
+        guard end <= LMDBEnvironment.fileSizeLimit else {
+            throw StoreError("make room for", path, EFBIG)
+        }
         guard end > allocatedBytes else { return }
         var descriptor: Int32 = -1
         try check(mdb_env_get_fd(environment, &descriptor), "find the file of")
@@ -89,6 +93,12 @@ final class LMDBEnvironment {
         } catch {
             return error.code == .noSpace
         }
+    }
+
+    private static var fileSizeLimit: Int {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+        return Int(clamping: limit.rlim_cur)
     }
 
     /// Whether the process has address space for a map of this size.

@@ -76,7 +76,7 @@ public final class Store {
 
     /// The size to begin with: less where a limit on address space would not let it be mapped.
     private static func firstMapBytes(_ options: StoreOptions) -> Int {
-        var bytes = min(options.mapBytes, options.maximumMapBytes)
+        var bytes = min(options.mapBytes, workingMapBytes(options))
         while bytes > StoreLimits.smallestMapBytes,
             !LMDBEnvironment.hasAddressSpace(for: bytes)
         {
@@ -138,6 +138,9 @@ public final class Store {
         checkpointPosition = appliedPosition
         uncommittedChanges = 0
         uncommittedBytes = 0
+        let working = Store.workingMapBytes(options)
+        // LMDB leaves it as large as what is in use.
+        if environment.usage.mapBytes > working { try environment.resize(to: working) }
     }
 
     /// Makes sure that there is room for what a checkpoint writes now; throws `noSpace` with nothing changed.
@@ -162,16 +165,18 @@ public final class Store {
 
     /// Doubles the map after ``StoreError/Code/mapFull``; goes back to the last checkpoint.
     ///
-    /// Throws `mapLimit`, also back at the last checkpoint, when it must not or can't grow.
-    public func grow() throws(StoreError) {
+    /// The last part of what the map may have is for what is in the journal already and has to be applied and committed:
+    /// `intoReserve`. Throws `mapLimit`, also back at the last checkpoint, when it must not or can't grow.
+    public func grow(intoReserve: Bool = false) throws(StoreError) {
         try revert()
         let bytes = environment.usage.mapBytes
-        let next = min(bytes * 2, options.maximumMapBytes)
+        let most = intoReserve ? options.maximumMapBytes : Store.workingMapBytes(options)
+        let next = min(bytes * 2, most)
         guard next > bytes else {
             throw StoreError(
                 .mapLimit,
-                "the store at \(path) has filled its map of \(bytes) bytes, the most it may have; "
-                    + "allow it more")
+                "the store at \(path) has filled its map of \(bytes) bytes and may have "
+                    + "\(options.maximumMapBytes); allow it more")
         }
         guard LMDBEnvironment.hasAddressSpace(for: next) else {
             throw StoreError(
@@ -179,7 +184,13 @@ public final class Store {
                 "the store at \(path) has filled its map of \(bytes) bytes and there is no address "
                     + "space for \(next); raise the process's limit (ulimit -v)")
         }
-        try environment.grow(to: next)
+        try environment.resize(to: next)
+    }
+
+    /// What saves may fill.
+    private static func workingMapBytes(_ options: StoreOptions) -> Int {
+        let most = options.maximumMapBytes
+        return most - min(most / 8, StoreLimits.mapReserveBytes)
     }
 
     /// The size of the map in bytes, and how much of it is in use.

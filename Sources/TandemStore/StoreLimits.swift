@@ -6,6 +6,8 @@ enum StoreLimits {
     static let checkpointBytes = 256 << 10
     /// Room that a checkpoint needs for each change beyond its row: one page, which as a rule several share.
     static let changeBytes = 4 << 10
+    /// The last part of the largest map, or an eighth of it: for what is in the journal, not for more saves.
+    static let mapReserveBytes = 16 << 20
     /// A map for which there is no address space is halved, but not below this.
     static let smallestMapBytes = 64 << 20
 }

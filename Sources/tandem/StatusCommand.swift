@@ -20,7 +20,7 @@ struct StatusCommand: ParsableCommand {
         } else {
             for (label, value) in status.lines { printLine("\(label.padded(to: 12)) \(value)") }
         }
-        if status.isReadOnly { throw ExitCode(1) }
+        if status.isReadOnly { throw CommandFailure("the daemon takes no saves") }
     }
 }
 

@@ -19,9 +19,15 @@ final class DaemonProcess: Sendable {
     }
 
     /// Starts a program without waiting for anything.
-    init(_ program: String, _ arguments: [String], shell limits: String? = nil) throws {
+    init(
+        _ program: String, _ arguments: [String], shell limits: String? = nil,
+        wrapper: String = ""
+    ) throws {
         let path = DaemonProcess.products + "/" + program
         var words = [path] + arguments
+        if !wrapper.isEmpty {
+            words = ["/bin/sh", "-c", "exec \(wrapper) \"$0\" \"$@\""] + words
+        }
         if let limits { words = ["/bin/sh", "-c", limits + "; exec \"$0\" \"$@\""] + words }
         // Closed on exec, so that no other test's process holds it open.
         let (mine, its) = try Socket.pair()
@@ -40,11 +46,12 @@ final class DaemonProcess: Sendable {
     }
 
     /// Starts a daemon and waits until it serves.
-    static func serving(store: String, socket: String, limits: String? = nil) throws
-        -> DaemonProcess
-    {
+    static func serving(
+        store: String, socket: String, options: [String] = [], limits: String? = nil
+    ) throws -> DaemonProcess {
         let daemon = try DaemonProcess(
-            "tandemd", ["--store", store, "--socket", socket, "--segment-mebibytes", "1"],
+            "tandemd",
+            ["--store", store, "--socket", socket, "--segment-mebibytes", "1"] + options,
             shell: limits)
         let lines = daemon.readOutput { $0.contains("ready:") }
         try #require(lines.contains("ready:"), "the daemon did not start: \(lines)")

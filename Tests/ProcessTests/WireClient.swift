@@ -77,6 +77,9 @@ final class WireClient {
         }
     }
 
+    /// Writes bytes that need not be a message.
+    func write(_ bytes: [UInt8]) throws { try socket.writeAll(bytes) }
+
     /// Ends the connection.
     func close() { socket.shutdown() }
 }

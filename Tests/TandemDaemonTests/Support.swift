@@ -91,7 +91,7 @@ final class CommitBench {
     let disk = SimulatedFileSystem()
     private(set) var committer: Committer
     private var saves: UInt32 = 0
-    private let settings: Settings
+    private var settings: Settings
 
     /// How journal and store are opened.
     struct Settings {
@@ -137,7 +137,8 @@ final class CommitBench {
     }
 
     /// Ends the committer without a checkpoint and starts another on what is on the disk.
-    func crash() throws {
+    func crash(maximumMapBytes: Int? = nil) throws {
+        if let maximumMapBytes { settings.maximumMapBytes = maximumMapBytes }
         committer.store.close()
         try committer.journal.close()
         committer = try CommitBench.open(scratch.path, disk, settings)

@@ -235,7 +235,7 @@ final class Committer {
         try journal.sync()
         do {
             try store.reserveRoom()
-            try growing(body)
+            try growing(intoReserve: true, body)
         } catch let error as StoreError {
             guard let refusal = meets(error) else { throw error }
             return refusal
@@ -264,13 +264,13 @@ final class Committer {
     /// Does something; as often as the map is full it is grown, everything is applied again, and it is done once more.
     ///
     /// Throws ``StoreError`` of a shortage, with everything applied again, when there is no room for it.
-    private func growing(_ body: () throws -> Void) throws {
+    private func growing(intoReserve: Bool = false, _ body: () throws -> Void) throws {
         while true {
             do {
                 return try body()
             } catch let error as StoreError {
                 guard error.code == .mapFull || error.isShortage else { throw error }
-                let shortage = try makeRoom(after: error)
+                let shortage = try makeRoom(after: error, intoReserve)
                 try applyAgain()
                 if let shortage { throw shortage }
             }
@@ -278,14 +278,16 @@ final class Committer {
     }
 
     /// Goes back to the last checkpoint, with a larger map if that was what was missing; returns what can't be had.
-    private func makeRoom(after error: StoreError) throws(StoreError) -> StoreError? {
+    private func makeRoom(
+        after error: StoreError, _ intoReserve: Bool
+    ) throws(StoreError) -> StoreError? {
         do throws(StoreError) {
             guard error.code == .mapFull else {
                 try store.revert()
                 return error
             }
             log(.notice, "the store's map is full; growing it")
-            try store.grow()
+            try store.grow(intoReserve: intoReserve)
             return nil
         } catch {
             guard error.isShortage else { throw error }
@@ -307,7 +309,7 @@ final class Committer {
             } catch let error as StoreError {
                 guard error.code == .mapFull else { throw error }
                 log(.notice, "the store's map is full; growing it")
-                try store.grow()
+                try store.grow(intoReserve: true)
             }
         }
     }

@@ -67,7 +67,8 @@ public final class Daemon {
         case let error as DaemonError: error
         case let error as JournalError where error.code == .locked:
             DaemonError(.inUse, error.description)
-        case let error as JournalError where error.code == .noSpace:
+        case let error as JournalError
+        where error.code == .noSpace || error.cause?.isOutOfSpace == true:
             DaemonError(.noSpace, error.description)
         case let error as StoreError where error.code == .noSpace:
             DaemonError(.noSpace, error.description)
