@@ -103,7 +103,8 @@ final class LMDBEnvironment {
 
     /// Whether the process has address space for a map of this size.
     static func hasAddressSpace(for bytes: Int) -> Bool {
-        let address = mmap(nil, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+        let address = mmap(
+            nil, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
         guard let address, address != MAP_FAILED else { return false }
         munmap(address, bytes)
         return true

@@ -66,7 +66,10 @@ struct DaemonStatus {
     var lines: [(String, String)] {
         func text(_ key: String) -> String { json[key]?.plain ?? "?" }
         return [
-            ("State", isReadOnly ? "read-only since \(since): \(text("readOnlyReason"))" : "running"),
+            (
+                "State",
+                isReadOnly ? "read-only since \(since): \(text("readOnlyReason"))" : "running"
+            ),
             ("Position", text("cursor")), ("Checkpoint", text("checkpoint")),
             ("Journal", "from \(text("journalFirst"))"), ("Store", text("store")),
             ("Used", "\(text("usedBytes")) of \(text("mapBytes")) bytes"),

@@ -2,11 +2,12 @@ import Glibc
 import TandemIO
 import Testing
 
-/// A `tandemd` of this build in a process of its own.
+/// A `tandemd` of this build in a process of its own; killed with the last reference, if it was not waited for.
 final class DaemonProcess: Sendable {
     let processID: pid_t
     /// The reading end of its standard error.
     private let output: Socket
+    private let hasEnded = Locked(false)
 
     /// The directory of the executables that were built with this test.
     static var products: String {
@@ -77,11 +78,16 @@ final class DaemonProcess: Sendable {
         return wait()
     }
 
+    deinit {
+        if !hasEnded.withLock({ $0 }) { end(SIGKILL) }
+    }
+
     /// Waits for the end.
     @discardableResult
     func wait() -> Int32 {
         var status: Int32 = 0
         while waitpid(processID, &status, 0) < 0, errno == EINTR {}
+        hasEnded.withLock { $0 = true }
         let signal = status & 0x7f
         return signal == 0 ? (status >> 8) & 0xff : -signal
     }

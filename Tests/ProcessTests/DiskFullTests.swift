@@ -93,7 +93,9 @@ import Testing
         /// Everything that was acknowledged is there once, where the answer said.
         func checkJournal() throws {
             let journal = try Journaled(place)
-            #expect(journal.transactions.map(\.position) == Array(1...UInt64(journal.transactions.count)))
+            #expect(
+                journal.transactions.map(\.position)
+                    == Array(1...UInt64(journal.transactions.count)))
             #expect(Set(acknowledged.values).count == acknowledged.count)
             #expect(journal.transactions.count == acknowledged.count + 1)
             #expect(try journal.storeDump() == journal.replayedDump())

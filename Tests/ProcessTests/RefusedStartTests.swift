@@ -55,7 +55,7 @@ import Testing
     /// Starts a daemon that must refuse, with nothing changed on the disk.
     private func refusal(_ place: Place, _ code: Int32 = 78) throws -> String {
         let before = try hashes(place)
-        #expect(before.count >= 3)
+        #expect(before.count >= 1)
         let daemon = try DaemonProcess(
             "tandemd",
             ["--store", place.store, "--socket", place.socket, "--segment-mebibytes", "1"])

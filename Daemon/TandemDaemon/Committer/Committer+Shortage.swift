@@ -75,6 +75,8 @@ extension Committer {
     func ends(_ shortage: SaveAbility.Shortage) {
         guard ability.isShort(shortage) else { return }
         ability.ended(shortage)
-        log(.notice, ability.isReadOnly ? "still read-only: \(ability.reason)" : "saves are taken again")
+        log(
+            .notice,
+            ability.isReadOnly ? "still read-only: \(ability.reason)" : "saves are taken again")
     }
 }

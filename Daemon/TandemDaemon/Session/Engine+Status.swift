@@ -23,7 +23,8 @@ extension Engine {
             "usedBytes": .int(Int64(usage.usedBytes)),
             "readOnly": .bool(committer.isReadOnly),
             "readOnlyReason": committer.isReadOnly ? .string(committer.ability.reason) : .null,
-            "readOnlySince": committer.ability.since.map { .double(Double($0) / 1_000_000) } ?? .null,
+            "readOnlySince": committer.ability.since.map { .double(Double($0) / 1_000_000) }
+                ?? .null,
             "model": committer.store.model.map { .string($0.hash.description) } ?? .null,
             "clients": .array(sessions.values.sorted { $0.id < $1.id }.map(client)),
             "refused": .int(Int64(refused)),
