@@ -28,6 +28,8 @@ public enum DaemonMessage: WireMessage {
     case status(String)
     /// The answer to any request that failed; with request id 0 the connection ends.
     case failure(TandemError)
+    /// The answer to `blob`: the content.
+    case blob([UInt8])
     /// Whether saves are taken, pushed when it changes.
     case state(StatePush)
 
@@ -59,6 +61,8 @@ public enum DaemonMessage: WireMessage {
         case status
         /// The answer to any request that failed.
         case failure
+        /// The answer to `blob`.
+        case blob
         /// Whether saves are taken.
         case state
     }
@@ -74,7 +78,8 @@ public enum DaemonMessage: WireMessage {
         case .verdicts(let answer): answer.position
         case .synced(let position): position
         case .schema(let answer): answer.position
-        case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .state: nil
+        case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state:
+            nil
         }
     }
 

@@ -110,6 +110,34 @@ import Testing
         #expect(bench.position.number == 3)
     }
 
+    @Test func `law 3: a save without effect whose answer finds no room is refused, not forgotten`()
+        throws
+    {
+        let clock = ManualClock()
+        let bench = try EngineBench(clock: clock)
+        let client = try bench.client()
+        let number = client.welcome?.lease.first ?? 0
+        try client.save([try bench.bench.insert("Node", number, ["name": text])])
+        let same = try bench.bench.update("Node", number, ["name": text])
+        let request = client.saveRequest([same])
+        // The batch's journal has nothing to write; the checkpoint has no room.
+        bench.engine.committer.meets(.store, "no room")
+        guard case .failure(let error) = try client.ask(.save(request)) else {
+            Issue.record("answered, though the answer could not be kept")
+            return
+        }
+        #expect(error.code == .readOnly)
+        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        guard case .saved(let first) = try client.ask(.save(request)),
+            case .saved(let second) = try client.ask(.save(request))
+        else {
+            Issue.record("refused with room")
+            return
+        }
+        #expect(!first.wrote && !first.isRepeat)
+        #expect(second.isRepeat && second.position == first.position)
+    }
+
     @Test func `law 3: a map at its limit refuses saves and keeps what was acknowledged`() throws {
         let clock = ManualClock()
         let bench = try CommitBench(

@@ -99,18 +99,19 @@ final class CommitBench {
         var maximumMapBytes: Int
         var segmentBytes: Int
         var durability: Durability
+        var savesKept: UInt64?
         var clock: any Clock
     }
 
     init(
         model: Model = graphModel, mapBytes: Int = 64 << 20, segmentBytes: Int = 128 << 10,
-        leased: Int = 1, durability: Durability = .full, maximumMapBytes: Int = 1 << 40,
-        clock: any Clock = SystemClock()
+        leased: Int = 1, durability: Durability = .full, savesKept: UInt64? = nil,
+        maximumMapBytes: Int = 1 << 40, clock: any Clock = SystemClock()
     ) throws {
         scratch = try Scratch()
         settings = Settings(
             mapBytes: mapBytes, maximumMapBytes: maximumMapBytes, segmentBytes: segmentBytes,
-            durability: durability, clock: clock)
+            durability: durability, savesKept: savesKept, clock: clock)
         disk.recordsOperations = false
         committer = try CommitBench.open(scratch.path, disk, settings)
         try committer.install(model, by: Principal())
@@ -123,6 +124,7 @@ final class CommitBench {
         var options = StoreOptions()
         options.mapBytes = settings.mapBytes
         options.maximumMapBytes = settings.maximumMapBytes
+        if let kept = settings.savesKept { options.savesKept = kept }
         let store = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1),
             options: options)
@@ -162,16 +164,22 @@ final class CommitBench {
     /// Saves and flushes, as a client would.
     @discardableResult
     func save(
-        _ operations: [SaveOperation], policy: MergePolicy = .error, id: [UInt8]? = nil
+        _ operations: [SaveOperation], policy: MergePolicy = .error, id: [UInt8]? = nil,
+        hash: StableHash? = nil, uid: UInt32 = 7, firstSentAt: UInt64? = nil
     ) throws -> Saved {
         saves += 1
         let saveID = id ?? withUnsafeBytes(of: saves.bigEndian) { Array($0) }
         var writer = ByteWriter()
         for operation in operations { operation.encode(into: &writer) }
         let request = SaveRequest(
-            saveID: saveID, contentHash: StableHash(writer.bytes), policy: policy,
-            operations: operations)
-        switch try committer.begin(request, by: Principal(uid: 7)) {
+            saveID: saveID, contentHash: hash ?? StableHash(writer.bytes), policy: policy,
+            operations: operations, firstSentAt: firstSentAt)
+        return try save(request, uid: uid)
+    }
+
+    /// Carries out a request and flushes.
+    func save(_ request: SaveRequest, uid: UInt32 = 7) throws -> Saved {
+        switch try committer.begin(request, by: Principal(uid: uid)) {
         case .planned(let saved), .answered(let saved):
             try committer.flush()
             return saved

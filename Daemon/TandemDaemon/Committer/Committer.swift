@@ -18,6 +18,7 @@ final class Committer {
     let store: Store
     private(set) var ring = TransactionRing()
     private(set) var leases: LeaseBook
+    private var memory: SaveMemory
     private var batch = BatchBuilder(capacity: 1 << 16)
     private var pending: [EncodedTransaction] = []
     let clock: any Clock
@@ -27,6 +28,10 @@ final class Committer {
     var ability = SaveAbility()
     private var lastSave: UInt64 = 0
     private var lastCheckpoint: UInt64 = 0
+    /// With what the saves of the last batch that wrote nothing are refused, as there was no room to keep their answers.
+    private(set) var unkeptRefusal: TandemError?
+    /// Blobs that stood nowhere before this position are gone.
+    private var sweptBelow: UInt64 = 0
 
     init(
         journal: Journal, store: Store, clock: any Clock,
@@ -37,6 +42,7 @@ final class Committer {
         self.clock = clock
         self.log = log
         leases = LeaseBook(store)
+        memory = SaveMemory(store)
         try applyAgain()
         leases = LeaseBook(store)
         lastCheckpoint = clock.monotonicNanoseconds
@@ -56,7 +62,8 @@ final class Committer {
 
     /// True when the batch should be flushed before another save is taken.
     var isBatchFull: Bool {
-        pending.count >= DaemonLimits.batchSaves || batch.frameBytes >= DaemonLimits.batchBytes
+        pending.count + memory.unsettled >= DaemonLimits.batchSaves
+            || batch.frameBytes >= DaemonLimits.batchBytes
     }
 
     // MARK: Saves
@@ -73,8 +80,10 @@ final class Committer {
     ///
     /// Throws ``TandemError`` for what the client did.
     func begin(_ request: SaveRequest, by principal: Principal) throws -> Outcome {
-        if let repeated = try answer(toRepeat: request, principal.uid) {
-            return .answered(repeated)
+        let uid = principal.uid
+        if let first = try memory.answer(to: request, by: uid, end: plannedPosition) {
+            if first.isRepeat { counters.repeats += 1 }
+            return .answered(first)
         }
         guard let model = store.model else {
             throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
@@ -84,14 +93,20 @@ final class Committer {
             let plan = try SavePlanner.plan(
                 request, model: model, store: store, numbersBelow: leases.numbersBelow)
             guard !plan.changes.isEmpty else {
-                outcome = .answered(saved(plan, at: plannedPosition, wrote: false))
+                // Remembering it takes room too.
+                try reserve(0)
+                let saved = Saved(
+                    position: plannedPosition, wrote: false, inserted: plan.inserted)
+                memory.note(saved, to: request, by: uid)
+                outcome = .answered(saved)
                 return
             }
             let transaction = Transaction(
                 principal: principal, saveID: request.saveID, contentHash: request.contentHash,
-                content: .objects(plan.changes))
-            try append(transaction)
-            outcome = .planned(saved(plan, at: plannedPosition, wrote: true))
+                content: .objects(plan.changes), blobs: plan.blobs)
+            try append(transaction.withOutcomes(plan.inserted))
+            outcome = .planned(
+                Saved(position: plannedPosition, wrote: true, inserted: plan.inserted))
         }
         guard let outcome else { preconditionFailure("The save was planned or refused.") }
         return outcome
@@ -104,27 +119,6 @@ final class Committer {
         } catch let error as StoreError {
             throw meets(error) ?? error
         }
-    }
-
-    private func saved(_ plan: SavePlanner.Plan, at position: UInt64, wrote: Bool) -> Saved {
-        Saved(
-            position: position, wrote: wrote, isRepeat: false, inserted: plan.inserted,
-            replaced: plan.replaced)
-    }
-
-    private func answer(toRepeat request: SaveRequest, _ uid: UInt32) throws -> Saved? {
-        guard let first = try store.save(by: uid, id: request.saveID) else { return nil }
-        guard first.contentHash == request.contentHash else {
-            throw TandemError(
-                .usage,
-                "this save id was used for other content at position \(first.position); "
-                    + "choose a new id")
-        }
-        counters.repeats += 1
-        guard let model = store.model else {
-            return Saved(position: first.position, wrote: false, isRepeat: true)
-        }
-        return try RepeatedSave(request: request, first: first, store: store, model: model).answer()
     }
 
     /// Installs a model as a transaction of its own, durable on return.
@@ -149,10 +143,11 @@ final class Committer {
         transaction.position = plannedPosition + 1
         transaction.time = clock.wallMicroseconds
         let encoded = EncodedTransaction(transaction)
-        guard encoded.bytes.count <= DaemonLimits.transactionBytes else {
+        let bytes = max(encoded.blobBytes, encoded.bytes.count - encoded.blobBytes)
+        guard bytes <= DaemonLimits.transactionBytes else {
             throw TandemError(
                 .limitExceeded,
-                "the save takes \(encoded.bytes.count) bytes; a transaction has at "
+                "the save takes \(bytes) bytes; a transaction has at "
                     + "most \(DaemonLimits.transactionBytes): save in parts")
         }
         try reserve(encoded.bytes.count)
@@ -165,10 +160,22 @@ final class Committer {
 
     /// Makes the batch durable with one write and one flush; returns its transactions.
     ///
+    /// Answers to saves that wrote nothing have no other place than the store: with any of them a checkpoint follows, and
+    /// if there is no room for that they are to be refused (``unkeptRefusal``).
     /// Throws `readOnly` when the disk turned out to be full: the batch is forgotten, nothing of it happened. Any other failure is
     /// final for the process: what is applied is no longer what is in the journal.
     @discardableResult
     func flush() throws -> [EncodedTransaction] {
+        let done = try write()
+        unkeptRefusal = nil
+        if memory.unsettled > 0, !(try checkpoint()) {
+            memory.forget()
+            unkeptRefusal = ability.refusal
+        }
+        return done
+    }
+
+    private func write() throws -> [EncodedTransaction] {
         guard !pending.isEmpty else { return [] }
         let start = clock.monotonicNanoseconds
         let outcome: AppendOutcome
@@ -195,6 +202,7 @@ final class Committer {
         let refusal = meets(.journal, error.description, bytes: batch.frameBytes)
         batch.removeAll()
         pending.removeAll()
+        memory.forget()
         try store.revert()
         try growing { try applyAgain() }
         return refusal
@@ -224,7 +232,16 @@ final class Committer {
     @discardableResult
     func checkpoint() throws -> Bool {
         let start = clock.monotonicNanoseconds
-        guard try commits({ try store.checkpoint() }) == nil else { return false }
+        let first = journal.bounds.first
+        let refusal = try commits {
+            // Contents that nobody can meet any more, after the journal was trimmed.
+            if first > sweptBelow { try store.sweepBlobs(below: first) }
+            try memory.write()
+            try store.checkpoint()
+        }
+        guard refusal == nil else { return false }
+        sweptBelow = first
+        memory.settle()
         lastCheckpoint = clock.monotonicNanoseconds
         counters.note(checkpointNanoseconds: lastCheckpoint - start)
         return true

@@ -215,7 +215,9 @@ final class Engine {
             for session in sessions.values where session.isReady { try pump(session) }
         }
         for (session, id, saved) in planned where !session.isClosing {
-            if session.sent >= saved.position {
+            if let refusal = committer.unkeptRefusal, !saved.wrote, !saved.isRepeat {
+                session.answer(.failure(refusal), to: id)
+            } else if session.sent >= saved.position {
                 session.answer(.saved(saved), to: id)
             } else {
                 session.held.append((saved.position, id, .saved(saved)))
