@@ -47,6 +47,9 @@ struct Tandemd: ParsableCommand {
             valueName: "MiB"))
     var journalCap: Int?
 
+    @Option(help: "Mebibytes that the store's map may grow to; 1 Ti by default.")
+    var mapLimitMebibytes: Int?
+
     func validate() throws {
         for (name, value) in [
             ("--journal-keep", journalKeep), ("--journal-hours", journalHours),
@@ -58,6 +61,9 @@ struct Tandemd: ParsableCommand {
         }
         guard (journalKeep ?? 1) <= (journalCap ?? Int.max) else {
             throw ValidationError("--journal-cap is at least --journal-keep.")
+        }
+        guard (1...(1 << 27)).contains(mapLimitMebibytes ?? 1) else {
+            throw ValidationError("--map-limit-mebibytes is between 1 and 134217728.")
         }
         guard (1...1_024).contains(segmentMebibytes ?? 1) else {
             throw ValidationError("--segment-mebibytes is between 1 and 1024.")
@@ -88,10 +94,10 @@ struct Tandemd: ParsableCommand {
             try daemon.run(signals: signals)
         } catch let error as DaemonError {
             LogLevel.critical.print(error.message)
-            throw ExitCode(error.code == .inUse ? 1 : 78)
+            throw ExitCode(error.exitCode)
         } catch let error as IOError {
             LogLevel.critical.print(error.description)
-            throw ExitCode(78)
+            throw ExitCode(error.isOutOfSpace ? 75 : 78)
         }
     }
 
@@ -101,6 +107,7 @@ struct Tandemd: ParsableCommand {
             store: store ?? ThisProcess.environment("TANDEM_STORE") ?? paths.store,
             socket: socket ?? ThisProcess.environment("TANDEM_SOCKET") ?? paths.socket,
             log: { level, line in level.print(line) })
+        configuration.maximumMapBytes = mapLimitMebibytes.map { $0 << 20 }
         configuration.segmentBytes = segmentMebibytes.map { $0 << 20 }
         configuration.retention = RetentionPolicy(
             keepBytes: journalKeep.map { UInt64($0) << 20 },
@@ -108,6 +115,17 @@ struct Tandemd: ParsableCommand {
             capBytes: journalCap.map { UInt64($0) << 20 })
         configuration.durability = durability == .full ? .full : .relaxed
         return configuration
+    }
+}
+
+extension DaemonError {
+    /// 75 may be better at the next start, which systemd makes; 78 only after a person looked.
+    var exitCode: Int32 {
+        switch code {
+        case .inUse: 1
+        case .noSpace: 75
+        case .storage, .system: 78
+        }
     }
 }
 

@@ -70,8 +70,8 @@ public final class Journal: ChangeLog {
 
     /// Appends a batch, which must not be empty; durable on return, as the options say.
     ///
-    /// One write and one flush. The batch keeps its payloads. Throws `noSpace` before anything is
-    /// written, or `failed`, after which the journal takes nothing more.
+    /// One write and one flush. The batch keeps its payloads. Throws `noSpace` when nothing of it is in the
+    /// log and a later append may succeed, or `failed`, after which the journal takes nothing more.
     @discardableResult
     public func append(
         expected: UInt64, batch: inout BatchBuilder
@@ -173,7 +173,9 @@ public final class Journal: ChangeLog {
         do throws(IOError) {
             try current.write(frame, at: end)
         } catch {
-            throw error.isOutOfSpace ? cutPartialBatch(error) : fail(error)
+            guard error.isOutOfSpace else { throw fail(error) }
+            try cutPartialBatch()
+            throw .noSpace(error)
         }
         guard options.durability == .full else { return }
         do throws(IOError) {
@@ -183,16 +185,17 @@ public final class Journal: ChangeLog {
         }
     }
 
-    /// Ends the segment before a batch of which only a part found room, as it may where overwriting
-    /// takes new blocks; the next batch begins another segment.
-    private func cutPartialBatch(_ error: IOError) -> JournalError {
+    /// Ends the segment behind its last whole batch, durably; the next batch begins another segment.
+    ///
+    /// A zero-filled segment has its blocks, but a file system that copies on write may want others.
+    private func cutPartialBatch() throws(JournalError) {
         do throws(IOError) {
             try current.truncate(to: end)
+            try current.sync()
         } catch {
-            return fail(error)
+            throw fail(error)
         }
         capacity = end
-        return .noSpace(error)
     }
 
     func fail(_ error: IOError) -> JournalError {

@@ -16,6 +16,8 @@ struct Inbox {
     var isInterrupted = false
     /// What became of the connection.
     var event: ConnectionEvent?
+    /// Whether saves are taken, when that changed.
+    var abilities: [ConnectionEvent] = []
     /// The model that took effect, if it is another one than before.
     var model: (hash: StableHash, position: Position)?
 }
@@ -51,6 +53,7 @@ extension Connection {
         case .welcome(let welcome): try welcomed(welcome, &inbox)
         case .transaction(let push): try pushed(push, &inbox)
         case .progress(let push): try progressed(push, &inbox)
+        case .state(let push): stated(push, &inbox)
         case .failure(let error) where id == 0: throw error
         default: try answered(message, id: id, &inbox)
         }
@@ -63,6 +66,7 @@ extension Connection {
             for transaction in inbox.transactions { payloads.publish(transaction, model) }
         }
         if let event = inbox.event { payloads.publish(event) }
+        for event in inbox.abilities { payloads.publish(event) }
         if let (hash, position) = inbox.model { payloads.notify(.model(hash, position)) }
         for answer in inbox.answers { answer.reply.settle(answer.outcome) }
         if !inbox.sessions.isEmpty, let session = knownSession {
@@ -99,6 +103,20 @@ extension Connection {
             state.session?.position = push.position
         }
         inbox.moved = true
+    }
+
+    private func stated(_ push: StatePush, _ inbox: inout Inbox) {
+        state.withLock { note(isReadOnly: push.isReadOnly, push.reason, &$0, &inbox) }
+    }
+
+    private func note(
+        isReadOnly: Bool, _ reason: String, _ state: inout ConnectionState, _ inbox: inout Inbox
+    ) {
+        guard state.isReadOnly || isReadOnly else { return }
+        state.isReadOnly = isReadOnly
+        guard var event = event(isReadOnly ? .readOnly : .writable, state) else { return }
+        event.reason = reason
+        inbox.abilities.append(event)
     }
 
     /// Checks changes that came from outside; a new model takes effect for all that follows.
@@ -152,6 +170,8 @@ extension Connection {
                 generation: (before?.generation ?? 0) + (goesOn ? 0 : 1),
                 position: goesOn ? before?.position ?? 0 : welcome.position)
             state.leases.add(welcome.lease)
+            // If it is read-only a push says why, next.
+            if !welcome.isReadOnly { note(isReadOnly: false, "", &state, &inbox) }
             let error = TandemError(
                 .unknownOutcome,
                 "the save may or may not have happened: the daemon no longer knows its id")
@@ -193,6 +213,8 @@ extension Connection {
             // An answer to a request that was given up is of no use to anyone.
             guard let request = state.requests.removeValue(forKey: id) else { return }
             if case .failure(let error) = message {
+                // Without this nobody would ask again.
+                if case .lease = request.message { state.leases.isAsking = false }
                 inbox.answers.append((request.reply, .failure(error)))
             } else {
                 inbox.answers.append((request.reply, .success(message)))

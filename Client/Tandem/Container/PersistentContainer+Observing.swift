@@ -54,7 +54,9 @@ extension PersistentContainer {
         SaveSequence(connection: connection, entity: entity, author: author)
     }
 
-    /// What becomes of the connection after it was made for the first time, from now on.
+    /// What becomes of the connection after it was made for the first time, and whether the daemon takes saves, from now on.
+    ///
+    /// A save that a read-only daemon refuses throws `readOnly` and stays pending in its context: save again after `writable`.
     public var connectionEvents: ConnectionEvents { connection.payloads.events() }
 
     /// Tells of connection and model the moment they change, before any answer that came after; replaces who was told before.

@@ -56,13 +56,25 @@ public final class Daemon {
         } catch let error as IOError {
             let inUse = error.isLocked
             throw DaemonError(
-                inUse ? .inUse : .system,
+                inUse ? .inUse : error.isOutOfSpace ? .noSpace : .system,
                 error.description
                     + (inUse ? "; stop the other daemon or choose another store and socket" : ""))
-        } catch let error as JournalError {
-            throw DaemonError(error.code == .locked ? .inUse : .storage, error.description)
         } catch {
-            throw DaemonError(.storage, "\(error)")
+            throw failure(error)
+        }
+    }
+
+    private static func failure(_ error: any Error) -> DaemonError {
+        switch error {
+        case let error as DaemonError: error
+        case let error as JournalError where error.code == .locked:
+            DaemonError(.inUse, error.description)
+        case let error as JournalError
+        where error.code == .noSpace || error.cause?.isOutOfSpace == true:
+            DaemonError(.noSpace, error.description)
+        case let error as StoreError where error.code == .noSpace:
+            DaemonError(.noSpace, error.description)
+        default: DaemonError(.storage, "\(error)")
         }
     }
 
@@ -86,10 +98,8 @@ public final class Daemon {
         do {
             try loop.run(signals: signals)
             try engine.committer.close()
-        } catch let error as DaemonError {
-            throw error
         } catch {
-            throw DaemonError(.storage, "\(error)")
+            throw Daemon.failure(error)
         }
     }
 
@@ -106,15 +116,19 @@ public final class Daemon {
     private static func recover(_ configuration: DaemonConfiguration) throws -> Committer {
         let journalPath = configuration.store + "/journal"
         try refuseLostStore(configuration.store + "/store", journalPath)
+        var storeOptions = StoreOptions()
+        if let bytes = configuration.maximumMapBytes { storeOptions.maximumMapBytes = bytes }
         let store = try Store.open(
             path: configuration.store + "/store",
-            newIdentity: StoreIdentity(log: randomLogID(), epoch: 1))
+            newIdentity: StoreIdentity(log: randomLogID(), epoch: 1), options: storeOptions)
+        // The file's name is durable before the journal has anything that the file is to hold.
+        try RealFileSystem().syncDirectory(configuration.store + "/store")
         var options = JournalOptions()
         options.durability = configuration.durability
         if let bytes = configuration.segmentBytes { options.segmentBytes = bytes }
         let identity = store.identity
         let (journal, report) = try Journal.open(
-            directory: configuration.store + "/journal", fileSystem: RealFileSystem(),
+            directory: journalPath, fileSystem: RealFileSystem(),
             options: options,
             identityIfNew: LogIdentity(
                 high: identity.log.high, low: identity.log.low, epoch: identity.epoch),

@@ -37,7 +37,9 @@ final class ServiceLoop {
         var isStopping = false
         while !isStopping {
             let checkpoints = engine.committer.counters.checkpoints
+            try engine.committer.lookAgainIfDue()
             let due = try engine.committer.checkpointIfDue()
+            engine.tellAbility()
             if engine.committer.counters.checkpoints > checkpoints {
                 engine.markProgress()
                 engine.retain()
@@ -66,14 +68,15 @@ final class ServiceLoop {
         return false
     }
 
-    /// Sleeps until something happens, a checkpoint or a waiting sync is due, or handshakes are to be looked at.
+    /// Sleeps until something happens, a checkpoint or a waiting sync is due, handshakes are to be looked at, or what is short.
     private func timeout(_ checkpoint: Int32?) -> Int32 {
         var milliseconds: Int32 = engine.hasHandshakes ? 1_000 : -1
         func earlier(_ other: Int32) {
             milliseconds = milliseconds < 0 ? other : min(milliseconds, other)
         }
         if let checkpoint { earlier(checkpoint) }
-        if let deadline = engine.nextDeadline {
+        for deadline in [engine.nextDeadline, engine.committer.ability.nextLook] {
+            guard let deadline else { continue }
             let now = engine.clock.monotonicNanoseconds
             let wait = deadline > now ? (deadline - now) / 1_000_000 + 1 : 0
             earlier(Int32(min(wait, 60_000)))

@@ -29,6 +29,9 @@ extension Engine {
             "oldestReaderLag": .int(Int64(clamping: readers.oldestLag)),
             "deadReaders": .int(Int64(maintenance.deadReaders)),
             "readOnly": .bool(committer.isReadOnly),
+            "readOnlyReason": committer.isReadOnly ? .string(committer.ability.reason) : .null,
+            "readOnlySince": committer.ability.since.map { .double(Double($0) / 1_000_000) }
+                ?? .null,
             "model": committer.store.model.map { .string($0.hash.description) } ?? .null,
             "clients": .array(sessions.values.sorted { $0.id < $1.id }.map(client)),
             "refused": .int(Int64(refused)),
