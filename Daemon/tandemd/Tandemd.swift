@@ -30,7 +30,13 @@ struct Tandemd: ParsableCommand {
     @Option(help: "Mebibytes of a journal segment; 64 by default, 1 for small stores.")
     var segmentMebibytes: Int?
 
+    @Option(help: ArgumentHelp("Kibibytes of a segment, for tests.", visibility: .hidden))
+    var segmentKibibytes: Int?
+
     func validate() throws {
+        guard (8...1_024).contains(segmentKibibytes ?? 8) else {
+            throw ValidationError("--segment-kibibytes is between 8 and 1024.")
+        }
         guard (1...1_024).contains(segmentMebibytes ?? 1) else {
             throw ValidationError("--segment-mebibytes is between 1 and 1024.")
         }
@@ -73,7 +79,8 @@ struct Tandemd: ParsableCommand {
             store: store ?? ThisProcess.environment("TANDEM_STORE") ?? paths.store,
             socket: socket ?? ThisProcess.environment("TANDEM_SOCKET") ?? paths.socket,
             log: { level, line in level.print(line) })
-        configuration.segmentBytes = segmentMebibytes.map { $0 << 20 }
+        configuration.segmentBytes =
+            segmentKibibytes.map { $0 << 10 } ?? segmentMebibytes.map { $0 << 20 }
         configuration.durability = durability == .full ? .full : .relaxed
         return configuration
     }
