@@ -28,7 +28,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     init(_ operation: String, _ path: String, _ status: Int32) {
         let reason = String(cString: mdb_strerror(status))
         code = status == MDB_MAP_FULL ? .mapFull : .failed
-        message = "cannot \(operation) the store at \(path): \(reason) (\(status))"
+        message =
+            "cannot \(operation) the store at \(path): \(reason) (\(status)); "
+            + "stop the process, check the disk, start again"
     }
 
     /// The message.

@@ -2,29 +2,42 @@ import Testing
 
 /// Power cuts at random moments of real daemons' lives: journal and LMDB together.
 @Suite struct CrashImageTests {
-    /// Lives that are recorded; each gives its part of the images.
+    /// Recorded stores; each gives its part of the images.
     static let worlds = max(8, imageCount / 250)
 
     @Test(arguments: 0..<worlds)
     func `laws 1, 3 and 6: every crash image recovers to what was acknowledged`(
         _ number: Int
     ) throws {
-        let world = try World(seed: seed &+ UInt64(number), steps: 90)
-        let share = max(1, imageCount / Self.worlds)
-        var (count, kept) = (0, 0)
-        try world.images(share) { image in
-            let what = "TANDEM_SEED=\(seed) life \(number), cut at \(image.cut), luck \(image.seed)"
-            defer { count += 1 }
-            if count % 12 == 5 {
-                for problem in try world.violationsAfterCrashedRecovery(image, cuts: 4) {
-                    Issue.record("\(what): \(problem)")
-                }
-            } else {
-                for problem in world.violations(image) { Issue.record("\(what): \(problem)") }
-            }
-            if image.told.position > 0 { kept += 1 }
+        var world = try World(seed: seed &+ UInt64(number), in: try Scratch())
+        // Some stores have a past whose writes the page cache still holds.
+        for _ in 0..<number % 3 { try world.live(World.Life(steps: 15, isStopped: false)) }
+        try world.live(World.Life(steps: 75, isStopped: number % 2 == 0))
+        let (found, reference) = world.violations()
+        #expect(found.isEmpty, "TANDEM_SEED=\(seed): \(found)")
+        guard let reference else { return }
+        var (count, full) = (0, 0)
+        try world.images(max(1, imageCount / Self.worlds)) { image in
+            // Some recoveries are crashed themselves.
+            let problems =
+                count % 12 == 5
+                ? try world.violationsAfterCrashedRecovery(of: image, against: reference, cuts: 4)
+                : world.violations(of: image, against: reference)
+            for problem in problems { Issue.record("TANDEM_SEED=\(seed): \(problem)") }
+            count += 1
+            if image.told.position > 0 { full += 1 }
         }
-        #expect(count == share)
-        #expect(kept > share / 2, "most images have something to lose")
+        #expect(full > count / 2, "most images have something to lose")
+    }
+
+    @Test func `law 3: images of stores that were hardly begun recover too`() throws {
+        var world = try World(seed: seed, in: try Scratch())
+        try world.live(World.Life(steps: 0, isStopped: false))
+        let (found, reference) = world.violations()
+        #expect(found.isEmpty, "TANDEM_SEED=\(seed): \(found)")
+        guard let reference else { return }
+        for problem in try world.violations(ofImages: imageCount / 8, against: reference) {
+            Issue.record("TANDEM_SEED=\(seed): \(problem)")
+        }
     }
 }

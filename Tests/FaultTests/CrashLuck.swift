@@ -41,7 +41,7 @@ struct CrashLuck {
         case .keepsAll: return .max
         case .keepsBeginning: return moment
         case .tears, .tearsNames:
-            let dice = roll(file, UInt64(sector))
+            let dice = roll(file, UInt64(bitPattern: Int64(sector)))
             guard dice % 10 >= odds else { return .max }
             // Some of the rest is older, most is not there at all.
             return dice >> 8 & 3 == 0 ? played - Int(dice >> 16 & 15) : -1

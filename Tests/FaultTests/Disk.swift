@@ -33,10 +33,12 @@ struct Disk {
     /// How many records were played.
     private(set) var played = 0
 
-    /// An empty disk, or one with the files of a directory in place of the root.
-    init(root: String, filledFrom source: String? = nil) throws {
+    /// An empty disk.
+    init(root: String) { self.root = root }
+
+    /// A disk with the files of a directory, all durable, in place of the root.
+    init(root: String, filledFrom source: String) throws {
         self.root = root
-        guard let source else { return }
         for name in try FileManager.default.subpathsOfDirectory(atPath: source) {
             let (path, place) = (source + "/" + name, root + "/" + name)
             if let bytes = Scratch.file(path) {
@@ -70,6 +72,7 @@ struct Disk {
         case .unlink(let path): change(Self.directory(of: path), [(path, nil)])
         case .makeDirectory(let path): change(Self.directory(of: path), [(path, .directory)])
         case .close(let fd): open[fd] = nil
+        case .restart: open.removeAll()
         case .send, .fault: break
         }
     }

@@ -19,6 +19,8 @@ struct Recording: Sendable {
         case close(fd: Int32)
         /// Something was made to go wrong.
         case fault(String)
+        /// Another process goes on: descriptors and connections are gone, the page cache is not.
+        case restart
     }
 
     private(set) var records: [Record] = []

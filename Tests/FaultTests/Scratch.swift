@@ -11,17 +11,25 @@ let imageCount: Int = ThisProcess.environment("TANDEM_IMAGES").flatMap { Int($0)
 /// A directory that goes away with the test; in memory where the system has room there.
 final class Scratch: Sendable {
     let path: String
+    private let isOwner: Bool
 
     init() throws {
         let memory = "/dev/shm"
         let base =
             access(memory, W_OK) == 0 ? memory : FileManager.default.temporaryDirectory.path
+        isOwner = true
         path = base + "/tandem-fault-\(UUID().uuidString)"
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true)
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: path) }
+    /// A part of another one, which removes it.
+    init(in path: String) {
+        self.path = path
+        isOwner = false
+    }
+
+    deinit { if isOwner { try? FileManager.default.removeItem(atPath: path) } }
 
     /// A directory inside, made.
     func directory(_ name: String) throws -> String {

@@ -20,6 +20,7 @@ struct Told {
     mutating func play(_ record: Recording.Record) throws {
         switch record {
         case .close(let fd): streams[fd] = nil
+        case .restart: streams.removeAll()
         case .send(let fd, let bytes):
             var decoder = streams[fd] ?? DaemonMessageDecoder()
             decoder.append(bytes)

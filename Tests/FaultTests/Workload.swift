@@ -13,8 +13,8 @@ struct Workload {
     private let name: String
     /// The saves that were answered with success, by save id.
     private(set) var answered: [[UInt8]: UInt64] = [:]
-    /// The saves that were sent, answered or not.
-    private(set) var sent: [[UInt8]: SaveRequest] = [:]
+    /// The saves whose answer never came, which are repeated in the next life.
+    private var open: [SaveRequest] = []
     /// All numbers that were handed out.
     private(set) var leases: [Lease] = []
 
@@ -24,10 +24,19 @@ struct Workload {
         self.name = name
     }
 
-    /// Connects; throws when the daemon is gone.
+    /// Connects and repeats what was not answered; throws when the daemon is gone.
     mutating func begin() throws {
-        clients = [try connect(["Note", "Tag"]), try connect([])]
         numbers = 0..<0
+        clients = [try connect(["Note", "Tag"]), try connect([])]
+        while let request = open.first {
+            note(try clients[0].ask(.save(request)), request)
+            open.removeFirst()
+        }
+    }
+
+    private mutating func note(_ answer: DaemonMessage, _ request: SaveRequest) {
+        guard case .saved(let saved) = answer, saved.wrote || saved.isRepeat else { return }
+        answered[request.saveID] = saved.position
     }
 
     private mutating func connect(_ interests: [String]) throws -> FaultClient {
@@ -67,16 +76,16 @@ struct Workload {
 
     /// Sends saves of both clients without waiting in between.
     mutating func save(count: Int) throws {
-        var open: [(client: FaultClient, id: UInt32, save: [UInt8])] = []
+        var ids: [(client: FaultClient, id: UInt32)] = []
         for number in 0..<count {
             let client = clients[number % 2]
             let request = try request(client)
-            sent[request.saveID] = request
-            open.append((client, try client.send(.save(request)), request.saveID))
+            open.append(request)
+            ids.append((client, try client.send(.save(request))))
         }
-        for (client, id, save) in open {
-            guard case .saved(let saved) = try client.answer(to: id) else { continue }
-            if saved.wrote { answered[save] = saved.position }
+        for (client, id) in ids {
+            let answer = try client.answer(to: id)
+            note(answer, open.removeFirst())
         }
     }
 

@@ -1,59 +1,144 @@
 import FoundationEssentials
 import TandemIO
+import TandemModel
 import Testing
 
-/// One recorded life of a daemon, from which crash images are made.
+/// Recorded lives of daemons on one store, from which crash images are made.
 struct World {
+    /// One life of a daemon.
+    struct Life {
+        /// What goes wrong; see `Recorder/recorder.c`.
+        var faults = ""
+        /// Things that clients do.
+        var steps = 20
+        /// Whether it is stopped in order; otherwise it is killed.
+        var isStopped = true
+        var durability = "full"
+    }
+
+    /// How a life ended.
+    struct Outcome {
+        let status: ChildProcess.Status
+        /// What the daemon said.
+        let text: String
+        /// What was made to go wrong.
+        let faults: [String]
+    }
+
     let seed: UInt64
     let scratch: Scratch
-    let recording: Recording
-    let reference: Reference
-    private let root: String
+    private let place: FaultPlace
+    private(set) var records: [Recording.Record] = []
+    private var workload: Workload
 
-    /// Runs a real daemon under random saves and records it.
-    init(seed: UInt64, steps: Int, faults: String = "", durability: String = "full") throws {
+    /// A store that nobody has opened yet.
+    init(seed: UInt64, in scratch: Scratch) throws {
         self.seed = seed
-        scratch = try Scratch()
-        let place = try FaultPlace(scratch)
-        root = place.disk
-        let daemon = try RecordedDaemon(place, faults: faults, durability: durability)
-        try #require(daemon.isServing, "the daemon did not start: \(daemon.text)")
-        var workload = Workload(place, seed: seed)
-        try workload.begin()
-        for _ in 0..<steps { try workload.step() }
-        // Half of them end in order.
-        if seed % 2 == 0 {
-            daemon.terminate()
-            let status = daemon.wait()
-            try #require(status == .exited(0), "\(daemon.text)")
-        } else {
-            daemon.kill()
-        }
-        recording = Recording(log: Scratch.file(place.log) ?? [])
-        // Nothing is lost when only the process ends, so the directory is the reference.
-        try Recovered.recover(place.store)
-        reference = try Reference(try Recovered(place.store).encoded)
-        try #require(reference.encoded.count >= workload.answered.count)
+        self.scratch = scratch
+        place = try FaultPlace(scratch)
+        workload = Workload(place, seed: seed)
     }
+
+    /// One life that nothing goes wrong in.
+    static func ordinary(seed: UInt64, steps: Int, faults: String = "") throws -> World {
+        try ordinary(seed: seed, steps: steps, faults: faults, in: try Scratch())
+    }
+
+    static func ordinary(
+        seed: UInt64, steps: Int, faults: String = "", in scratch: Scratch
+    ) throws -> World {
+        var world = try World(seed: seed, in: scratch)
+        let life = Life(faults: faults, steps: steps, isStopped: seed % 2 == 0)
+        let outcome = try world.live(life)
+        try #require(
+            outcome.status == (life.isStopped ? .exited(0) : .signalled(9)), "\(outcome.text)")
+        return world
+    }
+
+    // MARK: Lives
+
+    /// Runs a daemon until its clients are done or it dies.
+    @discardableResult
+    mutating func live(_ life: Life) throws -> Outcome {
+        let daemon = try RecordedDaemon(place, faults: life.faults, durability: life.durability)
+        var isAlive = daemon.isServing
+        if isAlive {
+            do {
+                try workload.begin()
+                for _ in 0..<life.steps { try workload.step() }
+            } catch is TandemError {
+                Issue.record("TANDEM_SEED=\(seed): an answer can't be understood")
+            } catch {
+                // The fault; the daemon ends.
+                isAlive = false
+            }
+        }
+        if isAlive { life.isStopped ? daemon.terminate() : daemon.kill() }
+        let status = daemon.wait()
+        let recording = Recording(log: Scratch.file(place.log) ?? [])
+        if !records.isEmpty { records.append(.restart) }
+        records += recording.records
+        return Outcome(status: status, text: daemon.text, faults: recording.faults)
+    }
+
+    /// Recovers the store and says what is wrong with it against what clients were answered.
+    func violations() -> (found: [String], reference: Reference?) {
+        do {
+            try Recovered.recover(place.store)
+            let found = try Recovered(place.store)
+            let reference = try Reference(found.encoded)
+            var violations = try compare(found)
+            if found.hash != reference.hashes[found.encoded.count] {
+                violations.append("law 6: the store is not the journal's replay")
+            }
+            return (violations, reference)
+        } catch {
+            return (["refused: \(error)"], nil)
+        }
+    }
+
+    private func compare(_ found: Recovered) throws -> [String] {
+        var violations: [String] = []
+        var positions: [[UInt8]: UInt64] = [:]
+        var objects: Set<UInt64> = []
+        for transaction in try found.encoded.map({ try $0.decoded() }) {
+            let (position, id) = (transaction.position, transaction.saveID)
+            if !id.isEmpty, positions.updateValue(position, forKey: id) != nil {
+                violations.append("law 3: the save of \(position) is there twice")
+            }
+            for object in transaction.insertedObjects where !objects.insert(object.number).inserted
+            {
+                violations.append("number \(object.number) is there twice")
+            }
+        }
+        for (id, position) in workload.answered where positions[id] != position {
+            violations.append("law 3: a save answered with \(position) is not there")
+        }
+        let leases = workload.leases.sorted { $0.first < $1.first }
+        for (a, b) in zip(leases, leases.dropFirst()) where a.first + UInt64(a.count) > b.first {
+            violations.append("number \(b.first) was leased twice")
+        }
+        return violations
+    }
+
+    // MARK: Images
 
     /// An image: where it was cut and what a crash kept.
     struct Image {
         let place: FaultPlace
         let told: Told
         let cut: Int
-        let seed: UInt64
+        let luck: UInt64
     }
 
     /// Calls `body` with images of cuts at random moments, in the order of the recording.
     func images(_ count: Int, _ body: (Image) throws -> Void) throws {
         var random = SplitMix64(seed: seed ^ 0xfeed)
-        let cuts = (0..<count).map { _ in
-            Int.random(in: 0...recording.records.count, using: &random)
-        }
-        var disk = try Disk(root: root)
+        let cuts = (0..<count).map { _ in Int.random(in: 0...records.count, using: &random) }
+        var disk = Disk(root: place.disk)
         var told = Told()
         for (number, cut) in cuts.sorted().enumerated() {
-            for record in recording.records[disk.played..<cut] {
+            for record in records[disk.played..<cut] {
                 disk.play(record)
                 try told.play(record)
             }
@@ -62,31 +147,45 @@ struct World {
             defer { try? FileManager.default.removeItem(atPath: directory) }
             try disk.crash(into: directory, seed: luck)
             let place = try FaultPlace(scratch, disk: directory)
-            try body(Image(place: place, told: told, cut: cut, seed: luck))
+            try body(Image(place: place, told: told, cut: cut, luck: luck))
         }
     }
 
-    /// What is wrong with an image; recovers it.
-    func violations(_ image: Image) -> [String] {
-        ImageCheck(store: image.place.store, told: image.told, reference: reference).violations()
+    /// Recovers images and says what is wrong with them.
+    func violations(ofImages count: Int, against reference: Reference) throws -> [String] {
+        var found: [String] = []
+        try images(count) { image in
+            found += violations(of: image, against: reference)
+        }
+        return found
+    }
+
+    func violations(of image: Image, against reference: Reference) -> [String] {
+        let check = ImageCheck(store: image.place.store, told: image.told, reference: reference)
+        return check.violations().map { "\(name(image)): \($0)" }
+    }
+
+    private func name(_ image: Image) -> String {
+        let kind = CrashLuck(seed: image.luck, played: image.cut).kind
+        return "seed \(seed), cut at \(image.cut) of \(records.count), luck \(image.luck) (\(kind))"
     }
 
     /// Recovers an image under the recorder, crashes that recovery at random moments, and says what is
     /// wrong with what is left.
-    func violationsAfterCrashedRecovery(_ image: Image, cuts: Int) throws -> [String] {
+    func violationsAfterCrashedRecovery(
+        of image: Image, against reference: Reference, cuts: Int
+    ) throws -> [String] {
         var disk = try Disk(root: image.place.disk, filledFrom: image.place.disk)
         let daemon = try RecordedDaemon(image.place)
-        guard daemon.isServing else { return ["refused: \(daemon.text)"] }
-        let client = try FaultClient(image.place.socket)
-        client.close()
+        guard daemon.isServing else { return ["\(name(image)): refused: \(daemon.text)"] }
+        try FaultClient(image.place.socket).close()
         daemon.kill()
         let records = Recording(log: Scratch.file(image.place.log) ?? []).records
         var told = Told(image.told.position, numbersBelow: image.told.numbersBelow)
-        var random = SplitMix64(seed: image.seed)
+        var random = SplitMix64(seed: image.luck)
         var found: [String] = []
-        for cut in (0..<cuts).map({ _ in Int.random(in: 0...records.count, using: &random) })
-            .sorted()
-        {
+        let moments = (0..<cuts).map { _ in Int.random(in: 0...records.count, using: &random) }
+        for cut in moments.sorted() {
             for record in records[disk.played..<cut] {
                 disk.play(record)
                 try told.play(record)
@@ -95,7 +194,7 @@ struct World {
             defer { try? FileManager.default.removeItem(atPath: directory) }
             try disk.crash(into: directory, seed: random.next())
             let check = ImageCheck(store: directory + "/store", told: told, reference: reference)
-            found += check.violations().map { "recovery cut at \(cut): \($0)" }
+            found += check.violations().map { "\(name(image)), its recovery cut at \(cut): \($0)" }
         }
         return found
     }

@@ -252,7 +252,7 @@ static ssize_t write_at(int fd, const struct iovec *parts, int count, off_t offs
     if (kind != FILE_FD && kind != SOCKET_FD) return written(fd, parts, count, offset, flags);
     pthread_mutex_lock(&mutex);
     int dsync = fds[fd].dsync || (flags & (RWF_DSYNC | RWF_SYNC));
-    enum action action = kind == SOCKET_FD ? decide("send", "socket")
+    enum action action = kind == SOCKET_FD ? decide("send", "/socket")
                                            : decide(dsync ? "dwrite" : "write", fds[fd].path);
     if (action == FAIL) return unlock(-1);
     off_t place = offset < 0 && kind == FILE_FD ? lseek(fd, 0, SEEK_CUR) : offset;
@@ -377,7 +377,7 @@ ssize_t send(int fd, const void *bytes, size_t count, int flags) {
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
     if (kind_of(fd) != SOCKET_FD) return syscall(SYS_sendmsg, fd, message, flags);
     pthread_mutex_lock(&mutex);
-    enum action action = decide("send", "socket");
+    enum action action = decide("send", "/socket");
     if (action == FAIL) return unlock(-1);
     ssize_t result = syscall(SYS_sendmsg, fd, message, flags);
     if (result > 0) {
