@@ -40,4 +40,47 @@ import Testing
             Issue.record("TANDEM_SEED=\(seed): \(problem)")
         }
     }
+
+    @Test(arguments: 0..<max(2, imageCount / 500))
+    func `laws 1, 3 and 6: a store lives on after a power cut, and survives the next ones`(
+        _ number: Int
+    ) throws {
+        var random = SplitMix64(seed: seed &+ UInt64(number) &* 77)
+        var world = try World(seed: random.next(), in: try Scratch())
+        for generation in 0..<4 {
+            try world.live(World.Life(steps: 20, isStopped: Bool.random(using: &random)))
+            let (found, reference) = world.violations()
+            let what = "TANDEM_SEED=\(seed) chain \(number), generation \(generation)"
+            #expect(found.isEmpty, "\(what): \(found)")
+            guard let reference else { return }
+            let chosen = Int.random(in: 0..<12, using: &random)
+            var next: World?
+            var count = 0
+            try world.images(12) { image in
+                if count == chosen { next = try World(after: image, seed: random.next()) }
+                count += 1
+                for problem in world.violations(of: image, against: reference) {
+                    Issue.record("\(what): \(problem)")
+                }
+            }
+            guard let next else { return }
+            world = next
+        }
+    }
+
+    /// What was answered may be lost then, but only from the end, and the store is never ahead.
+    @Test func `laws 1 and 6: images with relaxed durability are a beginning of what was`() throws {
+        var world = try World(seed: seed, in: try Scratch())
+        try world.live(World.Life(steps: 60, isStopped: false, durability: "relaxed"))
+        let (found, reference) = world.violations()
+        #expect(found.isEmpty, "TANDEM_SEED=\(seed): \(found)")
+        guard let reference else { return }
+        try world.images(imageCount / 10) { image in
+            let check = ImageCheck(
+                store: image.place.store, told: Told(), reference: reference)
+            for problem in check.violations() {
+                Issue.record("TANDEM_SEED=\(seed): \(world.name(image)): \(problem)")
+            }
+        }
+    }
 }

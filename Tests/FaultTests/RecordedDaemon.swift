@@ -49,19 +49,26 @@ final class RecordedDaemon {
     /// Whether it came as far as serving.
     private(set) var isServing = false
 
-    /// Starts it and waits until it serves or ends.
-    init(_ place: FaultPlace, faults: String = "", durability: String = "full") throws {
+    /// Starts it under the recorder and waits until it serves or ends.
+    convenience init(
+        _ place: FaultPlace, faults: String = "", durability: String = "full"
+    ) throws {
         try? FileManager.default.removeItem(atPath: place.log)
         let environment = [
             "LD_PRELOAD=" + (try Recorder.library.get()), "REC_DIR=" + place.disk,
             "REC_LOG=" + place.log, "REC_FAULTS=" + faults, "SWIFT_BACKTRACE=enable=no",
         ]
-        let words = [
+        try self.init(place, under: environment, durability: durability)
+    }
+
+    /// Starts it behind some words that end in a program's start, and waits until it serves or ends.
+    init(_ place: FaultPlace, under words: [String], durability: String = "full") throws {
+        let daemon = [
             Self.products + "/tandemd", "--store", place.store, "--socket", place.socket,
             "--segment-kibibytes", "\(Self.segmentBytes >> 10)", "--durability", durability,
         ]
         child = try ChildProcess.start(
-            "/bin/sh", ["-c", "exec env \"$@\" 2>&1", "sh"] + environment + words, output: .pipe)
+            "/bin/sh", ["-c", "exec env \"$@\" 2>&1", "sh"] + words + daemon, output: .pipe)
         isServing = read { $0.contains("ready:") }
     }
 

@@ -134,3 +134,30 @@ struct Workload {
         return .insert(object: object, values: values, links: [])
     }
 }
+
+extension Workload {
+    /// What is wrong with a store against what was answered.
+    func violations(in found: Recovered) throws -> [String] {
+        var violations: [String] = []
+        var positions: [[UInt8]: UInt64] = [:]
+        var objects: Set<UInt64> = []
+        for transaction in try found.encoded.map({ try $0.decoded() }) {
+            let (position, id) = (transaction.position, transaction.saveID)
+            if !id.isEmpty, positions.updateValue(position, forKey: id) != nil {
+                violations.append("law 3: the save of \(position) is there twice")
+            }
+            for object in transaction.insertedObjects where !objects.insert(object.number).inserted
+            {
+                violations.append("number \(object.number) is there twice")
+            }
+        }
+        for (id, position) in answered where positions[id] != position {
+            violations.append("law 3: a save answered with \(position) is not there")
+        }
+        let leases = leases.sorted { $0.first < $1.first }
+        for (a, b) in zip(leases, leases.dropFirst()) where a.first + UInt64(a.count) > b.first {
+            violations.append("number \(b.first) was leased twice")
+        }
+        return violations
+    }
+}

@@ -30,6 +30,10 @@ struct World {
     private let place: FaultPlace
     private(set) var records: [Recording.Record] = []
     private var workload: Workload
+    /// What clients had been told before.
+    private let past: Told
+    /// A copy of the files that were there at the beginning, if any were.
+    private let beginning: String?
 
     /// A store that nobody has opened yet.
     init(seed: UInt64, in scratch: Scratch) throws {
@@ -37,6 +41,22 @@ struct World {
         self.scratch = scratch
         place = try FaultPlace(scratch)
         workload = Workload(place, seed: seed)
+        past = Told()
+        beginning = nil
+    }
+
+    /// A store as a power cut left it.
+    init(after image: Image, seed: UInt64) throws {
+        self.seed = seed
+        scratch = try Scratch()
+        let copy = scratch.path + "/beginning"
+        try FileManager.default.copyItem(atPath: image.place.disk, toPath: copy)
+        try FileManager.default.copyItem(
+            atPath: image.place.disk, toPath: scratch.path + "/disk")
+        place = try FaultPlace(scratch)
+        workload = Workload(place, seed: seed, name: "w\(seed)")
+        past = Told(image.told.position, numbersBelow: image.told.numbersBelow)
+        beginning = copy
     }
 
     /// One life that nothing goes wrong in.
@@ -87,7 +107,7 @@ struct World {
             try Recovered.recover(place.store)
             let found = try Recovered(place.store)
             let reference = try Reference(found.encoded)
-            var violations = try compare(found)
+            var violations = try workload.violations(in: found)
             if found.hash != reference.hashes[found.encoded.count] {
                 violations.append("law 6: the store is not the journal's replay")
             }
@@ -95,30 +115,6 @@ struct World {
         } catch {
             return (["refused: \(error)"], nil)
         }
-    }
-
-    private func compare(_ found: Recovered) throws -> [String] {
-        var violations: [String] = []
-        var positions: [[UInt8]: UInt64] = [:]
-        var objects: Set<UInt64> = []
-        for transaction in try found.encoded.map({ try $0.decoded() }) {
-            let (position, id) = (transaction.position, transaction.saveID)
-            if !id.isEmpty, positions.updateValue(position, forKey: id) != nil {
-                violations.append("law 3: the save of \(position) is there twice")
-            }
-            for object in transaction.insertedObjects where !objects.insert(object.number).inserted
-            {
-                violations.append("number \(object.number) is there twice")
-            }
-        }
-        for (id, position) in workload.answered where positions[id] != position {
-            violations.append("law 3: a save answered with \(position) is not there")
-        }
-        let leases = workload.leases.sorted { $0.first < $1.first }
-        for (a, b) in zip(leases, leases.dropFirst()) where a.first + UInt64(a.count) > b.first {
-            violations.append("number \(b.first) was leased twice")
-        }
-        return violations
     }
 
     // MARK: Images
@@ -135,14 +131,30 @@ struct World {
     func images(_ count: Int, _ body: (Image) throws -> Void) throws {
         var random = SplitMix64(seed: seed ^ 0xfeed)
         let cuts = (0..<count).map { _ in Int.random(in: 0...records.count, using: &random) }
-        var disk = Disk(root: place.disk)
-        var told = Told()
+        try images(at: cuts, nil, body)
+    }
+
+    /// Calls `body` with images of the moments when a life had ended, without what was not synced.
+    func imagesOfEnds(_ body: (Image) throws -> Void) throws {
+        let ends = records.indices.filter { if case .restart = records[$0] { true } else { false } }
+        try images(at: ends + [records.count], .losesAll, body)
+    }
+
+    private func images(
+        at cuts: [Int], _ kind: CrashLuck.Kind?, _ body: (Image) throws -> Void
+    ) throws {
+        var random = SplitMix64(seed: seed ^ 0xbeef)
+        var disk =
+            try beginning.map { try Disk(root: place.disk, filledFrom: $0) }
+            ?? Disk(root: place.disk)
+        var told = past
         for (number, cut) in cuts.sorted().enumerated() {
             for record in records[disk.played..<cut] {
                 disk.play(record)
                 try told.play(record)
             }
-            let luck = random.next()
+            var luck = random.next()
+            while let kind, CrashLuck(seed: luck, played: cut).kind != kind { luck = random.next() }
             let directory = scratch.path + "/image\(number)"
             defer { try? FileManager.default.removeItem(atPath: directory) }
             try disk.crash(into: directory, seed: luck)
@@ -154,9 +166,7 @@ struct World {
     /// Recovers images and says what is wrong with them.
     func violations(ofImages count: Int, against reference: Reference) throws -> [String] {
         var found: [String] = []
-        try images(count) { image in
-            found += violations(of: image, against: reference)
-        }
+        try images(count) { found += violations(of: $0, against: reference) }
         return found
     }
 
@@ -165,7 +175,7 @@ struct World {
         return check.violations().map { "\(name(image)): \($0)" }
     }
 
-    private func name(_ image: Image) -> String {
+    func name(_ image: Image) -> String {
         let kind = CrashLuck(seed: image.luck, played: image.cut).kind
         return "seed \(seed), cut at \(image.cut) of \(records.count), luck \(image.luck) (\(kind))"
     }
@@ -178,7 +188,8 @@ struct World {
         var disk = try Disk(root: image.place.disk, filledFrom: image.place.disk)
         let daemon = try RecordedDaemon(image.place)
         guard daemon.isServing else { return ["\(name(image)): refused: \(daemon.text)"] }
-        try FaultClient(image.place.socket).close()
+        // A lease; a store without a model would be given one, which is another history.
+        if image.told.position > 0 { try FaultClient(image.place.socket).close() }
         daemon.kill()
         let records = Recording(log: Scratch.file(image.place.log) ?? []).records
         var told = Told(image.told.position, numbersBelow: image.told.numbersBelow)

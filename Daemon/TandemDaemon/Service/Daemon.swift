@@ -56,7 +56,9 @@ public final class Daemon {
             throw DaemonError(
                 inUse ? .inUse : .system,
                 error.description
-                    + (inUse ? "; stop the other daemon or choose another store and socket" : ""))
+                    + (inUse
+                        ? "; stop the other daemon or choose another store and socket"
+                        : "; check the owner, the mode and the disk, then start again"))
         } catch let error as JournalError {
             throw DaemonError(error.code == .locked ? .inUse : .storage, error.description)
         } catch {
