@@ -7,13 +7,16 @@ enum Recorder {
     /// The path of the library that is preloaded.
     static let library: Result<String, any Error> = Result {
         let source = String(#filePath.prefix(upTo: #filePath.lastIndex(of: "/") ?? "".startIndex))
-        let path =
-            FileManager.default.temporaryDirectory.path
-            + "/tandem-recorder-\(UUID().uuidString).so"
-        let words = ["-shared", "-fPIC", "-O1", "-o", path, source + "/Recorder/recorder.c"]
+        // Beside the executables, so that nothing is left elsewhere; renamed, so that others see it whole.
+        let path = RecordedDaemon.products + "/tandem-recorder.so"
+        let part = "\(path).\(ThisProcess.processID)"
+        let words = ["-shared", "-fPIC", "-O1", "-o", part, source + "/Recorder/recorder.c"]
         for compiler in ["cc", "clang", "gcc"] {
             let child = try ChildProcess.start("/usr/bin/env", [compiler] + words)
-            if child.wait() == .exited(0) { return path }
+            if child.wait() == .exited(0) {
+                try RealFileSystem().rename(part, to: path)
+                return path
+            }
         }
         throw Failure("no C compiler builds the recorder: install clang or gcc")
     }
