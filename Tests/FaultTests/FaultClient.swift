@@ -69,6 +69,7 @@ let faultModel = Model {
     Entity("Note", uniqueness: [["key"]], indexes: [["rank"]]) {
         Attribute("key", .string)
         Attribute("text", .string)
+        Attribute("data", .data)
         Attribute("rank", .int, default: .int(0))
         Relationship("next", to: "Note", inverse: "previous")
         Relationship("previous", to: "Note", inverse: "next", toMany: true)

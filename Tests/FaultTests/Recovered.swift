@@ -33,6 +33,8 @@ struct Recovered {
     let hash: StableHash
     let applied: UInt64
     let nextNumber: UInt64
+    /// Blobs that the store holds with other bytes than the journal.
+    let wrongBlobs: Int
 
     /// Recovers a store the way the daemon does, without a socket, and stops it in order.
     static func recover(_ store: String) throws {
@@ -64,6 +66,12 @@ struct Recovered {
         applied = store.appliedPosition
         nextNumber = store.nextNumber
         hash = try store.stateHash()
+        // The dump has only the blobs' hashes.
+        let blobs = try encoded.flatMap { $0.blobBytes > 0 ? try $0.decoded().blobs : [] }
+        wrongBlobs = try blobs.count { blob in
+            try store.holds(blob.reference)
+                && store.content(of: blob.reference) != blob.content
+        }
     }
 }
 
@@ -106,6 +114,9 @@ struct ImageCheck {
         }
         if found.applied != last {
             violations.append("the store stands at \(found.applied), the journal at \(last)")
+        }
+        if found.wrongBlobs > 0 {
+            violations.append("law 6: \(found.wrongBlobs) blobs have other bytes")
         }
         if found.nextNumber < told.numbersBelow {
             violations.append(

@@ -127,6 +127,11 @@ struct Workload {
                 repeating: "x\(number % 10)", count: Int.random(in: 100...2_000, using: &random))
             values.append(SlotValue(slot: text, value: .string(long)))
         }
+        if let data = note.slot(of: "data"), Int.random(in: 0..<25, using: &random) == 0 {
+            let bytes = [UInt8](
+                repeating: UInt8(number % 7), count: BlobReference.inlineLimit + 900)
+            values.append(SlotValue(slot: data, value: .data(bytes)))
+        }
         if let other = live.randomElement(using: &random) {
             values.append(SlotValue(slot: next, value: .reference(other)))
         }
