@@ -11,10 +11,12 @@ extension Store {
     private static let file = "data.mdb"
     /// Where a new store is made, below its directory.
     private static let workshop = "new"
+    /// Enough for empty tables, whatever address space there is.
+    private static let mapBytes = 1 << 20
 
     /// Makes the store's file unless there is one; its name is durable on return.
     static func create(
-        _ path: String, _ identity: @autoclosure () -> StoreIdentity, _ options: StoreOptions
+        _ path: String, _ identity: @autoclosure () -> StoreIdentity
     ) throws(StoreError) {
         let files = RealFileSystem()
         let place = path + "/" + workshop
@@ -22,7 +24,7 @@ extension Store {
         do {
             if !files.exists(path + "/" + file) {
                 try files.createDirectory(place, mode: 0o700)
-                try fill(place, identity(), options)
+                try fill(place, identity())
                 try files.rename(place + "/" + file, to: path + "/" + file)
                 clear(place, files)
             }
@@ -36,10 +38,10 @@ extension Store {
     }
 
     private static func fill(
-        _ place: String, _ identity: StoreIdentity, _ options: StoreOptions
+        _ place: String, _ identity: StoreIdentity
     ) throws(StoreError) {
         let environment = try LMDBEnvironment(
-            path: place, mapBytes: options.mapBytes, tables: StoreTables.count)
+            path: place, mapBytes: mapBytes, tables: StoreTables.count)
         defer { environment.close() }
         let transaction = try environment.begin()
         let tables = try StoreTables(transaction, create: true)

@@ -46,7 +46,7 @@ public final class Store {
         path: String, newIdentity: @autoclosure () -> StoreIdentity,
         options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> Store {
-        try create(path, newIdentity(), options)
+        try create(path, newIdentity())
         let environment = try LMDBEnvironment(
             path: path, mapBytes: options.mapBytes, tables: StoreTables.count)
         let transaction = try environment.begin()
