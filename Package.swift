@@ -37,6 +37,8 @@ let suites: [Target] = [
             "Tandem", "TandemIO", "TandemJournal", "TandemStore", "tandemd", "tandem", "worldcup",
             "TestSupport",
         ]),
+    // The recorder is preloaded C, built by the tests.
+    suite("FaultTests", ["TandemDaemon", "tandemd"], exclude: ["Recorder"]),
     suite("TidyTests", []),
 ]
 

@@ -50,7 +50,13 @@ struct Tandemd: ParsableCommand {
     @Option(help: "Mebibytes that the store's map may grow to; 1 Ti by default.")
     var mapLimitMebibytes: Int?
 
+    @Option(help: ArgumentHelp("Kibibytes of a segment, for tests.", visibility: .hidden))
+    var segmentKibibytes: Int?
+
     func validate() throws {
+        guard (8...1_024).contains(segmentKibibytes ?? 8) else {
+            throw ValidationError("--segment-kibibytes is between 8 and 1024.")
+        }
         for (name, value) in [
             ("--journal-keep", journalKeep), ("--journal-hours", journalHours),
             ("--journal-cap", journalCap),
@@ -108,7 +114,8 @@ struct Tandemd: ParsableCommand {
             socket: socket ?? ThisProcess.environment("TANDEM_SOCKET") ?? paths.socket,
             log: { level, line in level.print(line) })
         configuration.maximumMapBytes = mapLimitMebibytes.map { $0 << 20 }
-        configuration.segmentBytes = segmentMebibytes.map { $0 << 20 }
+        configuration.segmentBytes =
+            segmentKibibytes.map { $0 << 10 } ?? segmentMebibytes.map { $0 << 20 }
         configuration.retention = RetentionPolicy(
             keepBytes: journalKeep.map { UInt64($0) << 20 },
             keepSeconds: journalHours.map { UInt64($0) * 3_600 },

@@ -50,26 +50,12 @@ public final class Store {
         path: String, newIdentity: @autoclosure () -> StoreIdentity,
         options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> Store {
+        try create(path, newIdentity())
         let environment = try LMDBEnvironment(
             path: path, mapBytes: firstMapBytes(options), tables: StoreTables.count)
         let transaction = try environment.begin()
         let tables = try StoreTables(transaction, create: true)
-        let format = try transaction.get(tables.meta, MetaKey.format.key)
-            .map { $0.loadUnaligned(as: UInt32.self) }
-        var identity = newIdentity()
-        if let format {
-            guard UInt32(littleEndian: format) == Store.format else {
-                throw StoreError(
-                    .notOurs,
-                    "the store at \(path) has format \(format); this program knows "
-                        + "\(Store.format): use the newer program")
-            }
-            identity = try StoreIdentity(
-                try transaction.get(tables.meta, MetaKey.identity.key), path)
-        } else {
-            try transaction.put(tables.meta, MetaKey.format.key, StoreIdentity.bytes(Store.format))
-            try transaction.put(tables.meta, MetaKey.identity.key, identity.bytes)
-        }
+        let identity = try check(transaction, tables, path)
         try transaction.commit()
         let store = Store(path, environment, tables, identity, options)
         try store.loadState()
@@ -85,6 +71,24 @@ public final class Store {
             bytes /= 2
         }
         return bytes
+    }
+
+    /// The identity of a store of our format.
+    private static func check(
+        _ transaction: LMDBTransaction, _ tables: StoreTables, _ path: String
+    ) throws(StoreError) -> StoreIdentity {
+        guard let bytes = try transaction.get(tables.meta, MetaKey.format.key), bytes.count == 4
+        else {
+            throw StoreError(.notOurs, "the file at \(path) is no store of Tandem")
+        }
+        let format = UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
+        guard format == Store.format else {
+            throw StoreError(
+                .notOurs,
+                "the store at \(path) has format \(format); this program knows "
+                    + "\(Store.format): use the newer program")
+        }
+        return try StoreIdentity(try transaction.get(tables.meta, MetaKey.identity.key), path)
     }
 
     init(

@@ -58,7 +58,9 @@ public final class Daemon {
             throw DaemonError(
                 inUse ? .inUse : error.isOutOfSpace ? .noSpace : .system,
                 error.description
-                    + (inUse ? "; stop the other daemon or choose another store and socket" : ""))
+                    + (inUse
+                        ? "; stop the other daemon or choose another store and socket"
+                        : "; check the owner, the mode and the disk, then start again"))
         } catch {
             throw failure(error)
         }
