@@ -35,6 +35,14 @@ public final class Store {
     let tables: StoreTables
     let options: StoreOptions
     private var transaction: LMDBTransaction?
+    /// Called around each commit of ``checkpoint()`` with the position it makes durable; for tests.
+    var observeCommit: ((CommitMoment, UInt64) throws(StoreError) -> Void)?
+
+    /// A moment of ``checkpoint()``.
+    enum CommitMoment {
+        case before
+        case after
+    }
 
     /// The version of the format; a store of a newer one is refused.
     static let format: UInt32 = 1
@@ -109,7 +117,9 @@ public final class Store {
         guard let open = transaction else { return }
         try writeState(open)
         transaction = nil
+        try observeCommit?(.before, appliedPosition)
         try open.commit()
+        try observeCommit?(.after, appliedPosition)
         checkpointPosition = appliedPosition
         uncommittedChanges = 0
     }

@@ -43,9 +43,10 @@ public final class Daemon {
     ) throws(DaemonError) -> Daemon {
         do {
             let lock = try prepare(configuration)
-            let committer = try recover(configuration)
+            let surroundings = Surroundings()
+            let committer = try recover(configuration, surroundings)
             let engine = Engine(
-                committer: committer, clock: SystemClock(), storePath: configuration.store,
+                committer: committer, clock: surroundings.clock, storePath: configuration.store,
                 log: configuration.log)
             let loop = try ServiceLoop(engine, listener: try listener(configuration, descriptor))
             return Daemon(configuration, engine, loop, lock)
@@ -101,16 +102,21 @@ public final class Daemon {
         return lock
     }
 
-    private static func recover(_ configuration: DaemonConfiguration) throws -> Committer {
+    /// Opens store and journal, brings one in step with the other, and gives both to a committer.
+    static func recover(
+        _ configuration: DaemonConfiguration, _ surroundings: Surroundings
+    ) throws -> Committer {
         let store = try Store.open(
             path: configuration.store + "/store",
-            newIdentity: StoreIdentity(log: randomLogID(), epoch: 1))
+            newIdentity: StoreIdentity(log: surroundings.newLog(), epoch: 1),
+            options: surroundings.store)
         var options = JournalOptions()
         options.durability = configuration.durability
         if let bytes = configuration.segmentBytes { options.segmentBytes = bytes }
+        if let makeSalt = surroundings.makeSalt { options.makeSalt = makeSalt }
         let identity = store.identity
         let (journal, report) = try Journal.open(
-            directory: configuration.store + "/journal", fileSystem: RealFileSystem(),
+            directory: configuration.store + "/journal", fileSystem: surroundings.fileSystem,
             options: options,
             identityIfNew: LogIdentity(
                 high: identity.log.high, low: identity.log.low, epoch: identity.epoch),
@@ -121,7 +127,8 @@ public final class Daemon {
                 .notice, "cut a torn last batch off the journal; it is kept in \(copy)")
         }
         return try Committer(
-            journal: journal, store: store, clock: SystemClock(), log: configuration.log)
+            journal: journal, store: store, clock: surroundings.clock,
+            ring: surroundings.ring, log: configuration.log)
     }
 
     /// Journal and store have to be of one log; the journal's epoch is the newer one.
@@ -136,14 +143,6 @@ public final class Daemon {
                     + "both from one backup")
         }
         if identity.epoch != store.identity.epoch { try store.setEpoch(identity.epoch) }
-    }
-
-    private static func randomLogID() -> LogID {
-        let bytes = ThisProcess.randomBytes(16)
-        let halves = [bytes[..<8], bytes[8...]].map {
-            $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        }
-        return LogID(high: halves[0], low: halves[1])
     }
 
     private static func listener(
