@@ -27,6 +27,9 @@ let suites: [Target] = [
     suite("TandemStoreTests", ["TandemModel", "TandemQuery", "TandemStore"]),
     suite("TandemWireTests", ["TandemModel", "TandemQuery", "TandemWire"]),
     suite("TandemDaemonTests", ["TandemDaemon", "TandemWire", "TandemModel"]),
+    suite(
+        "SimulationTests",
+        ["TandemDaemon", "TandemIO", "TandemJournal", "TandemModel", "TandemStore", "TandemWire"]),
     suite("TandemTests", ["Tandem", "TandemEmbedded", "TandemDaemon"]),
     suite("ProcessTests", ["Tandem", "TandemIO", "TandemJournal", "tandemd", "tandem"]),
     suite("TidyTests", []),
