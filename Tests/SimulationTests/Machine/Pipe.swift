@@ -23,8 +23,6 @@ final class Pipe: Connection {
     /// Sees what the daemon writes, at the moment at which it does.
     private var tap = DaemonMessageDecoder()
     private let watch: (Envelope<DaemonMessage>) -> Void
-    /// The longest message so far.
-    private(set) var longestMessage = 0
 
     init(
         _ number: Int32, capacity: Int, chance: Chance,
@@ -65,7 +63,6 @@ final class Pipe: Connection {
     func shutdown() { daemonHasClosed = true }
 
     private func look(_ bytes: UnsafeRawBufferPointer) {
-        longestMessage = max(longestMessage, tap.bufferedBytes + bytes.count)
         tap.append(bytes)
         while let envelope = try? tap.next() { watch(envelope) }
     }

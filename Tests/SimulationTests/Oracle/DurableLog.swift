@@ -56,7 +56,7 @@ struct DurableLog {
         let count = Self.number(bytes, offset + 12, 4)
         let end = offset + (40 + length + 7) / 8 * 8
         guard end <= bytes.count, Self.number(bytes, offset + 24, 8) == next else { return nil }
-        let salt = UInt32(Self.number(bytes, 60, 4))
+        let salt = UInt32(Self.number(bytes, 56, 4))
         guard
             Checksum.crc32c(bytes[(offset + 8)..<end], salt)
                 == UInt32(Self.number(bytes, offset + 4, 4))

@@ -34,17 +34,16 @@ extension Oracle {
     /// A save was acknowledged.
     func acknowledges(_ saved: Saved, _ save: SaveRecord, uid: UInt32) {
         learns(saved.position)
-        if let first = save.answer {
-            let isSame =
-                saved.position == first.position && saved.inserted == first.inserted
-                && saved.replaced == first.replaced
+        if let first = save.answer, truth.remembers(first.position) {
+            let isSame = saved.position == first.position
             return expect(
                 isSame, 3, "a repeat is answered with \(saved), the save with \(first)")
         }
         let key = Truth.SaveKey(uid: uid, id: save.request.saveID)
         let position = truth.position(of: key)
         guard saved.wrote || saved.isRepeat else {
-            return expect(position == nil, 3, "a save at \(saved.position) is said to be none")
+            let isNew = position.map { !truth.remembers($0) } ?? true
+            return expect(isNew, 3, "a save at \(saved.position) is said to be none")
         }
         guard let position, position == saved.position else {
             let place = position.map { "at \($0)" } ?? "nowhere"
@@ -59,7 +58,7 @@ extension Oracle {
     /// A save was refused: it did not happen.
     func refuses(_ save: SaveRecord, uid: UInt32, _ error: TandemError) {
         let key = Truth.SaveKey(uid: uid, id: save.request.saveID)
-        if let position = truth.position(of: key) {
+        if let position = truth.position(of: key), truth.remembers(position) {
             report(3, "a save is at \(position), its repeat was refused: \(error)")
         }
     }
@@ -88,8 +87,8 @@ extension Oracle {
         _ number: ObjectNumber, _ slot: Int, _ value: Value, _ save: SaveRecord, _ saved: Saved
     ) {
         // A cascade of the same save may have taken the object, and a deletion by others an update.
-        guard value.reference == nil, let tag = truth.tags[number],
-            let meant = save.model.entity(tagged: tag)?.properties[slot],
+        guard let tag = truth.tags[number],
+            let meant = save.model.entity(tagged: tag)?.properties[slot], meant.attribute != nil,
             let slot = truth.model(at: saved.position)?.entity(tagged: tag)?.slot(of: meant.name),
             let values = truth.image(number, at: saved.position)?.values
         else { return }

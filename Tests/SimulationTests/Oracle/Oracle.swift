@@ -9,7 +9,7 @@ import TandemWire
 final class Oracle {
     private let machine: Machine
     private var log: DurableLog
-    private(set) var truth = Truth()
+    private(set) var truth: Truth
     private(set) var violation: Violation?
     /// The epoch in which the truth holds.
     private(set) var epoch: UInt32 = 1
@@ -18,7 +18,8 @@ final class Oracle {
     private var leased: [Range<UInt64>] = []
     private let isRelaxed: Bool
 
-    init(_ machine: Machine, isRelaxed: Bool) {
+    init(_ machine: Machine, isRelaxed: Bool, savesKept: UInt64) {
+        truth = Truth(savesKept: savesKept)
         self.machine = machine
         self.isRelaxed = isRelaxed
         log = DurableLog(machine, takesWritten: isRelaxed)
@@ -146,8 +147,8 @@ final class Oracle {
 
     // MARK: Law 8
 
-    func measure(_ session: Session, longestMessage: Int) {
-        let outbound = DaemonLimits.outboundBytes + 2 * longestMessage + (256 << 10)
+    func measure(_ session: Session) {
+        let outbound = DaemonLimits.outboundBytes + 2 * truth.bytes + (64 << 10)
         let measures = [
             ("outbound bytes", session.outboundBytes, outbound),
             ("requests", session.inbox.count, WireLimits.requestsInFlight + 1),

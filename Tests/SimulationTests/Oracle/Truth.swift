@@ -23,6 +23,8 @@ struct Truth {
     }
 
     private(set) var transactions: [EncodedTransaction] = []
+    /// How much all transactions take: no answer is longer by much.
+    private(set) var bytes = 0
     private(set) var models: [(position: UInt64, model: CompiledModel)] = []
     private(set) var tags: [ObjectNumber: EntityTag] = [:]
     private var images: [ObjectNumber: [Image]] = [:]
@@ -30,6 +32,14 @@ struct Truth {
     private var saves: [SaveKey: UInt64] = [:]
     /// The objects in the order in which they were inserted.
     private(set) var numbers: [ObjectNumber] = []
+
+    /// For how many positions a save is known under its id.
+    let savesKept: UInt64
+
+    init(savesKept: UInt64) { self.savesKept = savesKept }
+
+    /// Whether a save at `position` has to be known still.
+    func remembers(_ position: UInt64) -> Bool { last - min(last, position) < savesKept }
 
     /// The last position.
     var last: UInt64 { UInt64(transactions.count) }
@@ -65,7 +75,7 @@ struct Truth {
 
     /// The same with everything behind a position forgotten.
     func cut(to position: UInt64) throws(Violation) -> Truth {
-        var cut = Truth()
+        var cut = Truth(savesKept: savesKept)
         for transaction in transactions.prefix(Int(position)) { try cut.append(transaction) }
         return cut
     }
@@ -73,6 +83,7 @@ struct Truth {
     // MARK: Building
 
     mutating func append(_ encoded: EncodedTransaction) throws(Violation) {
+        bytes += encoded.bytes.count
         let position = last + 1
         let transaction: Transaction
         do {
@@ -86,7 +97,7 @@ struct Truth {
         transactions.append(encoded)
         if !transaction.saveID.isEmpty {
             let key = SaveKey(uid: transaction.principal.uid, id: transaction.saveID)
-            if let first = saves.updateValue(position, forKey: key) {
+            if let first = saves.updateValue(position, forKey: key), position - first <= savesKept {
                 throw Violation(3, "the save at \(first) was applied again at \(position)")
             }
         }

@@ -46,7 +46,8 @@ extension World {
             guard counters.rounds == 60, let open = try? daemon.committer.store.current else {
                 return
             }
-            try? open.put(daemon.committer.store.tables.rows, [0, 1, 9, 9, 9, 9, 9, 9, 9, 9], [1])
+            let key: [UInt8] = [0, 1] + [UInt8](repeating: 9, count: 16)
+            try? open.put(daemon.committer.store.tables.links, key, [0, 1])
         case .overfillsSession:
             guard let session = daemon.engine.sessions.values.first(where: \.isReady) else {
                 return

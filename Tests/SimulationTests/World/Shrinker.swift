@@ -17,7 +17,7 @@ enum Shrinker {
     }
 
     /// The steps left when as many as possible are taken out and the same law is still broken.
-    static func shrink(_ plan: World.Plan, law: Int, attempts: Int = 250) throws -> World.Plan {
+    static func shrink(_ plan: World.Plan, law: Int, attempts: Int = 60) throws -> World.Plan {
         var plan = plan
         var left = attempts
         var size = plan.steps / 2

@@ -27,7 +27,7 @@ final class SimulatedClient {
     private(set) var isRude = false
     var sabotage: ClientSabotage?
     private var oldAnswer: Fetched?
-    private(set) var deliveries = 0
+    private(set) var reads = 0
 
     init(_ number: Int, uid: UInt32, _ oracle: Oracle) {
         self.number = number
@@ -137,7 +137,6 @@ final class SimulatedClient {
         decoder.append(bytes)
         do {
             while let envelope = try decoder.next() {
-                deliveries += 1
                 guard take(envelope) else { return false }
             }
         } catch {
@@ -214,6 +213,7 @@ final class SimulatedClient {
         _ = machine.received(failure: id)
         guard case .save(let save)? = requests.removeValue(forKey: id) else { return true }
         save.isSent = false
+        if let first = save.answer, !oracle.truth.remembers(first.position) { return true }
         oracle.expect(
             save.state != .acknowledged, 3, "the repeat of a save is refused: \(error)")
         guard error.code != .unknownOutcome else {
@@ -277,12 +277,14 @@ final class SimulatedClient {
             if save.answer == nil { save.answer = saved }
             save.state = .acknowledged
         case (.fetch(let fetch, let floor), .fetched(let answer)):
+            reads += 1
             interests.formUnion(fetch.interests)
             let answer = sabotage == .readsOldAnswers ? oldAnswer ?? answer : answer
             oldAnswer = answer
             oracle.reads(at: answer.position, askedAt: floor)
             oracle.fetches(answer, fetch.request)
         case (.read(let read, let floor), .objects(let answer)):
+            reads += 1
             interests.formUnion(read.interests)
             oracle.reads(at: answer.position, askedAt: floor)
             for object in answer.objects { oracle.shows(object, at: answer.position) }

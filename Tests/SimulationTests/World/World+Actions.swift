@@ -5,16 +5,18 @@ import TandemWire
 /// What a step may do.
 extension World {
     func act(_ chance: inout Chance) {
-        let kind = chance.below(100)
-        switch kind {
-        case ..<26: round(&chance)
-        case ..<42: carry(&chance)
-        case ..<58: deliver(&chance)
-        case ..<80: clientActs(&chance)
-        case ..<88: passTime(&chance)
-        case ..<94: connect(&chance)
-        default: disturb(&chance)
+        for client in clients where client.pipe == nil && chance.percent(35) {
+            connect(client, &chance)
         }
+        switch chance.below(100) {
+        case ..<70: for _ in 0..<chance.number(1...3) { clientActs(&chance) }
+        case ..<88: passTime(&chance)
+        case ..<94: disturb(&chance)
+        default: break
+        }
+        if chance.percent(80) { carry(&chance) }
+        if chance.percent(80) { round(&chance) }
+        if chance.percent(80) { deliver(&chance) }
     }
 
     // MARK: The network
@@ -42,17 +44,12 @@ extension World {
         }
     }
 
-    private func connect(_ chance: inout Chance) {
-        guard let client = chance.pick(clients.filter { $0.pipe == nil }) else { return }
-        connect(client, &chance)
-    }
-
     func connect(_ client: SimulatedClient, _ chance: inout Chance) {
         guard let daemon else { return }
         counters.connections += 1
         let pipe = Pipe(
             Int32(1_000_000 + counters.connections),
-            capacity: [200, 5_000, 200_000][chance.below(3)],
+            capacity: [traits.isFat ? 20_000 : 1_000, 8_000, 200_000][chance.below(3)],
             chance: Chance(plan.seed, 1 << 32, UInt64(counters.connections)),
             watch: { [oracle] in oracle.sends($0) })
         pipes.removeAll { $0.daemonHasClosed && $0.incoming.isEmpty }

@@ -32,7 +32,17 @@ extension World {
     private func describe(_ client: SimulatedClient) -> String {
         "client \(client.number) in \(client.machine.state) at \(client.cursor), "
             + "\(client.requests.count) requests, "
-            + "\(client.repeatable(isOpen: true).count) open saves"
+            + "\(client.repeatable(isOpen: true).count) open saves, \(describe(client.pipe))"
+    }
+
+    private func describe(_ pipe: Pipe?) -> String {
+        guard let pipe, let sessions = daemon?.engine.sessions.values,
+            let session = sessions.first(where: { $0.socket.descriptor == pipe.descriptor })
+        else { return "no session" }
+        return "\(pipe.outgoing.count) bytes to come, \(pipe.incoming.count) to go, "
+            + "\(session.outboundBytes) queued, \(session.inbox.count) in, "
+            + "\(session.held.count) held, \(session.syncs.count) syncs, sent \(session.sent), "
+            + "waits \(session.isWaitingToWrite)"
     }
 
     private func finish(_ client: SimulatedClient, isLast: Bool) {
@@ -51,7 +61,8 @@ extension World {
         for client in clients {
             for save in client.saves where save.state == .acknowledged {
                 guard save.epoch == oracle.epoch, let answer = save.answer else { continue }
-                guard answer.wrote || answer.isRepeat else { continue }
+                guard answer.wrote || answer.isRepeat, oracle.truth.remembers(answer.position)
+                else { continue }
                 let key = Truth.SaveKey(uid: client.uid, id: save.request.saveID)
                 oracle.expect(
                     oracle.truth.position(of: key) == answer.position, 3,

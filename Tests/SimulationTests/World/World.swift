@@ -14,7 +14,7 @@ final class World {
     /// What a world is made from.
     struct Plan {
         var seed: UInt64
-        var steps = 220
+        var steps = 160
         var skipped: Set<Int> = []
         var sabotage: Sabotage?
     }
@@ -50,10 +50,13 @@ final class World {
         var traits = Traits()
         traits.isRelaxed = chance.percent(15)
         traits.isFat = chance.percent(15)
-        traits.faultShare = [0, 3, 6, 10][chance.below(4)]
+        traits.faultShare = [0, 3, 5, 7][chance.below(4)]
         if chance.percent(25) { traits.savesKept = UInt64(chance.number(5...40)) }
+        if plan.sabotage == .ignoresFloor { traits.savesKept = 3 }
         self.traits = traits
-        oracle = Oracle(machine, isRelaxed: traits.isRelaxed)
+        // A client that repeats what it should not is to be caught.
+        let remembered = plan.sabotage == .ignoresFloor ? .max : traits.savesKept
+        oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: remembered)
         settings = World.settings(traits, directory.path, &chance)
         let oracle = oracle
         clients = (0..<chance.number(2...5)).map { number in
@@ -90,9 +93,20 @@ final class World {
             judge()
         }
         if oracle.violation == nil { settle() }
+        count()
         daemon?.vanish()
         daemon = nil
         return oracle.violation
+    }
+
+    private func count() {
+        counters.transactions = Int(oracle.truth.last)
+        counters.reads = clients.reduce(0) { $0 + $1.reads }
+        for client in clients {
+            let answers = client.saves.compactMap(\.answer)
+            counters.saves += answers.count
+            counters.lostAnswers += answers.count(where: \.isRepeat)
+        }
     }
 
     func note(_ what: StaticString, _ a: UInt64 = 0, _ b: UInt64 = 0, _ c: UInt64 = 0) {
@@ -103,10 +117,7 @@ final class World {
     private func judge() {
         guard let daemon else { return }
         oracle.mustBeDurable(daemon.committer.position, "the committer")
-        for session in daemon.engine.sessions.values {
-            let pipe = pipes.first { $0.descriptor == session.socket.descriptor }
-            oracle.measure(session, longestMessage: pipe?.longestMessage ?? 0)
-        }
+        for session in daemon.engine.sessions.values { oracle.measure(session) }
         oracle.expect(
             daemon.engine.sessions.count <= DaemonLimits.connections, 8, "too many sessions")
     }
@@ -203,6 +214,10 @@ struct WorldCounters {
     var full = 0
     var trims = 0
     var connections = 0
+    var transactions = 0
+    var saves = 0
+    var lostAnswers = 0
+    var reads = 0
 
     static func += (sum: inout WorldCounters, other: WorldCounters) {
         sum.starts += other.starts
@@ -212,5 +227,9 @@ struct WorldCounters {
         sum.full += other.full
         sum.trims += other.trims
         sum.connections += other.connections
+        sum.transactions += other.transactions
+        sum.saves += other.saves
+        sum.lostAnswers += other.lostAnswers
+        sum.reads += other.reads
     }
 }
