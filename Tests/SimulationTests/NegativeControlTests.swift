@@ -7,7 +7,9 @@ import Testing
         var laws: Set<Int> = []
         for seed in UInt64(1)...8 {
             let plan = World.Plan(seed: seed, steps: steps, sabotage: sabotage)
-            if let violation = try Shrinker.run(plan).violation { laws.insert(violation.law) }
+            guard let violation = try Shrinker.run(plan).violation else { continue }
+            laws.insert(violation.law)
+            if laws.count == 1, seed > 2 { break }
         }
         return laws
     }

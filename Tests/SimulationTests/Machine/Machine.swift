@@ -1,5 +1,3 @@
-
-
 @testable import TandemIO
 @testable import TandemStore
 
@@ -152,14 +150,15 @@ final class MachineFileSystem: FileSystem {
     /// Does something to the disk, or what the fault leaves of it.
     func change(
         _ operation: IOError.Operation, _ path: String, part: () -> Void = {},
-        _ body: () throws(IOError) -> Void
+        failing: (() -> Void)? = nil, _ body: () throws(IOError) -> Void
     ) throws(IOError) {
         try check(operation, path)
         let error = IOError(operation, path, errno: 5)
         switch machine.fate() {
         case .happens: return try body()
         case .diesBefore: break
-        case .diesWithin, .fails: part()
+        case .diesWithin: part()
+        case .fails: (failing ?? part)()
         case .diesAfter: try body()
         }
         throw error
@@ -245,7 +244,7 @@ final class MachineFile: File {
 
     func sync() throws(IOError) {
         try system.change(
-            .sync, path, part: { system.loseUnsynced(path) },
+            .sync, path, failing: { system.loseUnsynced(path) },
             { () throws(IOError) in if !system.machine.lies { try file.sync() } })
     }
 

@@ -16,7 +16,8 @@ final class Pipe: Connection {
     private(set) var incoming: [UInt8] = []
     /// How many bytes of `incoming` were there when the daemon's round began.
     private var roundStart = 0
-    private let capacity: Int
+    private var capacity: Int
+    private let isDead: () -> Bool
     private var chance: Chance
     private(set) var clientHasClosed = false
     private(set) var daemonHasClosed = false
@@ -25,12 +26,13 @@ final class Pipe: Connection {
     private let watch: (Envelope<DaemonMessage>) -> Void
 
     init(
-        _ number: Int32, capacity: Int, chance: Chance,
+        _ number: Int32, capacity: Int, chance: Chance, isDead: @escaping () -> Bool,
         watch: @escaping (Envelope<DaemonMessage>) -> Void
     ) {
         descriptor = number
         self.capacity = capacity
         self.chance = chance
+        self.isDead = isDead
         self.watch = watch
     }
 
@@ -50,7 +52,7 @@ final class Pipe: Connection {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(IOError) -> WriteResult {
-        if daemonHasClosed || isGone { return .closed }
+        if daemonHasClosed || isGone || isDead() { return .closed }
         let room = min(bytes.count, capacity - incoming.count)
         guard room > 0 else { return .wouldBlock }
         let count = chance.percent(70) ? room : 1 + chance.below(room)
@@ -84,6 +86,9 @@ final class Pipe: Connection {
     func send(_ bytes: [UInt8]) {
         if !clientHasClosed && !daemonHasClosed { outgoing += bytes }
     }
+
+    /// Takes as much as comes.
+    func widen() { capacity = .max / 2 }
 
     /// Says that nothing more will be sent.
     func closeSending() { clientHasClosed = true }

@@ -51,7 +51,7 @@ extension World {
             Int32(1_000_000 + counters.connections),
             capacity: [traits.isFat ? 20_000 : 1_000, 8_000, 200_000][chance.below(3)],
             chance: Chance(plan.seed, 1 << 32, UInt64(counters.connections)),
-            watch: { [oracle] in oracle.sends($0) })
+            isDead: { [machine] in machine.isDead }, watch: { [oracle] in oracle.sends($0) })
         pipes.removeAll { $0.daemonHasClosed && $0.incoming.isEmpty }
         pipes.append(pipe)
         daemon.connect(pipe, uid: client.uid, pid: Int32(client.number))

@@ -19,14 +19,18 @@ extension World {
         for client in clients { client.isStalled = false }
         for turn in 0..<Self.patience where oracle.violation == nil {
             for client in clients where client.pipe == nil { connect(client, &chance) }
-            for pipe in pipes { pipe.carry(.max) }
+            for pipe in pipes {
+                pipe.widen()
+                pipe.carry(.max)
+            }
             round(&chance, all: true)
             for client in clients { deliver(to: client, .max) }
             machine.clock.advance(byNanoseconds: 20_000_000)
             for client in clients where client.isReady { finish(client, isLast: turn > 20) }
             if turn > 20, clients.allSatisfy(isAtRest) { return conclude() }
         }
-        oracle.report(0, "the world does not come to rest: \(clients.map(describe))")
+        let waiting = clients.filter { !isAtRest($0) }
+        oracle.report(0, "the world does not come to rest: \(waiting.map(describe))")
     }
 
     private func describe(_ client: SimulatedClient) -> String {

@@ -1,7 +1,6 @@
 import FoundationEssentials
 import TandemIO
 import TandemModel
-
 import TandemWire
 
 @testable import TandemDaemon
