@@ -12,9 +12,12 @@ enum RowBuilder {
         store(entity.tag, &bytes, 2)
         for (slot, column) in layout.columns.enumerated() {
             guard let column else { continue }
-            write(values[slot], column, entity, slot, &bytes)
+            let value = column.storage == .data ? values[slot].inRow : values[slot]
+            write(value, column, entity, slot, &bytes)
             if column.storage.width == 0 {
-                store(UInt32(bytes.count), &bytes, layout.endsOffset + 4 * column.place)
+                var end = UInt32(bytes.count)
+                if case .blob = value { end |= RowLayout.blobFlag }
+                store(end, &bytes, layout.endsOffset + 4 * column.place)
             }
         }
         return bytes
@@ -42,6 +45,7 @@ enum RowBuilder {
         case (.string, .string(let value)), (.url, .url(let value)):
             bytes.append(contentsOf: value.utf8)
         case (.data, .data(let value)): bytes.append(contentsOf: value)
+        case (.data, .blob(let value)): bytes.append(contentsOf: value.bytes)
         default:
             preconditionFailure(
                 "\(entity.name).\(entity.properties[slot].name) can't hold \(value).")

@@ -5,6 +5,8 @@ import TandemStore
 struct WorkingGraph {
     let store: Store
     let model: CompiledModel
+    /// The contents that the save brings along for values that are too long for a row.
+    private(set) var blobs: [BlobReference: Blob] = [:]
     private(set) var objects: [ObjectNumber: WorkingObject] = [:]
     /// Relationships whose rule is `deny`, to be looked at when everything else is planned.
     private(set) var denials: [(owner: ObjectReference, slot: Int, members: [ObjectReference])] = []
@@ -57,10 +59,18 @@ struct WorkingGraph {
                 ])
         }
         if entity.properties[slot].relationship == nil {
-            objects[object.number]?.set(slot, value)
+            let held = try inRow(value, object, slot, entity)
+            objects[object.number]?.set(slot, held)
         } else {
             try setToOne(object, slot, value.reference)
         }
+    }
+
+    /// Keeps a content and returns what stands for it in rows.
+    mutating func keep(_ content: [UInt8]) -> BlobReference {
+        let blob = Blob(content)
+        blobs[blob.reference] = blob
+        return blob.reference
     }
 
     // MARK: Links
