@@ -150,7 +150,7 @@ final class MachineFileSystem: FileSystem {
     /// Does something to the disk, or what the fault leaves of it.
     func change(
         _ operation: IOError.Operation, _ path: String, part: () -> Void = {},
-        failing: (() -> Void)? = nil, _ body: () throws(IOError) -> Void
+        failing: () -> Void = {}, _ body: () throws(IOError) -> Void
     ) throws(IOError) {
         try check(operation, path)
         let error = IOError(operation, path, errno: 5)
@@ -158,7 +158,9 @@ final class MachineFileSystem: FileSystem {
         case .happens: return try body()
         case .diesBefore: break
         case .diesWithin: part()
-        case .fails: (failing ?? part)()
+        case .fails:
+            part()
+            failing()
         case .diesAfter: try body()
         }
         throw error
@@ -244,7 +246,7 @@ final class MachineFile: File {
 
     func sync() throws(IOError) {
         try system.change(
-            .sync, path, failing: { system.loseUnsynced(path) },
+            .sync, path, failing: { [system, path] in system.loseUnsynced(path) },
             { () throws(IOError) in if !system.machine.lies { try file.sync() } })
     }
 

@@ -34,16 +34,17 @@ extension Oracle {
     /// A save was acknowledged.
     func acknowledges(_ saved: Saved, _ save: SaveRecord, uid: UInt32) {
         learns(saved.position)
-        if let first = save.answer, truth.remembers(first.position) {
-            let isSame = saved.position == first.position
+        if let first = save.answer {
+            let isSame =
+                saved.position == first.position && saved.wrote == first.wrote
+                && saved.inserted == first.inserted
             return expect(
                 isSame, 3, "a repeat is answered with \(saved), the save with \(first)")
         }
         let key = Truth.SaveKey(uid: uid, id: save.request.saveID)
         let position = truth.position(of: key)
-        guard saved.wrote || saved.isRepeat else {
-            let isNew = position.map { !truth.remembers($0) } ?? true
-            return expect(isNew, 3, "a save at \(saved.position) is said to be none")
+        guard saved.wrote else {
+            return expect(position == nil, 3, "a save at \(saved.position) is said to be none")
         }
         guard let position, position == saved.position else {
             let place = position.map { "at \($0)" } ?? "nowhere"
@@ -58,15 +59,23 @@ extension Oracle {
     /// A save was refused: it did not happen.
     func refuses(_ save: SaveRecord, uid: UInt32, _ error: TandemError) {
         let key = Truth.SaveKey(uid: uid, id: save.request.saveID)
-        if let position = truth.position(of: key), truth.remembers(position) {
+        if let position = truth.position(of: key) {
             report(3, "a save is at \(position), its repeat was refused: \(error)")
         }
     }
 
     /// What was saved is what is there, as far as the save alone decides over it.
     private func check(_ save: SaveRecord, _ saved: Saved) {
-        let aliases = Set(saved.replaced.map(\.number))
-        let taken = Set(saved.replaced.map(\.by.number))
+        let inserts = save.request.operations.filter {
+            if case .insert = $0 { true } else { false }
+        }
+        var aliases: Set<ObjectNumber> = []
+        var taken: Set<ObjectNumber> = []
+        expect(inserts.count == saved.inserted.count, 3, "a save's inserts are not all answered")
+        for (operation, object) in zip(inserts, saved.inserted) where object != operation.object {
+            aliases.insert(operation.object.number)
+            if let object { taken.insert(object.number) }
+        }
         for operation in save.request.operations {
             let number = operation.object.number
             guard !aliases.contains(number), !taken.contains(number) else { continue }

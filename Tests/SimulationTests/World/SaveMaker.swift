@@ -162,6 +162,8 @@ enum WorldModels {
                 Relationship("nodes", to: "Node", inverse: "group", toMany: true, deleteRule: .deny)
             }
             Entity("Tag") {
+                // A save made under the model before it would take the one for the other.
+                if stage > 0 { Attribute("kind", .string) }
                 Attribute("label", .string)
                 Relationship(
                     "nodes", to: "Node", inverse: "tags", toMany: true, deleteRule: .noAction)

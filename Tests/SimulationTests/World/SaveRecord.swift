@@ -27,6 +27,8 @@ final class SaveRecord {
     var answer: Saved?
     /// True while it is under way on the present connection.
     var isSent = false
+    /// True when it was under way ever.
+    var wasSent = false
 
     init(
         _ request: SaveRequest, _ model: CompiledModel, floor: UInt64, sentAt: UInt64, epoch: UInt32

@@ -110,8 +110,11 @@ final class SimulatedClient {
         guard isReady, !save.isSent, machine.inFlightCount < WireLimits.requestsInFlight else {
             return
         }
+        var request = save.request
+        if save.wasSent, sabotage != .ignoresFloor { request.firstSentAt = save.sentAt }
         save.isSent = true
-        send(.save(save.request), .save(save))
+        save.wasSent = true
+        send(.save(request), .save(save))
     }
 
     /// The saves that may be repeated: open ones, and answered ones that wrote.
@@ -119,7 +122,7 @@ final class SimulatedClient {
         saves.filter { save in
             guard !save.isSent, save.epoch == identity?.epoch else { return false }
             if isOpen { return save.state == .open }
-            return save.state == .acknowledged && (save.answer?.wrote ?? false)
+            return save.state == .acknowledged
         }
     }
 
@@ -213,9 +216,12 @@ final class SimulatedClient {
         _ = machine.received(failure: id)
         guard case .save(let save)? = requests.removeValue(forKey: id) else { return true }
         save.isSent = false
-        if let first = save.answer, !oracle.truth.remembers(first.position) { return true }
+        let isForgotten =
+            error.code == .unknownOutcome
+            && save.answer.map { !oracle.truth.remembers($0.position) } ?? true
         oracle.expect(
-            save.state != .acknowledged, 3, "the repeat of a save is refused: \(error)")
+            save.state != .acknowledged || isForgotten, 3,
+            "the repeat of a save is refused: \(error)")
         guard error.code != .unknownOutcome else {
             save.state = .unknown
             return true

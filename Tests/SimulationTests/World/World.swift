@@ -53,9 +53,7 @@ final class World {
         if chance.percent(25) { traits.savesKept = UInt64(chance.number(5...40)) }
         if plan.sabotage == .ignoresFloor { traits.savesKept = 3 }
         self.traits = traits
-        // A client that repeats what it should not is to be caught.
-        let remembered = plan.sabotage == .ignoresFloor ? .max : traits.savesKept
-        oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: remembered)
+        oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
         settings = World.settings(traits, directory.path, &chance)
         let oracle = oracle
         clients = (0..<chance.number(2...5)).map { number in
