@@ -39,6 +39,9 @@ let suites: [Target] = [
         ]),
     // The recorder is preloaded C, built by the tests.
     suite("FaultTests", ["TandemDaemon", "tandemd"], exclude: ["Recorder"]),
+    suite(
+        "SimulationTests",
+        ["TandemDaemon", "TandemIO", "TandemJournal", "TandemModel", "TandemStore", "TandemWire"]),
     suite("TidyTests", []),
 ]
 

@@ -39,6 +39,14 @@ public final class Store {
     /// Whether it was opened with ``openForReading(path:isPrivate:)``.
     public let isReadOnly: Bool
     private var transaction: LMDBTransaction?
+    /// Called around each commit of ``checkpoint()`` with the position it makes durable; for tests.
+    var observeCommit: ((CommitMoment, UInt64) throws(StoreError) -> Void)?
+
+    /// A moment of ``checkpoint()``.
+    enum CommitMoment {
+        case before
+        case after
+    }
 
     /// The version of the format; a store of a newer one is refused.
     static let format: UInt32 = 1
@@ -132,6 +140,7 @@ public final class Store {
         do throws(StoreError) {
             try writeState(open)
             transaction = nil
+            try observeCommit?(.before, appliedPosition)
             try open.commit()
         } catch {
             open.abort()
@@ -142,6 +151,7 @@ public final class Store {
             try loadState()
             throw error
         }
+        try observeCommit?(.after, appliedPosition)
         checkpointPosition = appliedPosition
         uncommittedChanges = 0
         uncommittedBytes = 0

@@ -16,7 +16,7 @@ import TandemWire
 final class Committer {
     let journal: Journal
     let store: Store
-    private(set) var ring = TransactionRing()
+    private(set) var ring: TransactionRing
     private(set) var leases: LeaseBook
     private var memory: SaveMemory
     private var batch = BatchBuilder(capacity: 1 << 16)
@@ -34,12 +34,13 @@ final class Committer {
     private var sweptBelow: UInt64 = 0
 
     init(
-        journal: Journal, store: Store, clock: any Clock,
+        journal: Journal, store: Store, clock: any Clock, ring: TransactionRing = TransactionRing(),
         log: @escaping @Sendable (LogLevel, String) -> Void
     ) throws {
         self.journal = journal
         self.store = store
         self.clock = clock
+        self.ring = ring
         self.log = log
         leases = LeaseBook(store)
         memory = SaveMemory(store)

@@ -43,9 +43,10 @@ public final class Daemon {
     ) throws(DaemonError) -> Daemon {
         do {
             let lock = try prepare(configuration)
-            let committer = try recover(configuration)
+            let surroundings = Surroundings()
+            let committer = try recover(configuration, surroundings)
             let engine = Engine(
-                committer: committer, clock: SystemClock(), storePath: configuration.store,
+                committer: committer, clock: surroundings.clock, storePath: configuration.store,
                 log: configuration.log)
             engine.retention = Retention(configuration.retention)
             engine.retain()
@@ -115,22 +116,24 @@ public final class Daemon {
         return lock
     }
 
-    private static func recover(_ configuration: DaemonConfiguration) throws -> Committer {
+    /// Opens store and journal, brings one in step with the other, and gives both to a committer.
+    static func recover(
+        _ configuration: DaemonConfiguration, _ surroundings: Surroundings
+    ) throws -> Committer {
         let journalPath = configuration.store + "/journal"
-        try refuseLostStore(configuration.store + "/store", journalPath)
-        var storeOptions = StoreOptions()
+        try refuseLostStore(configuration.store + "/store", journalPath, surroundings.fileSystem)
+        var storeOptions = surroundings.store
         if let bytes = configuration.maximumMapBytes { storeOptions.maximumMapBytes = bytes }
         let store = try Store.open(
             path: configuration.store + "/store",
-            newIdentity: StoreIdentity(log: randomLogID(), epoch: 1), options: storeOptions)
-        // The file's name is durable before the journal has anything that the file is to hold.
-        try RealFileSystem().syncDirectory(configuration.store + "/store")
+            newIdentity: StoreIdentity(log: surroundings.newLog(), epoch: 1), options: storeOptions)
         var options = JournalOptions()
         options.durability = configuration.durability
         if let bytes = configuration.segmentBytes { options.segmentBytes = bytes }
+        if let makeSalt = surroundings.makeSalt { options.makeSalt = makeSalt }
         let identity = store.identity
         let (journal, report) = try Journal.open(
-            directory: journalPath, fileSystem: RealFileSystem(),
+            directory: journalPath, fileSystem: surroundings.fileSystem,
             options: options,
             identityIfNew: LogIdentity(
                 high: identity.log.high, low: identity.log.low, epoch: identity.epoch),
@@ -141,13 +144,16 @@ public final class Daemon {
                 .notice, "cut a torn last batch off the journal; it is kept in \(copy)")
         }
         return try Committer(
-            journal: journal, store: store, clock: SystemClock(), log: configuration.log)
+            journal: journal, store: store, clock: surroundings.clock,
+            ring: surroundings.ring, log: configuration.log)
     }
 
     /// A journal with transactions had a store: a new one in its place would be of another log.
-    private static func refuseLostStore(_ store: String, _ journal: String) throws {
-        let files = RealFileSystem()
-        guard !files.exists(store + "/data.mdb"), files.exists(journal),
+    private static func refuseLostStore(
+        _ store: String, _ journal: String, _ files: any FileSystem
+    ) throws {
+        // The store is in LMDB's own files, wherever the journal is.
+        guard !RealFileSystem().exists(store + "/data.mdb"), files.exists(journal),
             try files.list(journal).contains(where: { $0.hasSuffix(".journal") })
         else { return }
         throw DaemonError(
@@ -168,14 +174,6 @@ public final class Daemon {
                     + "rebuild` if the journal is the right one, else restore both from one backup")
         }
         if identity.epoch != store.identity.epoch { try store.setEpoch(identity.epoch) }
-    }
-
-    private static func randomLogID() -> LogID {
-        let bytes = ThisProcess.randomBytes(16)
-        let halves = [bytes[..<8], bytes[8...]].map {
-            $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        }
-        return LogID(high: halves[0], low: halves[1])
     }
 
     private static func listener(

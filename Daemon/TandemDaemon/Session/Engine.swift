@@ -54,6 +54,14 @@ final class Engine {
     /// Takes a connection in, or says why not and drops it.
     func connect(_ socket: Socket) -> Session? {
         guard let peer = try? socket.peerCredentials() else { return nil }
+        let unit = ThisProcess.systemdUnit(ofProcess: peer.pid) ?? ""
+        return connect(socket, of: peer, unit: unit)
+    }
+
+    /// Takes a connection of a known peer in, or says why not and drops it.
+    func connect(
+        _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
+    ) -> Session? {
         let ofUser = sessions.values.count { $0.peer.uid == peer.uid }
         guard sessions.count < DaemonLimits.connections,
             ofUser < DaemonLimits.connectionsPerUser
@@ -63,8 +71,7 @@ final class Engine {
             return nil
         }
         let session = Session(
-            id: nextSession, socket: socket, peer: peer,
-            unit: ThisProcess.systemdUnit(ofProcess: peer.pid) ?? "",
+            id: nextSession, socket: socket, peer: peer, unit: unit,
             now: clock.monotonicNanoseconds, source: TransactionSource(committer.journal))
         nextSession += 1
         sessions[session.id] = session

@@ -12,7 +12,7 @@ import TandemWire
 /// - `outbound`: bytes not yet taken by the socket, from `outboundStart` on.
 final class Session {
     let id: UInt64
-    let socket: Socket
+    let socket: any Connection
     let peer: PeerCredentials
     let unit: String
     let connectedAt: UInt64
@@ -37,7 +37,7 @@ final class Session {
     private(set) var requests: UInt64 = 0
 
     init(
-        id: UInt64, socket: Socket, peer: PeerCredentials, unit: String, now: UInt64,
+        id: UInt64, socket: any Connection, peer: PeerCredentials, unit: String, now: UInt64,
         source: TransactionSource
     ) {
         self.id = id
