@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tests/Benchmarks/run.sh [SCENARIO] [N]
-#   SCENARIO  p1, p3, or all (default)
-#   N         number of contents; default: p1 10000, p3 1000, 10000 and 100000
+#   SCENARIO  p1, p2, p3, or all of these (default); load (10 s under load: the slowest saves and what
+#             they waited for), recovery (changes applied a second), memory (a million saves)
+#   N         number of contents; default: 10000, p3 1000, 10000 and 100000, recovery 100000
 # Environment:
 #   PEERS_TMP  folder on the disk to measure (default /tmp; not a tmpfs)
 # Prints one JSON line a result, in the form of the peer benchmarks, and the rest to standard error.
@@ -11,8 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p3 | all) ;; *)
-    sed -n '2,9s/^# \{0,1\}//p' "${0##*/}" >&2
+case $scenario in p1 | p2 | p3 | load | recovery | memory | all) ;; *)
+    sed -n '2,10s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -40,6 +41,7 @@ trap 'exit 130' INT TERM
 
 # serve FOLDER: starts a daemon on a new store and waits until its socket is there.
 serve() {
+    rm -f "$1/sock"
     "$tandemd" --store "$1/store" --socket "$1/sock" 2>"$1/log" &
     daemon=$!
     for _ in {1..200}; do
@@ -70,12 +72,44 @@ one() {
     daemon=''
     rm -rf "$folder"
 }
+# recover N KIND: a daemon that has to apply half a million changes when it starts.
+recover() {
+    local n=$1 kind=$2 folder=$tmp/run$((++runs)) begin
+    mkdir "$folder"
+    serve "$folder"
+    "$bench" recovery-seed "$n" "$folder/sock" "$folder" "$kind"
+    stop "$daemon"
+    cp -r "$folder/store/store" "$folder/behind"
+    serve "$folder"
+    "$bench" recovery-fill "$n" "$folder/sock" "$folder" "$kind"
+    kill -KILL "$daemon"
+    wait "$daemon" 2>/dev/null || true
+    rm -r "$folder/store/store"
+    mv "$folder/behind" "$folder/store/store"
+    begin=$(date +%s%N)
+    serve "$folder"
+    "$bench" recovery-report "$n" "$folder/sock" "$folder" "$kind" \
+        "$((($(date +%s%N) - begin) / 1000000))"
+    stop "$daemon"
+    daemon=''
+    rm -rf "$folder"
+}
 sizes() { if [[ -n $only_n ]]; then echo "$only_n"; else echo "$@"; fi; }
 p1() { for n in $(sizes 10000); do one p1 "$n"; done; }
+p2() { for n in $(sizes 10000); do one p2 "$n"; done; }
+load() { for n in $(sizes 10000); do one load "$n"; done; }
+memory() { for n in $(sizes 10000); do one memory "$n"; done; }
+recovery() {
+    for n in $(sizes 100000); do
+        recover "$n" unindexed
+        recover "$n" indexed
+    done
+}
 p3() { for n in $(sizes 1000 10000 100000); do one p3 "$n"; done; }
 
 if [[ $scenario == all ]]; then
     p1
+    p2
     p3
 else
     "$scenario"
