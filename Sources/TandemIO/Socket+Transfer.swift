@@ -56,6 +56,12 @@ extension Socket {
         }
     }
 
+    /// Waits until there is something to read, the other side is gone, or the time is up (-1: for ever).
+    public func waitReadable(milliseconds: Int32) throws(IOError) {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        try check(.poll, name) { poll(&entry, 1, milliseconds) }
+    }
+
     /// Writes all bytes, waiting for room; throws `EPIPE` when the other side is gone.
     public func writeAll(_ bytes: UnsafeRawBufferPointer) throws(IOError) {
         var rest = bytes

@@ -63,7 +63,26 @@ final class Connection: Sendable {
 
     /// Sends a request and waits for its answer on the calling thread.
     func answer(_ message: ClientMessage) -> Result<DaemonMessage, TandemError> {
-        submit(message).wait(with: latches)
+        let reply = submit(message)
+        read(until: reply)
+        return reply.wait(with: latches)
+    }
+
+    /// Reads on the calling thread until a reply is there or the conversation ends, unless another one does.
+    private func read(until reply: Reply<DaemonMessage>) {
+        let found = state.withLock { $0.phase == .ready ? ($0.intake, $0.wake) : (nil, nil) }
+        guard case (let intake?, let wake) = found, intake.beginTurn() else { return }
+        defer { intake.endTurn() }
+        while !reply.isSettled {
+            do {
+                try intake.socket.waitReadable(milliseconds: timeout())
+                guard try intake.drain(self) else { return }
+            } catch {
+                wake?.signal()
+                return
+            }
+            expire()
+        }
     }
 
     /// Sends a request and awaits its answer.
@@ -162,7 +181,7 @@ final class Connection: Sendable {
         let (requests, waiters) = state.withLock { state in
             if state.phase != .closed { state.closedError = error }
             state.phase = .closed
-            state.socket?.shutdown()
+            state.intake?.socket.shutdown()
             state.wake?.signal()
             let requests = Array(state.requests.values) + state.queue
             let waiters = state.sessionWaiters.map(\.reply)

@@ -21,7 +21,7 @@ struct ConnectionState: Sendable {
     enum Phase { case idle, connecting, greeting, installing, ready, closed }
 
     var phase = Phase.idle
-    var socket: Socket?
+    var intake: Intake?
     var wake: WakeUp?
     /// Bytes that the socket did not take at once.
     var outbox: [UInt8] = []
@@ -49,7 +49,7 @@ struct ConnectionState: Sendable {
 
     /// Gives the socket what it takes; the thread is woken to see to the rest.
     mutating func flush() {
-        guard let socket, !outbox.isEmpty else { return }
+        guard let socket = intake?.socket, !outbox.isEmpty else { return }
         let result = outbox.withUnsafeBytes { try? socket.write($0) }
         switch result {
         case .bytes(let count) where count == outbox.count:

@@ -82,12 +82,12 @@ struct ThroughputBenchmark {
         }
     }
 
-    /// 10 s each, with the 99.9th percentile and its causes.
-    func runLong(seconds: Double) throws {
+    /// Longer loads, with the 99.9th percentile and its causes.
+    func run(loads: [(writers: Int, perSave: Int, seconds: Double)]) throws {
         var data = BenchData(contents: n)
         let ids = try data.seed(socket)
         try BenchData.save(ids, to: folder)
-        for (writers, perSave) in [(16, 1), (1, 100), (16, 100)] {
+        for (writers, perSave, seconds) in loads {
             let load = Load(
                 socket: socket, folder: folder, n: n, writers: writers, perSave: perSave,
                 seconds: seconds)
