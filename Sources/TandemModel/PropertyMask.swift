@@ -61,6 +61,14 @@ public struct PropertyMask: Hashable, Sendable {
         PropertyMask(low: low & other.low, high: high & other.high)
     }
 
+    /// True when all slots are below `count`.
+    @inlinable
+    public func isWithin(_ count: Int) -> Bool {
+        let used =
+            high != 0 ? 128 - high.leadingZeroBitCount : 64 - low.leadingZeroBitCount
+        return used <= count
+    }
+
     /// The slots in ascending order.
     public var slots: [Int] {
         var result: [Int] = []

@@ -72,17 +72,19 @@ final class Connection: Sendable {
     private func read(until reply: Reply<DaemonMessage>) {
         let found = state.withLock { $0.phase == .ready ? ($0.intake, $0.wake) : (nil, nil) }
         guard case (let intake?, let wake) = found, intake.beginTurn() else { return }
-        defer { intake.endTurn() }
-        while !reply.isSettled {
+        var isOver = false
+        while !isOver, !reply.isSettled {
             do {
                 try intake.socket.waitReadable(milliseconds: timeout())
-                guard try intake.drain(self) else { return }
+                isOver = try !intake.drain(self, asCaller: true)
+                expire()
             } catch {
-                wake?.signal()
-                return
+                isOver = true
             }
-            expire()
         }
+        intake.endTurn()
+        // The connection's thread finds the same and connects anew.
+        if isOver { wake?.signal() }
     }
 
     /// Sends a request and awaits its answer.

@@ -70,7 +70,7 @@ final class ConnectionThread {
                 if event.isWritable { connection.state.withLock { $0.flush() } }
                 // A caller that reads and finds the conversation over wakes this thread, which finds the same.
                 guard event.token == 0 || event.isReadable else { continue }
-                guard try intake.drain(connection) else { return }
+                guard try intake.drain(connection, asCaller: false) else { return }
             }
             connection.state.withLock { $0.dispatchQueue() }
             connection.expire()

@@ -40,13 +40,17 @@ final class Intake: Sendable {
     // MARK: Turns
 
     /// Lets the calling thread read instead of the connection's; false if another one does already.
+    ///
+    /// On return the connection's thread has handed out whatever it had read, and reads no more.
     func beginTurn() -> Bool {
-        turn.withLock { turn in
+        let isMine = turn.withLock { turn in
             guard !turn.isCallers else { return false }
             turn.isCallers = true
             show(turn)
             return true
         }
+        if isMine { reading.withLock { _ in } }
+        return isMine
     }
 
     /// Gives the turn back to the connection's thread.
@@ -75,9 +79,11 @@ final class Intake: Sendable {
 
     /// Reads what is there and hands it out; false when the other side is gone.
     ///
-    /// An error is thrown again at every later call: the conversation is over.
-    func drain(_ connection: Connection) throws -> Bool {
+    /// Does nothing on the connection's thread while it is a caller's turn: what it read would not wake the caller. An error
+    /// is thrown again at every later call: the conversation is over.
+    func drain(_ connection: Connection, asCaller: Bool) throws -> Bool {
         try reading.withLock { reading in
+            guard asCaller || !turn.withLock({ $0.isCallers }) else { return true }
             if let failure = reading.failure { throw failure }
             do {
                 return try drain(connection, &reading)
