@@ -56,10 +56,12 @@ extension Socket {
         }
     }
 
-    /// Waits until there is something to read, the other side is gone, or the time is up (-1: for ever).
-    public func waitReadable(milliseconds: Int32) throws(IOError) {
+    /// Waits until there is something to read or the other side is gone; false when the time is up.
+    ///
+    /// Less than no time at all means for ever.
+    public func waitReadable(milliseconds: Int32) throws(IOError) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        try check(.poll, name) { poll(&entry, 1, milliseconds) }
+        return try check(.poll, name) { poll(&entry, 1, milliseconds) } > 0
     }
 
     /// Writes all bytes, waiting for room; throws `EPIPE` when the other side is gone.

@@ -29,6 +29,15 @@ extension Store {
     ) throws(StoreError) {
         guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
         else { throw misfit(change, position) }
+        guard change.kind == .update else { return }
+        if try current.get(tables.rows, SmallKey(row: change.object)) == nil {
+            throw rowless(change.object)
+        }
+    }
+
+    private func rowless(_ object: ObjectReference) -> StoreError {
+        StoreError(
+            .damaged, "the store at \(path) has no row of object \(object.number) to change")
     }
 
     private func misfit(_ change: Change, _ position: UInt64) -> StoreError {
@@ -56,6 +65,7 @@ extension Store {
             }
             for change in changes { try apply(change, transaction.position, model, open) }
             uncommittedChanges += changes.count
+            appliedChanges += UInt64(changes.count)
         }
         if !transaction.saveID.isEmpty { try remember(transaction, open) }
         try forget(transaction.position, open)
@@ -137,10 +147,7 @@ extension Store {
         _ old: Row?, _ object: ObjectReference, _ entity: CompiledEntity, replacedBy new: Row?,
         _ open: LMDBTransaction
     ) throws(StoreError) {
-        guard let old else {
-            throw StoreError(
-                .damaged, "the store at \(path) has no row of object \(object.number) to change")
-        }
+        guard let old else { throw rowless(object) }
         for index in entity.indexes where !isSame(old, new, index, entity) {
             let key = StoreKey.index(index.id, StoreKey.tuple(index, old, entity), object.number)
             try open.delete(tables.indexes, key)

@@ -30,6 +30,8 @@ public final class Store {
     public private(set) var identity: StoreIdentity
     /// How many changes were applied since the last checkpoint.
     public internal(set) var uncommittedChanges = 0
+    /// How many changes were applied since the store was opened.
+    public internal(set) var appliedChanges: UInt64 = 0
 
     let environment: LMDBEnvironment
     let tables: StoreTables

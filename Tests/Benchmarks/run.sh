@@ -55,12 +55,12 @@ serve() {
 }
 
 failed=0 runs=0
-# one SCENARIO N: on a fresh store, removed at once.
+# one SCENARIO N [MORE]: on a fresh store, removed at once.
 one() {
     local folder=$tmp/run$((++runs))
     mkdir "$folder"
     serve "$folder"
-    timeout 120 "$bench" "$1" "$2" "$folder/sock" "$folder" &
+    timeout 300 "$bench" "$1" "$2" "$folder/sock" "$folder" "${@:3}" &
     client=$!
     if ! wait "$client"; then
         log "$1 n=$2 failed"
@@ -97,7 +97,13 @@ recover() {
 sizes() { if [[ -n $only_n ]]; then echo "$only_n"; else echo "$@"; fi; }
 p1() { for n in $(sizes 10000); do one p1 "$n"; done; }
 p2() { for n in $(sizes 10000); do one p2 "$n"; done; }
-load() { for n in $(sizes 10000); do one load "$n"; done; }
+load() {
+    for n in $(sizes 10000); do
+        one load "$n" 16 1 10
+        one load "$n" 1 100 10
+        one load "$n" 16 100 10
+    done
+}
 memory() { for n in $(sizes 10000); do one memory "$n"; done; }
 recovery() {
     for n in $(sizes 100000); do

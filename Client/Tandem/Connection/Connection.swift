@@ -75,9 +75,10 @@ final class Connection: Sendable {
         var isOver = false
         while !isOver, !reply.isSettled {
             do {
-                try intake.socket.waitReadable(milliseconds: timeout())
-                isOver = try !intake.drain(self, asCaller: true)
-                expire()
+                let wait = timeout()
+                let isReadable = try intake.socket.waitReadable(milliseconds: wait)
+                if isReadable { isOver = try !intake.drain(self, asCaller: true) }
+                if !isReadable || wait == 0 { expire() }
             } catch {
                 isOver = true
             }
@@ -97,24 +98,23 @@ final class Connection: Sendable {
     /// Sends a request whose answer nobody needs.
     func submit(_ message: ClientMessage) -> Reply<DaemonMessage> {
         let reply = Reply<DaemonMessage>()
-        let request = PendingRequest(
-            message: message, reply: reply, deadline: deadline(for: message))
-        let refusal = state.withLock { state -> TandemError? in
-            if state.phase == .closed { return state.closedError }
-            state.submit(request)
-            return nil
+        let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
+            if state.phase == .closed { return (state.closedError, false) }
+            let wait = patience(for: message, state.phase == .ready)
+            state.submit(
+                PendingRequest(message: message, reply: reply, deadline: deadline(after: wait)))
+            return (nil, state.phase == .idle)
         }
-        if let refusal { reply.settle(.failure(refusal)) } else { startIfIdle() }
+        if let refusal { reply.settle(.failure(refusal)) }
+        if isIdle { startIfIdle() }
         return reply
     }
 
-    private func deadline(for message: ClientMessage) -> UInt64 {
-        let isReady = state.withLock { $0.phase == .ready }
-        guard isReady else { return deadline(after: limits.connectMilliseconds) }
-        if case .sync(let sync) = message {
-            return deadline(after: UInt64(sync.timeoutMilliseconds) + limits.connectMilliseconds)
-        }
-        return deadline(after: limits.answerMilliseconds)
+    /// The milliseconds that a request waits for its answer, or for a connection.
+    private func patience(for message: ClientMessage, _ isReady: Bool) -> UInt64 {
+        guard isReady else { return limits.connectMilliseconds }
+        guard case .sync(let sync) = message else { return limits.answerMilliseconds }
+        return UInt64(sync.timeoutMilliseconds) + limits.connectMilliseconds
     }
 
     func deadline(after milliseconds: UInt64) -> UInt64 {

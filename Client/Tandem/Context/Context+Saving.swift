@@ -50,14 +50,15 @@ extension ManagedObjectContext {
                 }
             }
             try self.validate()
-            var request = self.request(session, policy, saveID, author)
+            let records = self.editedInOrder.map(\.record)
+            var request = self.request(session, policy, saveID, author, records)
             if let contentHash { request.contentHash = contentHash }
             // Without edits there is nothing to send, except a repeat that a save id stands for.
             guard !request.operations.isEmpty || saveID != nil else {
                 self.dropHints()
                 return .done(session.position(self.merged))
             }
-            self.putInFlight(request)
+            self.putInFlight(request, records)
             return try self.sendStep(request)
         }
     }
@@ -70,11 +71,12 @@ extension ManagedObjectContext {
     }
 
     private func request(
-        _ session: Session, _ policy: MergePolicy?, _ saveID: [UInt8]?, _ author: String?
+        _ session: Session, _ policy: MergePolicy?, _ saveID: [UInt8]?, _ author: String?,
+        _ records: [ObjectRecord]
     ) -> SaveRequest {
         let policy = policy ?? mergePolicy
         let builder = SaveBuilder(model: session.model, policy: policy)
-        let operations = builder.operations(editedInOrder.map(\.record))
+        let operations = builder.operations(records)
         return SaveRequest(
             saveID: saveID ?? ThisProcess.randomBytes(16),
             contentHash: SaveBuilder.contentHash(operations), author: author, context: name,
@@ -87,8 +89,7 @@ extension ManagedObjectContext {
         edited.removeAll()
     }
 
-    private func putInFlight(_ request: SaveRequest) {
-        let records = editedInOrder.map(\.record)
+    private func putInFlight(_ request: SaveRequest, _ records: [ObjectRecord]) {
         undoStack.clear()
         for record in records {
             record.inFlight = record.pending

@@ -151,6 +151,7 @@ final class Committer {
         }
         do {
             try journal.reserve(bytes: batch.frameBytes + bytes + 64)
+            counters.stalls.note(.segment, from: now, to: clock.monotonicNanoseconds)
             if isReadOnly { log(.notice, "there is room for the journal again; saves are taken") }
             isReadOnly = false
         } catch {
@@ -184,6 +185,7 @@ final class Committer {
         for transaction in done { ring.append(transaction) }
         lastSave = clock.monotonicNanoseconds
         counters.note(batchOf: done.count, nanoseconds: lastSave - start)
+        counters.stalls.note(.flush, from: start, to: lastSave)
         return done
     }
 
@@ -210,6 +212,7 @@ final class Committer {
         try growing { try store.checkpoint() }
         lastCheckpoint = clock.monotonicNanoseconds
         counters.note(checkpointNanoseconds: lastCheckpoint - start)
+        counters.stalls.note(.checkpoint, from: start, to: lastCheckpoint)
     }
 
     /// Leases numbers to a client.
@@ -247,6 +250,7 @@ final class Committer {
         guard store.appliedPosition < position else { return }
         let source = TransactionSource(journal)
         let from = store.appliedPosition + 1
+        let (start, changes) = (clock.monotonicNanoseconds, store.appliedChanges)
         for position in from...self.position {
             let transaction = try source.transaction(at: position, ring)
             try store.apply(transaction)
@@ -257,6 +261,8 @@ final class Committer {
             try journal.sync()
             try store.checkpoint()
         }
+        counters.replayNanoseconds += clock.monotonicNanoseconds - start
+        counters.replayedChanges += store.appliedChanges - changes
         log(.info, "applied transactions \(from) to \(position) from the journal")
     }
 }
@@ -270,6 +276,10 @@ struct CommitCounters {
     var flushNanoseconds: UInt64 = 0
     var longestFlush: UInt64 = 0
     var longestCheckpoint: UInt64 = 0
+    var stalls = StallLog()
+    /// Changes that were applied from the journal at the start, and how long that took.
+    var replayedChanges: UInt64 = 0
+    var replayNanoseconds: UInt64 = 0
 
     mutating func note(batchOf count: Int, nanoseconds: UInt64) {
         batches += 1

@@ -82,22 +82,20 @@ struct ThroughputBenchmark {
         }
     }
 
-    /// Longer loads, with the 99.9th percentile and its causes.
-    func run(loads: [(writers: Int, perSave: Int, seconds: Double)]) throws {
+    /// One longer load, with the 99.9th percentile and its causes.
+    func runLong(_ writers: Int, _ perSave: Int, seconds: Double) throws {
         var data = BenchData(contents: n)
         let ids = try data.seed(socket)
         try BenchData.save(ids, to: folder)
-        for (writers, perSave, seconds) in loads {
-            let load = Load(
-                socket: socket, folder: folder, n: n, writers: writers, perSave: perSave,
-                seconds: seconds)
-            let outcome = try load.run(&data)
-            let stalls = try Stall.all(socket)
-            try data.check(socket, ids)
-            var line = line("load", load, outcome)
-            line.notes += SlowSaves(outcome.times, stalls).notes
-            line.emit()
-        }
+        let load = Load(
+            socket: socket, folder: folder, n: n, writers: writers, perSave: perSave,
+            seconds: seconds)
+        let outcome = try load.run(&data)
+        let stalls = try Stall.all(socket)
+        try data.check(socket, ids)
+        var line = line("load", load, outcome)
+        line.notes += SlowSaves(outcome.times, stalls).notes
+        line.emit()
     }
 
     private func line(_ scenario: String, _ load: Load, _ outcome: Load.Outcome) -> ResultLine {

@@ -20,13 +20,10 @@ struct Main {
         switch (words[0], words.count) {
         case ("p1", 4): try SaveBenchmark(socket: socket, folder: folder, n: n).run()
         case ("p2", 4): try ThroughputBenchmark(socket: socket, folder: folder, n: n).run()
-        case ("load", 4):
-            try ThroughputBenchmark(socket: socket, folder: folder, n: n)
-                .run(loads: [(16, 1, 10), (1, 100, 10), (16, 100, 10)])
         case ("load", 7):
-            // One load alone, to watch the daemon meanwhile.
-            let load = (Int(words[4]) ?? 1, Int(words[5]) ?? 1, Double(words[6]) ?? 1)
-            try ThroughputBenchmark(socket: socket, folder: folder, n: n).run(loads: [load])
+            let (writers, perSave) = (Int(words[4]) ?? 1, Int(words[5]) ?? 1)
+            try ThroughputBenchmark(socket: socket, folder: folder, n: n).runLong(
+                writers, perSave, seconds: Double(words[6]) ?? 1)
         case ("memory", 4):
             try MemoryBenchmark(socket: socket, folder: folder, n: n, saves: 1_000_000).run()
         case ("p2-writer", 9): try saver(n, socket, folder, words[4...].map { UInt64($0) ?? 0 })
@@ -68,5 +65,7 @@ struct Main {
         }
     }
 
-    static let usage = "usage: tandembench p1|p2|p3|load|memory N SOCKET FOLDER"
+    static let usage =
+        "usage: tandembench p1|p2|p3|memory N SOCKET FOLDER\n"
+        + "       tandembench load N SOCKET FOLDER WRITERS OBJECTS SECONDS"
 }
