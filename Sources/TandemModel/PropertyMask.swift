@@ -23,6 +23,7 @@ public struct PropertyMask: Hashable, Sendable {
     }
 
     /// The set of the given slots.
+    @inlinable
     public init(_ slots: some Sequence<Int>) {
         self.init()
         for slot in slots { insert(slot) }

@@ -138,10 +138,12 @@ struct ConnectionState: Sendable {
 
     /// The earliest moment at which something has waited too long.
     var nextDeadline: UInt64? {
-        let sent = requests.values.lazy.map(\.deadline).min()
-        let queued = queue.lazy.map(\.deadline).min()
-        let waiting = sessionWaiters.lazy.map(\.deadline).min()
-        return [sent, queued, waiting].compactMap { $0 }.min()
+        var earliest: UInt64?
+        func consider(_ deadline: UInt64) { earliest = min(earliest ?? deadline, deadline) }
+        for request in requests.values { consider(request.deadline) }
+        for request in queue { consider(request.deadline) }
+        for waiter in sessionWaiters { consider(waiter.deadline) }
+        return earliest
     }
 
     /// Checks that a push follows the cursor; a gap ends the conversation, which is then resumed there.

@@ -82,6 +82,7 @@ public final class ManagedObjectContext {
     }
 
     var editedInOrder: [ManagedObject] {
+        if edited.count < 2 { return Array(edited.values) }
         let all = edited.values.map { (serial: $0.record.pending.serial, object: $0) }
         return all.sorted { $0.serial < $1.serial }.map(\.object)
     }
