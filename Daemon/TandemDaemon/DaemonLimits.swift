@@ -1,3 +1,5 @@
+import TandemModel
+
 /// Every limit of the daemon by name, with its value.
 public enum DaemonLimits {
     /// Connections in all.
@@ -6,9 +8,11 @@ public enum DaemonLimits {
     public static let connectionsPerUser = 1_024
     /// A connection that has not said hello after this long is closed.
     public static let handshakeSeconds = 5
-    /// Bytes of an attribute value in a row.
-    public static let attributeBytes = 64 << 10
-    /// Bytes of a transaction.
+    /// Bytes of an attribute value in a row; a text or URL has no more, longer data is a blob.
+    public static let attributeBytes = BlobReference.inlineLimit
+    /// Bytes of a blob.
+    public static let blobBytes = 16 << 20
+    /// Bytes of a transaction apart from its blobs, and of its blobs.
     public static let transactionBytes = 16 << 20
     /// Numbers in a lease.
     public static let leaseNumbers: UInt32 = 4_096

@@ -5,8 +5,12 @@
 ///
 ///     header    := length of header and directory (4) format (1) kind (1) position (8) time (8)
 ///                  uid (4) gid (4) pid (4) author context host unit save-id content-hash (16)
+///                  [exceptions]
+///     exceptions := count { index has-object (1) [tag (2) number (8)] }
 ///     directory := count { tag (2) length (4) }
-///     chunk     := count change*
+///     chunk     := count change*, count blob* under the tag 65535
+///
+/// Format 2 has the exceptions (``Transaction/exceptions``), format 1 has none; each is written where it is the shorter form.
 public struct EncodedTransaction: Hashable, Sendable {
     /// The bytes.
     public let bytes: [UInt8]
@@ -23,8 +27,10 @@ public struct EncodedTransaction: Hashable, Sendable {
         public var range: Range<Int>
     }
 
-    /// The version of this form.
-    static let format: UInt8 = 1
+    /// The versions of this form: without exceptions, and with them.
+    static let formats: ClosedRange<UInt8> = 1...2
+    /// Stands in the directory for the chunk of blobs; no entity has it.
+    static let blobsTag: EntityTag = .max
     private static let positionOffset = 6
     private static let timeOffset = 14
 
@@ -41,7 +47,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     public init(_ transaction: Transaction) {
         var writer = ByteWriter(capacity: 512)
         writer.uint32(0)
-        writer.uint8(Self.format)
+        writer.uint8(transaction.exceptions.isEmpty ? 1 : 2)
         if case .model = transaction.content { writer.uint8(1) } else { writer.uint8(0) }
         writer.uint64(transaction.position)
         writer.int64(transaction.time)
@@ -49,7 +55,12 @@ public struct EncodedTransaction: Hashable, Sendable {
         writer.blob(transaction.saveID)
         writer.uint64(transaction.contentHash.first)
         writer.uint64(transaction.contentHash.second)
-        let (body, sizes) = Self.body(transaction.content)
+        if !transaction.exceptions.isEmpty {
+            writer.count(transaction.exceptions.count)
+            for exception in transaction.exceptions { exception.encode(into: &writer) }
+        }
+        var (body, sizes) = Self.body(transaction.content)
+        Self.append(transaction.blobs, to: &body, &sizes)
         self.init(header: writer.bytes, body: body[...], sizes: sizes)
     }
 
@@ -121,9 +132,11 @@ public struct EncodedTransaction: Hashable, Sendable {
 
     /// The chunks of the entities that `isWanted` picks; self when that is all, nil when it is none.
     ///
-    /// A model (tag 0) is always wanted.
+    /// A model (tag 0) is always wanted, blobs never are.
     public func filtered(_ isWanted: (EntityTag) -> Bool) -> EncodedTransaction? {
-        let wanted = chunks.filter { $0.tag == 0 || isWanted($0.tag) }
+        let wanted = chunks.filter {
+            $0.tag == 0 || ($0.tag != Self.blobsTag && isWanted($0.tag))
+        }
         if wanted.count == chunks.count { return self }
         if wanted.isEmpty { return nil }
         var body: [UInt8] = []
@@ -131,6 +144,16 @@ public struct EncodedTransaction: Hashable, Sendable {
         return EncodedTransaction(
             header: Array(bytes[..<directoryOffset]), body: body[...],
             sizes: wanted.map { ($0.tag, $0.range.count) })
+    }
+
+    /// The transaction as sessions see it: without the contents of blobs.
+    public var withoutBlobs: EncodedTransaction {
+        chunks.last?.tag == Self.blobsTag ? filtered { _ in true } ?? self : self
+    }
+
+    /// The bytes of the blobs' contents.
+    public var blobBytes: Int {
+        chunks.last.map { $0.tag == Self.blobsTag ? $0.range.count : 0 } ?? 0
     }
 
     /// Decodes the whole.
@@ -148,6 +171,7 @@ public struct EncodedTransaction: Hashable, Sendable {
             transaction.content = .model(Array(bytes[chunk.range]))
         } else {
             transaction.content = .objects(try changes())
+            transaction.blobs = try blobs()
         }
         return transaction
     }
@@ -170,7 +194,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     /// Throws ``CodingError``.
     public func changes() throws(CodingError) -> [Change] {
         var changes: [Change] = []
-        for chunk in chunks where chunk.tag != 0 {
+        for chunk in chunks where chunk.tag != 0 && chunk.tag != Self.blobsTag {
             var reader = ByteReader(bytes, in: chunk.range)
             for _ in 0..<(try reader.count(itemBytes: 12)) {
                 changes.append(try Change(tag: chunk.tag, from: &reader))
@@ -180,7 +204,32 @@ public struct EncodedTransaction: Hashable, Sendable {
         return changes
     }
 
+    /// Decodes the blobs.
+    ///
+    /// Throws ``CodingError``.
+    public func blobs() throws(CodingError) -> [Blob] {
+        guard let chunk = chunks.last, chunk.tag == Self.blobsTag else { return [] }
+        var reader = ByteReader(bytes, in: chunk.range)
+        var blobs: [Blob] = []
+        for _ in 0..<(try reader.count(itemBytes: BlobReference.byteCount)) {
+            blobs.append(try Blob(from: &reader))
+        }
+        try reader.expectEnd("the chunk")
+        return blobs
+    }
+
     // MARK: Encoding
+
+    private static func append(
+        _ blobs: [Blob], to body: inout [UInt8], _ sizes: inout [(tag: EntityTag, count: Int)]
+    ) {
+        if blobs.isEmpty { return }
+        var writer = ByteWriter(capacity: blobs.reduce(16) { $0 + $1.content.count + 128 })
+        writer.count(blobs.count)
+        for blob in blobs { blob.encode(into: &writer) }
+        body += writer.bytes
+        sizes.append((blobsTag, writer.count))
+    }
 
     private static func encode(_ principal: Principal, into writer: inout ByteWriter) {
         writer.uint32(principal.uid)
@@ -239,9 +288,9 @@ private struct TransactionHeader {
 
     mutating func decode(from reader: inout ByteReader) throws(CodingError) {
         length = Int(try reader.uint32())
-        guard try reader.uint8() == EncodedTransaction.format else {
-            throw CodingError(
-                expected: "transaction format \(EncodedTransaction.format)", offset: 4)
+        let format = try reader.uint8()
+        guard EncodedTransaction.formats.contains(format) else {
+            throw CodingError(expected: "transaction format 1 or 2", offset: 4)
         }
         isModel = try reader.bool()
         transaction.position = try reader.uint64()
@@ -256,6 +305,7 @@ private struct TransactionHeader {
         transaction.saveID = try reader.blob()
         transaction.contentHash = StableHash(
             first: try reader.uint64(), second: try reader.uint64())
+        if format == 2 { transaction.exceptions = try InsertException.list(from: &reader) }
         if isModel { transaction.content = .model([]) }
     }
 }

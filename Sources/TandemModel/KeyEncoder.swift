@@ -63,7 +63,7 @@ public struct KeyEncoder: Sendable {
         case .double(let value), .date(let value): append(number: KeyEncoder.order(value))
         case .decimal(let value): appendDecimal(value)
         case .string(let value), .url(let value): appendEscaped(value.utf8)
-        case .data(let value): appendEscaped(value)
+        case .data, .blob: appendEscaped(value.dataBytes ?? [])
         case .uuid(let value): withUnsafeBytes(of: value.uuid) { bytes.append(contentsOf: $0) }
         case .reference(let value): append(number: value.number)
         }

@@ -61,6 +61,10 @@ enum ModelCheck {
         for value in values where !value.isNull && value.type != attribute.type {
             messages.append("default and allowed values must be of type \(attribute.type.rawValue)")
         }
+        for case .data(let bytes) in values where bytes.count > BlobReference.inlineLimit {
+            messages.append(
+                "default and allowed values have at most \(BlobReference.inlineLimit) bytes")
+        }
         if let low = attribute.minimum, let high = attribute.maximum, low > high {
             messages.append("`min` is above `max`")
         }

@@ -33,7 +33,7 @@ public struct Row: Hashable, Sendable {
         guard bytes.count >= layout.minimumBytes, tag == entity.tag else { return false }
         var last = layout.minimumBytes
         for index in 0..<layout.variableCount {
-            let end = Int(fixed(at: layout.endsOffset + 4 * index, UInt32.self))
+            let end = end(index, layout)
             guard end >= last, end <= bytes.count else { return false }
             last = end
         }
@@ -48,6 +48,9 @@ public struct Row: Hashable, Sendable {
         case .decimal:
             return Decimal(string: String(decoding: bytes[range(column, layout)], as: UTF8.self))
                 != nil
+        case .data:
+            return !isBlob(column, layout)
+                || BlobReference(bytes: bytes[range(column, layout)]) != nil
         default: return true
         }
     }
@@ -72,7 +75,18 @@ public struct Row: Hashable, Sendable {
         case .decimal: return Decimal(string: text(column, entity)).map { .decimal($0) } ?? .null
         case .string: return .string(text(column, entity))
         case .url: return .url(text(column, entity))
-        case .data: return .data(Array(bytes[range(column, entity.layout)]))
+        case .data:
+            return blob(column, entity.layout).map { .blob($0) }
+                ?? .data(Array(bytes[range(column, entity.layout)]))
+        }
+    }
+
+    /// The blobs that stand in data columns, in the order of the slots.
+    ///
+    /// Cost: nothing for entities without data.
+    public func blobs(in entity: CompiledEntity) -> [BlobReference] {
+        entity.layout.dataColumns.compactMap { column in
+            isNull(column) ? nil : blob(column, entity.layout)
         }
     }
 
@@ -89,7 +103,7 @@ public struct Row: Hashable, Sendable {
         return reference(at: column.place)
     }
 
-    /// Calls `body` with the bytes of a text or data column; nil when it has no value or another type.
+    /// Calls `body` with the bytes of a text or data column, or of what stands for a blob; nil when it has no value or another type.
     public func withBytes<Result>(
         _ slot: Int, in entity: CompiledEntity, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result? {
@@ -105,6 +119,9 @@ public struct Row: Hashable, Sendable {
         let isNull = isNull(column)
         guard isNull == other.isNull(column) else { return false }
         if isNull { return true }
+        guard isBlob(column, entity.layout) == other.isBlob(column, entity.layout) else {
+            return false
+        }
         let mine = extent(column, entity.layout)
         let theirs = other.extent(column, entity.layout)
         guard mine.count == theirs.count else { return false }
@@ -155,10 +172,24 @@ public struct Row: Hashable, Sendable {
     }
 
     func range(_ column: RowLayout.Column, _ layout: RowLayout) -> Range<Int> {
-        let at = layout.endsOffset + 4 * column.place
-        let start =
-            column.place == 0 ? layout.minimumBytes : Int(fixed(at: at - 4, UInt32.self))
-        return start..<Int(fixed(at: at, UInt32.self))
+        let start = column.place == 0 ? layout.minimumBytes : end(column.place - 1, layout)
+        return start..<end(column.place, layout)
+    }
+
+    private func end(_ place: Int, _ layout: RowLayout) -> Int {
+        let end = fixed(at: layout.endsOffset + 4 * place, UInt32.self)
+        return Int(end & ~RowLayout.blobFlag)
+    }
+
+    func isBlob(_ column: RowLayout.Column, _ layout: RowLayout) -> Bool {
+        guard column.storage == .data else { return false }
+        let end = fixed(at: layout.endsOffset + 4 * column.place, UInt32.self)
+        return end & RowLayout.blobFlag != 0
+    }
+
+    private func blob(_ column: RowLayout.Column, _ layout: RowLayout) -> BlobReference? {
+        guard isBlob(column, layout) else { return nil }
+        return BlobReference(bytes: bytes[range(column, layout)])
     }
 
     private func extent(_ column: RowLayout.Column, _ layout: RowLayout) -> Range<Int> {

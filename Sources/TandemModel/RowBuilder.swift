@@ -12,9 +12,12 @@ enum RowBuilder {
         store(entity.tag, &bytes, 2)
         for (slot, column) in layout.columns.enumerated() {
             guard let column else { continue }
-            write(values[slot], column, entity, slot, &bytes)
+            let value = column.storage == .data ? values[slot].inRow : values[slot]
+            write(value, column, entity, slot, &bytes)
             if column.storage.width == 0 {
-                store(UInt32(bytes.count), &bytes, layout.endsOffset + 4 * column.place)
+                var end = UInt32(bytes.count)
+                if case .blob = value { end |= RowLayout.blobFlag }
+                store(end, &bytes, layout.endsOffset + 4 * column.place)
             }
         }
         return bytes
@@ -42,16 +45,21 @@ enum RowBuilder {
         store(version, &bytes, 0)
         for (slot, column) in layout.columns.enumerated() {
             guard let column else { continue }
+            var isBlob = false
             if changed.contains(slot) {
                 clear(column, &bytes)
                 // The last one counts, as it would among all values.
-                let value = changes.last { $0.slot == slot }?.value ?? .null
+                var value = changes.last { $0.slot == slot }?.value ?? .null
+                if column.storage == .data { value = value.inRow }
+                if case .blob = value { isBlob = true }
                 write(value, column, entity, slot, &bytes)
             } else if !isFixed, column.storage.width == 0 {
+                isBlob = row.isBlob(column, layout)
                 bytes.append(contentsOf: row.bytes[row.range(column, layout)])
             }
             if !isFixed, column.storage.width == 0 {
-                store(UInt32(bytes.count), &bytes, layout.endsOffset + 4 * column.place)
+                let end = UInt32(bytes.count) | (isBlob ? RowLayout.blobFlag : 0)
+                store(end, &bytes, layout.endsOffset + 4 * column.place)
             }
         }
         return bytes
@@ -85,6 +93,7 @@ enum RowBuilder {
         case (.string, .string(let value)), (.url, .url(let value)):
             bytes.append(contentsOf: value.utf8)
         case (.data, .data(let value)): bytes.append(contentsOf: value)
+        case (.data, .blob(let value)): bytes.append(contentsOf: value.bytes)
         default:
             preconditionFailure(
                 "\(entity.name).\(entity.properties[slot].name) can't hold \(value).")

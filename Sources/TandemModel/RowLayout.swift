@@ -2,6 +2,7 @@
 ///
 /// A row is: model version (2 bytes), entity tag (2), null bitmap, fixed-width columns, for each variable column where it
 /// ends (4 bytes each), variable columns. The null bitmap has a bit for each column, 1 for no value.
+/// Where the end of a data column has ``blobFlag`` set, the column holds a ``BlobReference`` in the place of its content.
 public struct RowLayout: Sendable {
     /// How a column is stored.
     enum Storage: UInt8, Sendable {
@@ -30,6 +31,8 @@ public struct RowLayout: Sendable {
     }
 
     static let headerBytes = 4
+    /// The bit of a column's end that says that a blob stands there.
+    static let blobFlag: UInt32 = 1 << 31
 
     /// The column of each slot; nil for to-many relationships.
     let columns: [Column?]
@@ -37,6 +40,8 @@ public struct RowLayout: Sendable {
     let endsOffset: Int
     /// How many variable columns there are.
     let variableCount: Int
+    /// The columns that may hold a blob.
+    let dataColumns: [Column]
 
     /// The length of a row without the content of its variable columns.
     var minimumBytes: Int { endsOffset + 4 * variableCount }
@@ -63,6 +68,7 @@ public struct RowLayout: Sendable {
         self.columns = columns
         endsOffset = offset
         variableCount = variable
+        dataColumns = columns.compactMap { $0?.storage == .data ? $0 : nil }
     }
 
     private static func storage(_ property: CompiledProperty) -> Storage? {

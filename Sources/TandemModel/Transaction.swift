@@ -52,28 +52,31 @@ public struct Transaction: Hashable, Sendable {
     public var saveID: [UInt8]
     /// What the saver said it saved, apart from the numbers of new objects.
     public var contentHash: StableHash
+    /// The saver's inserts that did not become new objects in the order of their numbers.
+    public var exceptions: [InsertException]
     /// What changed.
     public var content: Content
+    /// The contents that rows of this transaction stand for and that the store did not have.
+    ///
+    /// They are in the journal, for replay; sessions are not sent them.
+    public var blobs: [Blob] = []
 
     /// A transaction of the given content.
     public init(
         position: UInt64 = 0, time: Int64 = 0, principal: Principal = Principal(),
         saveID: [UInt8] = [], contentHash: StableHash = StableHash(first: 0, second: 0),
-        content: Content
+        exceptions: [InsertException] = [], content: Content, blobs: [Blob] = []
     ) {
         self.position = position
         self.time = time
         self.principal = principal
         self.saveID = saveID
         self.contentHash = contentHash
+        self.exceptions = exceptions
         self.content = content
+        self.blobs = blobs
     }
 
     /// The changes; empty when a model was installed.
     public var changes: [Change] { if case .objects(let changes) = content { changes } else { [] } }
-
-    /// The numbers of the inserted objects, in the order of insertion.
-    public var insertedObjects: [ObjectReference] {
-        changes.filter { $0.kind == .insert }.map(\.object).sorted()
-    }
 }

@@ -21,6 +21,8 @@ public enum Value: Hashable, Sendable {
     case date(Double)
     /// Bytes.
     case data([UInt8])
+    /// Bytes that are too many for a row; what stands for them.
+    case blob(BlobReference)
     /// A UUID.
     case uuid(UUID)
     /// A URL, as its text.
@@ -50,9 +52,28 @@ public enum Value: Hashable, Sendable {
         case .decimal: .decimal
         case .string: .string
         case .date: .date
-        case .data: .data
+        case .data, .blob: .data
         case .uuid: .uuid
         case .url: .url
+        }
+    }
+
+    /// The value as rows hold it: data beyond ``BlobReference/inlineLimit`` as what stands for it.
+    ///
+    /// Cost: a SHA-256 of such data.
+    public var inRow: Value {
+        guard case .data(let bytes) = self, bytes.count > BlobReference.inlineLimit else {
+            return self
+        }
+        return .blob(BlobReference(of: bytes))
+    }
+
+    /// The bytes by which data is compared: the content, or what stands for it where a row would not hold it.
+    public var dataBytes: [UInt8]? {
+        switch inRow {
+        case .data(let bytes): bytes
+        case .blob(let reference): reference.bytes
+        default: nil
         }
     }
 }
@@ -115,6 +136,9 @@ extension Value {
             writer.uint8(10)
             writer.uint16(value.tag)
             writer.uint64(value.number)
+        case .blob(let value):
+            writer.uint8(11)
+            writer.raw(value.bytes)
         }
     }
 
@@ -139,6 +163,7 @@ extension Value {
         case 10:
             let tag = try reader.uint16()
             self = .reference(ObjectReference(tag: tag, number: try reader.uint64()))
+        case 11: self = .blob(try BlobReference(from: &reader))
         default: throw CodingError(expected: "a value", offset: start)
         }
     }

@@ -73,7 +73,7 @@ extension Value {
     /// The value as the name of a section: whole numbers without point, dates in seconds.
     var sectionName: String {
         switch self {
-        case .null, .data, .reference: ""
+        case .null, .data, .blob, .reference: ""
         case .bool(let value): value ? "1" : "0"
         case .int(let value): String(value)
         case .double(let value), .date(let value):

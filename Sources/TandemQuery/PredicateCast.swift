@@ -13,6 +13,9 @@ enum PredicateCast {
         case ("uuid", _): return constant(value, .uuid)
         case ("url", _): return constant(value, .url)
         case ("data", _): return constant(value, .data)
+        case ("blob", .string(let text)):
+            return Data(base64Encoded: text).flatMap { BlobReference(bytes: Array($0)) }
+                .map { .constant(.blob($0)) }
         case ("string", .string), ("number", .int), ("number", .double): return .constant(value)
         case ("double", .string(let text)), ("number", .string(let text)):
             return Double(text).map { .constant(.double($0)) }

@@ -191,7 +191,7 @@ struct PredicateCompiler {
         case (.attribute(.double), _) where value.isNumber: return value
         case (.attribute(.decimal), .double): return value.coerced(to: .decimal) ?? value
         case (.attribute(let type), _):
-            if let fitting = value.coerced(to: type) { return fitting }
+            if let fitting = value.coerced(to: type) { return fitting.inRow }
         case (.number, .date): return value
         case (.number, _) where value.isNumber: return value
         default: break

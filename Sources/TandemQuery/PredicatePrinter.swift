@@ -87,6 +87,8 @@ extension Value {
         case .string(let value): value.quoted
         case .date(let value): "CAST(\(Value.double(value).literal), \"NSDate\")"
         case .data(let value): "CAST(\"\(Data(value).base64EncodedString())\", \"NSData\")"
+        case .blob(let value):
+            "CAST(\"\(Data(value.bytes).base64EncodedString())\", \"Blob\")"
         case .uuid(let value): "CAST(\"\(value.uuidString)\", \"NSUUID\")"
         case .url(let value): "CAST(\(value.quoted), \"NSURL\")"
         case .reference(let value): "CAST(\"\(value.tag)/\(value.number)\", \"Reference\")"

@@ -15,7 +15,7 @@ enum ValueOrder {
         case (.decimal(let a), _): number(b).flatMap { compare(a, $0) }
         case (_, .decimal(let b)): number(a).flatMap { compare(b, $0) }.map { -$0 }
         case (.bool(let a), .bool(let b)): order(a ? 1 : 0, b ? 1 : 0)
-        case (.data(let a), .data(let b)): compare(bytes: a, b)
+        case (.data, _), (.blob, _): data(a, b)
         case (.uuid(let a), .uuid(let b)):
             withUnsafeBytes(of: a.uuid) { a in
                 withUnsafeBytes(of: b.uuid) { compare(bytes: Array(a), Array($0)) }
@@ -23,6 +23,11 @@ enum ValueOrder {
         case (.reference(let a), .reference(let b)): order(a.number, b.number)
         default: texts(a, b)
         }
+    }
+
+    private static func data(_ a: Value, _ b: Value) -> Int? {
+        guard let a = a.dataBytes, let b = b.dataBytes else { return nil }
+        return compare(bytes: a, b)
     }
 
     /// Whether two values that aren't null are equal.

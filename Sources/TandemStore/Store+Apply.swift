@@ -63,6 +63,7 @@ extension Store {
                 throw StoreError(
                     .damaged, "the store at \(path) has no model to apply objects with")
             }
+            try add(transaction.blobs, at: transaction.position, open)
             for change in changes { try apply(change, transaction.position, model, open) }
             uncommittedChanges += changes.count
             appliedChanges += UInt64(changes.count)
@@ -94,7 +95,9 @@ extension Store {
             try unindex(old, object, entity, replacedBy: change.row, open)
             try write(change.row, replacing: old, of: object, entity, position, open)
         case .delete:
-            try unindex(try storedRow(object, open), object, entity, replacedBy: nil, open)
+            let old = try storedRow(object, open)
+            try unindex(old, object, entity, replacedBy: nil, open)
+            try countBlobs(nil, replacing: old, entity, at: position, open)
             try open.delete(tables.rows, SmallKey(row: object))
         case .touch: break
         }
@@ -114,6 +117,7 @@ extension Store {
         guard let row else { return }
         try put(row, of: object, position, open)
         try index(row, object, entity, unlessSameAs: old, open)
+        try countBlobs(row, replacing: old, entity, at: position, open)
     }
 
     private func put(
@@ -179,80 +183,6 @@ extension Store {
             }
         } else {
             try open.delete(tables.links, key)
-        }
-    }
-
-    // MARK: Save ids
-
-    private func remember(
-        _ transaction: Transaction, _ open: LMDBTransaction
-    ) throws(StoreError) {
-        let key = StoreKey.save(transaction.principal.uid, transaction.saveID)
-        let saved = SavedOnce(
-            position: transaction.position, contentHash: transaction.contentHash,
-            inserted: transaction.insertedObjects)
-        try open.put(tables.saves, key, saved.bytes)
-        try open.put(tables.saveOrder, StoreKey.number(transaction.position), key)
-    }
-
-    /// Forgets the save that is too old once `position` is applied, whether that one has an id or not.
-    private func forget(_ position: UInt64, _ open: LMDBTransaction) throws(StoreError) {
-        guard position > options.savesKept else { return }
-        let forgotten = position - options.savesKept
-        saveFloor = forgotten + 1
-        let order = StoreKey.number(forgotten)
-        guard let old = try open.get(tables.saveOrder, order).map({ Array($0) }) else { return }
-        try open.delete(tables.saves, old)
-        try open.delete(tables.saveOrder, order)
-    }
-
-    /// What a user saved under an id, if that is still remembered.
-    public func save(by uid: UInt32, id: [UInt8]) throws(StoreError) -> SavedOnce? {
-        guard let bytes = try current.get(tables.saves, StoreKey.save(uid, id)) else { return nil }
-        do {
-            return try SavedOnce(bytes: Array(bytes))
-        } catch {
-            throw StoreError(.damaged, "a save id in the store at \(path) can't be read: \(error)")
-        }
-    }
-}
-
-/// The answer to a save, kept so that a repeat gets the same one.
-public struct SavedOnce: Hashable, Sendable {
-    /// The position of the transaction.
-    public var position: UInt64
-    /// What the saver said it saved.
-    public var contentHash: StableHash
-    /// The inserted objects in order of insertion.
-    public var inserted: [ObjectReference]
-
-    init(position: UInt64, contentHash: StableHash, inserted: [ObjectReference]) {
-        self.position = position
-        self.contentHash = contentHash
-        self.inserted = inserted
-    }
-
-    var bytes: [UInt8] {
-        var writer = ByteWriter(capacity: 32 + 10 * inserted.count)
-        writer.uint64(position)
-        writer.uint64(contentHash.first)
-        writer.uint64(contentHash.second)
-        writer.count(inserted.count)
-        for object in inserted {
-            writer.uint16(object.tag)
-            writer.uint64(object.number)
-        }
-        return writer.bytes
-    }
-
-    init(bytes: [UInt8]) throws(CodingError) {
-        var reader = ByteReader(bytes)
-        position = try reader.uint64()
-        contentHash = StableHash(first: try reader.uint64(), second: try reader.uint64())
-        inserted = []
-        for _ in 0..<(try reader.count(itemBytes: 10)) {
-            let tag = try reader.uint16()
-            inserted.append(ObjectReference(tag: tag, number: try reader.uint64()))
         }
     }
 }

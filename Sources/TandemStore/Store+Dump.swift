@@ -1,6 +1,8 @@
 public import TandemModel
 
-/// The logical dump of law 6: model, rows, links and unique keys, a line each, in key order.
+/// The logical dump of law 6: model, rows, links, unique keys and blobs, a line each, in key order.
+///
+/// A blob's line has its SHA-256, which stands for its content, and how many rows hold it.
 ///
 /// Rebuilding the store from the journal gives the same dump, byte for byte. Indexes are derived from rows and are checked
 /// by the `check` walk instead; leases and save ids are operational state beside it.
@@ -13,6 +15,11 @@ extension Store {
         try dump(tables.rows, "row", line)
         try dump(tables.links, "link", line)
         try dump(tables.unique, "unique", line)
+        try current.scan(tables.blobUses, from: []) { hash, value in
+            guard let uses = BlobUses(value), uses.count > 0 else { return true }
+            line("blob \(Store.hex(hash)) \(uses.count)")
+            return true
+        }
     }
 
     /// The hash of the dump: equal stores have equal hashes.

@@ -196,6 +196,8 @@ public struct StoreOptions: Hashable, Sendable {
     public var mapBytes = 16 << 30
     /// Save ids are kept for this many positions.
     public var savesKept: UInt64 = 1_000_000
+    /// At most this many saves without effect are remembered among them; beyond it the oldest are forgotten.
+    public var unchangedKept = 65_536
 
     /// The defaults.
     public init() {}

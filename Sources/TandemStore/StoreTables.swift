@@ -7,8 +7,12 @@ import TandemModel
 ///     links     link id (2) owner (8) member (8)        → member's tag (2)
 ///     indexes   index id (2) tuple (≤ 480) number (8)   → tag (2)
 ///     unique    constraint id (2) hash of tuple (16)    → tag (2) number (8)
-///     saves     uid (4) save id                         → position (8) content hash (16) inserted …
-///     saveOrder position (8)                            → key in saves
+///     saves     uid (4) save id                         → position (8) content hash (16) inserted … wrote (1)
+///     saveOrder position (8)                            → key in saves, of a save that wrote
+///     unchanged position (8) key in saves               → nothing; of a save that did not
+///     blobs     SHA-256 (32)                            → content
+///     blobUses  SHA-256 (32)                            → count (8) position of its last change (8)
+///     unusedBlobs position (8) SHA-256 (32)             → nothing; those whose count is 0
 ///     meta      name                                    → see ``MetaKey``
 struct StoreTables {
     var rows: LMDBTable
@@ -18,9 +22,13 @@ struct StoreTables {
     var unique: LMDBTable
     var saves: LMDBTable
     var saveOrder: LMDBTable
+    var unchanged: LMDBTable
+    var blobs: LMDBTable
+    var blobUses: LMDBTable
+    var unusedBlobs: LMDBTable
     var meta: LMDBTable
 
-    static let count = 8
+    static let count = 12
 
     init(_ transaction: LMDBTransaction, create: Bool) throws(StoreError) {
         rows = try transaction.table("rows", create: create)
@@ -30,6 +38,10 @@ struct StoreTables {
         unique = try transaction.table("unique", create: create)
         saves = try transaction.table("saves", create: create)
         saveOrder = try transaction.table("saveOrder", create: create)
+        unchanged = try transaction.table("unchanged", create: create)
+        blobs = try transaction.table("blobs", create: create)
+        blobUses = try transaction.table("blobUses", create: create)
+        unusedBlobs = try transaction.table("unusedBlobs", create: create)
         meta = try transaction.table("meta", create: create)
     }
 }

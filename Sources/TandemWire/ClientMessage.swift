@@ -22,6 +22,8 @@ public enum ClientMessage: WireMessage {
     case schema(SchemaRequest)
     /// The daemon's state; answered by `status`.
     case status
+    /// The content of a blob; answered by `blob`.
+    case blob(BlobReference)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -45,6 +47,8 @@ public enum ClientMessage: WireMessage {
         case schema
         /// The daemon's state.
         case status
+        /// The content of a blob.
+        case blob
     }
 
     /// The kind of message.
@@ -60,6 +64,7 @@ public enum ClientMessage: WireMessage {
         case .lease: .lease
         case .schema: .schema
         case .status: .status
+        case .blob: .blob
         }
     }
 
@@ -79,6 +84,7 @@ public enum ClientMessage: WireMessage {
         case .lease(let count): writer.uint32(count)
         case .schema(let message): message.encode(into: &writer)
         case .status: break
+        case .blob(let blob): writer.raw(blob.bytes)
         }
     }
 
@@ -95,6 +101,7 @@ public enum ClientMessage: WireMessage {
         case .lease: self = .lease(count: try reader.uint32())
         case .schema: self = .schema(try SchemaRequest(from: &reader))
         case .status: self = .status
+        case .blob: self = .blob(try BlobReference(from: &reader))
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
     }

@@ -17,6 +17,7 @@ extension DaemonMessage {
         case .schema: .schema
         case .status: .status
         case .failure: .failure
+        case .blob: .blob
         }
     }
 
@@ -39,6 +40,7 @@ extension DaemonMessage {
         case .schema(let message): message.encode(into: &writer)
         case .status(let text): writer.string(text)
         case .failure(let error): error.encode(into: &writer)
+        case .blob(let content): writer.blob(content)
         }
     }
 
@@ -58,6 +60,7 @@ extension DaemonMessage {
         case .schema: self = .schema(try SchemaAnswer(from: &reader))
         case .status: self = .status(try reader.string())
         case .failure: self = .failure(try TandemError(from: &reader))
+        case .blob: self = .blob(try reader.blob())
         case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
         }
     }

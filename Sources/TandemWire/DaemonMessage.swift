@@ -28,6 +28,8 @@ public enum DaemonMessage: WireMessage {
     case status(String)
     /// The answer to any request that failed; with request id 0 the connection ends.
     case failure(TandemError)
+    /// The answer to `blob`: the content.
+    case blob([UInt8])
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -57,6 +59,8 @@ public enum DaemonMessage: WireMessage {
         case status
         /// The answer to any request that failed.
         case failure
+        /// The answer to `blob`.
+        case blob
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -70,7 +74,7 @@ public enum DaemonMessage: WireMessage {
         case .verdicts(let answer): answer.position
         case .synced(let position): position
         case .schema(let answer): answer.position
-        case .welcome, .transaction, .progress, .history, .lease, .status, .failure: nil
+        case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob: nil
         }
     }
 

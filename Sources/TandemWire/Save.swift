@@ -14,11 +14,18 @@ public struct SaveRequest: WireCodable {
     public var policy: MergePolicy
     /// What changed, inserts in the order of insertion.
     public var operations: [SaveOperation]
+    /// Whether nothing is to be done but to answer what became of an earlier save under this id, if it is known.
+    public var onlyAsks: Bool
+    /// In a repetition the last position that was known when the save was sent first.
+    ///
+    /// When the daemon no longer knows the ids of saves after it, it answers `unknownOutcome`.
+    public var firstSentAt: UInt64?
 
     /// A save of the given content.
     public init(
         saveID: [UInt8], contentHash: StableHash, author: String? = nil, context: String = "",
-        policy: MergePolicy = .error, operations: [SaveOperation]
+        policy: MergePolicy = .error, operations: [SaveOperation], onlyAsks: Bool = false,
+        firstSentAt: UInt64? = nil
     ) {
         self.saveID = saveID
         self.contentHash = contentHash
@@ -26,6 +33,13 @@ public struct SaveRequest: WireCodable {
         self.context = context
         self.policy = policy
         self.operations = operations
+        self.onlyAsks = onlyAsks
+        self.firstSentAt = firstSentAt
+    }
+
+    /// The new objects, in the order of insertion.
+    public var inserts: [ObjectReference] {
+        operations.compactMap { if case .insert(let object, _, _) = $0 { object } else { nil } }
     }
 
     /// Appends the binary form.
@@ -37,6 +51,8 @@ public struct SaveRequest: WireCodable {
         writer.string(context)
         writer.uint8(policy.rawValue)
         writer.list(operations)
+        writer.bool(onlyAsks)
+        writer.optional(firstSentAt) { $0.uint64($1) }
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -57,6 +73,8 @@ public struct SaveRequest: WireCodable {
         self.policy = policy
         operations = try reader.list(
             of: SaveOperation.self, itemBytes: SaveOperation.minimumBytes)
+        onlyAsks = try reader.bool()
+        firstSentAt = try reader.optional { reader throws(CodingError) in try reader.uint64() }
     }
 }
 
@@ -92,30 +110,28 @@ public struct SaveValue: WireCodable {
 }
 
 /// The answer to a save: where it is in the journal and what became of it.
+///
+/// A repetition under the same id gets the first answer again, but for ``isRepeat``.
 public struct Saved: WireCodable {
-    /// The position of the save, in a repeat that of the first one.
-    ///
-    /// The durable end when nothing was written.
+    /// The position of the save; the durable end when nothing was written.
     public var position: UInt64
-    /// False when there was no net effect, or in a repeat.
+    /// False when there was no net effect.
     public var wrote: Bool
     /// True when the save was known under its id already.
     public var isRepeat: Bool
-    /// The inserted objects in the order of insertion; those of the first save in a repeat.
-    public var inserted: [ObjectReference]
-    /// New objects whose place an existing one took, by a uniqueness constraint.
-    public var replaced: [Replacement]
+    /// What each insert of the request became, in its order.
+    ///
+    /// Its own object, the existing object that took its place by a uniqueness constraint, or nil when the same save deleted it.
+    public var inserted: [ObjectReference?]
 
     /// An answer of the given content.
     public init(
-        position: UInt64, wrote: Bool, isRepeat: Bool = false, inserted: [ObjectReference] = [],
-        replaced: [Replacement] = []
+        position: UInt64, wrote: Bool, isRepeat: Bool = false, inserted: [ObjectReference?] = []
     ) {
         self.position = position
         self.wrote = wrote
         self.isRepeat = isRepeat
         self.inserted = inserted
-        self.replaced = replaced
     }
 
     /// Appends the binary form.
@@ -123,8 +139,9 @@ public struct Saved: WireCodable {
         writer.uint64(position)
         writer.bool(wrote)
         writer.bool(isRepeat)
-        writer.references(inserted)
-        writer.list(replaced)
+        writer.list(inserted) { writer, object in
+            writer.optional(object) { $0.reference($1) }
+        }
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -132,33 +149,8 @@ public struct Saved: WireCodable {
         position = try reader.uint64()
         wrote = try reader.bool()
         isRepeat = try reader.bool()
-        inserted = try reader.references()
-        replaced = try reader.list(of: Replacement.self, itemBytes: 18)
-    }
-}
-
-/// A new object that became an existing one; its own number is never used.
-public struct Replacement: WireCodable {
-    /// The number of the new object.
-    public var number: ObjectNumber
-    /// The existing object.
-    public var by: ObjectReference
-
-    /// The object `by` takes the place of the new `number`.
-    public init(number: ObjectNumber, by: ObjectReference) {
-        self.number = number
-        self.by = by
-    }
-
-    /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
-        writer.uint64(number)
-        writer.reference(by)
-    }
-
-    /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
-        number = try reader.uint64()
-        by = try reader.reference()
+        inserted = try reader.list(itemBytes: 1) { reader throws(CodingError) in
+            try reader.optional { reader throws(CodingError) in try reader.reference() }
+        }
     }
 }

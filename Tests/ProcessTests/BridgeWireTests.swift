@@ -34,6 +34,21 @@ import Testing
         ] {
             #expect(try bridge.refusal(request) == "usage", "\(request)")
         }
+        for (line, id) in [
+            (#"{"id": 7, "do": "count", "entity": "Team", "limit": 1e400}"#, JSON.int(7)),
+            (
+                #"{"do": "save", "ops": [{"insert": "Team", "set": {"rate": -1e400}}], "id": "x"}"#,
+                .string("x")
+            ),
+            (#"{"id": 1e400, "do": "count", "entity": "Team"}"#, .null),
+            (#"{"id": {"a": 1}, "do": "count", "limit": 1e400}"#, .null),
+            (#"{"id": 7, "do": "count", "limit": 1e400"#, .null),
+        ] {
+            bridge.write(line)
+            let answer = try bridge.read()
+            #expect(answer["id"] == id, "\(line)")
+            #expect(answer["error"]?["code"] == .string("usage"), "\(line)")
+        }
         #expect(
             try bridge.refusal(#"{"do": "reach", "position": 9, "timeout": 0.01}"#) == "timeout")
         bridge.write(#"{"id": "x", "do": "count", "entity": "Team"}"#)

@@ -89,7 +89,7 @@ final class Saver: Sendable {
         case .saved(let saved):
             state.withLock {
                 $0.answered.append((request.saveID, saved.position))
-                $0.last = saved.inserted.last
+                $0.last = saved.inserted.last ?? nil
                 $0.unanswered = nil
             }
         case .failure(let error): note("\(error)")

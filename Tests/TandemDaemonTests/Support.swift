@@ -94,27 +94,31 @@ final class CommitBench {
     private let mapBytes: Int
     private let segmentBytes: Int
     private let durability: Durability
+    private let savesKept: UInt64?
 
     init(
         model: Model = graphModel, mapBytes: Int = 64 << 20, segmentBytes: Int = 128 << 10,
-        leased: Int = 1, durability: Durability = .full
+        leased: Int = 1, durability: Durability = .full, savesKept: UInt64? = nil
     ) throws {
         scratch = try Scratch()
         self.mapBytes = mapBytes
         self.segmentBytes = segmentBytes
         self.durability = durability
+        self.savesKept = savesKept
         disk.recordsOperations = false
-        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes, durability)
+        committer = try CommitBench.open(
+            scratch.path, disk, mapBytes, segmentBytes, durability, savesKept)
         try committer.install(model, by: Principal())
         for _ in 0..<leased { _ = try committer.lease(4_096) }
     }
 
     private static func open(
         _ path: String, _ disk: SimulatedFileSystem, _ mapBytes: Int,
-        _ segmentBytes: Int, _ durability: Durability
+        _ segmentBytes: Int, _ durability: Durability, _ savesKept: UInt64?
     ) throws -> Committer {
         var options = StoreOptions()
         options.mapBytes = mapBytes
+        if let savesKept { options.savesKept = savesKept }
         let store = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1),
             options: options)
@@ -132,14 +136,16 @@ final class CommitBench {
     func crash() throws {
         committer.store.close()
         try committer.journal.close()
-        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes, durability)
+        committer = try CommitBench.open(
+            scratch.path, disk, mapBytes, segmentBytes, durability, savesKept)
     }
 
     /// Ends the committer, loses what the journal's disk had not made durable, and starts another.
     func cutPower(seed: UInt64) throws {
         committer.store.close()
         disk.crash(seed: seed)
-        committer = try CommitBench.open(scratch.path, disk, mapBytes, segmentBytes, durability)
+        committer = try CommitBench.open(
+            scratch.path, disk, mapBytes, segmentBytes, durability, savesKept)
     }
 
     var store: Store { committer.store }
@@ -153,16 +159,22 @@ final class CommitBench {
     /// Saves and flushes, as a client would.
     @discardableResult
     func save(
-        _ operations: [SaveOperation], policy: MergePolicy = .error, id: [UInt8]? = nil
+        _ operations: [SaveOperation], policy: MergePolicy = .error, id: [UInt8]? = nil,
+        hash: StableHash? = nil, uid: UInt32 = 7, firstSentAt: UInt64? = nil
     ) throws -> Saved {
         saves += 1
         let saveID = id ?? withUnsafeBytes(of: saves.bigEndian) { Array($0) }
         var writer = ByteWriter()
         for operation in operations { operation.encode(into: &writer) }
         let request = SaveRequest(
-            saveID: saveID, contentHash: StableHash(writer.bytes), policy: policy,
-            operations: operations)
-        switch try committer.begin(request, by: Principal(uid: 7)) {
+            saveID: saveID, contentHash: hash ?? StableHash(writer.bytes), policy: policy,
+            operations: operations, firstSentAt: firstSentAt)
+        return try save(request, uid: uid)
+    }
+
+    /// Carries out a request and flushes.
+    func save(_ request: SaveRequest, uid: UInt32 = 7) throws -> Saved {
+        switch try committer.begin(request, by: Principal(uid: uid)) {
         case .planned(let saved), .answered(let saved):
             try committer.flush()
             return saved

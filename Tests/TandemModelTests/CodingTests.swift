@@ -61,9 +61,37 @@ struct CodingTests {
             }
         }
         changes.sort { ($0.object.tag, $0.object.number) < ($1.object.tag, $1.object.number) }
-        return Transaction(
+        let transaction = Transaction(
             position: 7, time: -5, principal: Principal(author: "me", uid: 3), saveID: [1, 2],
             contentHash: StableHash([1]), content: .objects(changes))
+        return transaction.withOutcomes(outcomes(of: transaction, &random))
+    }
+
+    /// The transaction's inserts, sometimes in another order, between existing objects and nothing.
+    private func outcomes(
+        of transaction: Transaction, _ random: inout RandomValue
+    ) -> [ObjectReference?] {
+        var outcomes: [ObjectReference?] = transaction.insertedObjects
+        if random.int(0..<3) == 0 { outcomes.reverse() }
+        for _ in 0..<random.int(0..<3) {
+            let existing = ObjectReference(tag: 1, number: 1_000 + UInt64(random.int(0..<9)))
+            outcomes.insert(
+                random.int(0..<2) == 0 ? nil : existing, at: random.int(0..<outcomes.count + 1))
+        }
+        return outcomes
+    }
+
+    @Test func `law 3: outcomes follow from inserts and exceptions`() throws {
+        let seed = seed
+        var random = RandomValue(seed)
+        for _ in 0..<300 {
+            var transaction = try transaction(&random)
+            let outcomes = outcomes(of: transaction, &random)
+            transaction = transaction.withOutcomes(outcomes)
+            #expect(try EncodedTransaction(transaction).decoded().outcomes == outcomes, "\(seed)")
+        }
+        let plain = try transaction(&random).withOutcomes([])
+        #expect(EncodedTransaction(plain).bytes[4] == 1)
     }
 
     @Test func transactionsDecodeToThemselves() throws {
@@ -100,6 +128,7 @@ struct CodingTests {
             guard let encoded = try? EncodedTransaction(bytes: bytes),
                 let decoded = try? encoded.decoded()
             else { continue }
+            _ = decoded.outcomes
             for change in decoded.changes {
                 guard let entity = model.entity(tagged: change.object.tag) else { continue }
                 if change.isValid(for: entity) { _ = change.rowBefore(in: entity) }

@@ -106,7 +106,7 @@ import Testing
             #expect((known != nil) == isKept, "number \(number)")
             guard let known else { continue }
             #expect(known.position == position)
-            #expect(known.inserted.map(\.number) == [number])
+            #expect(known.inserted.map { $0?.number } == [number])
             #expect(try bench.store.save(by: UInt32(1 - number % 2), id: [UInt8(number)]) == nil)
         }
         #expect(try content(bench.store, bench.store.tables.saves).count == 9)

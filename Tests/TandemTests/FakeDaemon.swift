@@ -34,6 +34,9 @@ final class FakeDaemon: Sendable {
         var refusesSaves: TandemError?
         var expiresHistory = false
         var epoch: UInt32 = 1
+        var saveIDFloor: UInt64 = 0
+        /// What new objects become instead of themselves, by number; nil for nothing.
+        var takenOver: [ObjectNumber: ObjectReference?] = [:]
         var beforeVerdicts: [SaveOperation] = []
         // What tests look at.
         var hellos: [Hello] = []
@@ -117,18 +120,26 @@ final class FakeDaemon: Sendable {
     }
 
     func commit(_ request: SaveRequest, _ author: String, _ state: inout State) -> Saved {
+        if request.onlyAsks, state.saved[request.saveID] == nil {
+            return Saved(position: state.end, wrote: false)
+        }
         if let position = state.saved[request.saveID] {
             return Saved(
-                position: position, wrote: false, isRepeat: true,
-                inserted: state.transactions[Int(position) - 1].insertedObjects, replaced: [])
+                position: position, wrote: true, isRepeat: true,
+                inserted: state.transactions[Int(position) - 1].outcomes)
         }
         state.end += 1
         var changes = FakeChanges(model)
-        for operation in request.operations { changes.apply(operation, state.end, &state.rows) }
-        let transaction = Transaction(
+        for operation in request.operations
+        where state.takenOver[operation.object.number] == nil {
+            changes.apply(operation, state.end, &state.rows)
+        }
+        var transaction = Transaction(
             position: state.end, time: 1, principal: Principal(author: author),
             saveID: request.saveID, contentHash: request.contentHash,
             content: .objects(changes.all))
+        let outcomes = request.inserts.map { state.takenOver[$0.number, default: $0] }
+        transaction = transaction.withOutcomes(outcomes)
         state.transactions.append(transaction)
         state.saved[request.saveID] = state.end
         let loses = state.losesNextPush
@@ -136,7 +147,7 @@ final class FakeDaemon: Sendable {
         for session in state.sessions { session.push(transaction, isLost: loses) }
         return Saved(
             position: state.end, wrote: true, isRepeat: false,
-            inserted: transaction.insertedObjects, replaced: [])
+            inserted: transaction.outcomes)
     }
 
     /// Answers the saves that were held back.

@@ -179,7 +179,8 @@ final class FakeSession: Sendable {
                     protocolVersion: 1, log: daemon.log, epoch: daemonState.epoch,
                     position: daemonState.end,
                     resumed: resumes, model: writer.bytes,
-                    lease: Lease(first: first, count: 100, epoch: 1), saveIDFloor: 0,
+                    lease: Lease(first: first, count: 100, epoch: 1),
+                    saveIDFloor: daemonState.saveIDFloor,
                     isReadOnly: false, server: "fake")), 0)
         let tags = hello.interests.compactMap { daemon.model.entity(named: $0)?.tag }
         state.withLock { state in

@@ -117,7 +117,7 @@ struct FrameDecoderTests {
         (FrameHeader(length: (1 << 20) + 1, type: 10, id: 1), WireError.Code.frameTooLarge),
         (FrameHeader(length: .max, type: 10, id: 1), .frameTooLarge),
         (FrameHeader(length: 0, type: 0, id: 1), .unknownType),
-        (FrameHeader(length: 0, type: 11, id: 1), .unknownType),
+        (FrameHeader(length: 0, type: 63, id: 1), .unknownType),
         (FrameHeader(length: 0, type: 64, id: 0), .unknownType),
         (FrameHeader(length: 0, type: 10, id: 0), .badFrame),
         (FrameHeader(length: 0, type: 1, id: 1), .badFrame),

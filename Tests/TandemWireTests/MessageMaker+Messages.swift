@@ -59,6 +59,7 @@ extension MessageMaker {
         case .lease: .lease(count: u32())
         case .schema: .schema(SchemaRequest(model: maybe { $0.text() }))
         case .status: .status
+        case .blob: .blob(MessageMaker.blobs[int(0...1)])
         }
     }
 
@@ -66,7 +67,8 @@ extension MessageMaker {
         SaveRequest(
             saveID: bytes(64), contentHash: hash(), author: maybe { $0.text() },
             context: text(), policy: MergePolicy.allCases[int(0...4)],
-            operations: list { $0.operation() })
+            operations: list { $0.operation() }, onlyAsks: bool(),
+            firstSentAt: maybe { $0.u64() })
     }
 
     mutating func message(_ kind: DaemonMessage.Kind) -> DaemonMessage {
@@ -97,8 +99,8 @@ extension MessageMaker {
         case .saved:
             .saved(
                 Saved(
-                    position: u64(), wrote: bool(), isRepeat: bool(), inserted: references(),
-                    replaced: list { Replacement(number: $0.u64(), by: $0.reference()) }))
+                    position: u64(), wrote: bool(), isRepeat: bool(),
+                    inserted: list { maker in maker.maybe { $0.reference() } }))
         case .verdicts: .verdicts(verdicts())
         case .synced: .synced(position: u64())
         case .history:
@@ -110,6 +112,7 @@ extension MessageMaker {
         case .schema: .schema(SchemaAnswer(position: u64(), model: maybe { $0.bytes() }))
         case .status: .status(text())
         case .failure: .failure(error())
+        case .blob: .blob(bytes(64))
         }
     }
 
@@ -170,4 +173,9 @@ func messages<Message: WireMessage>(
         while let envelope = try decoder.next() { result.append(envelope) }
     }
     return result
+}
+
+extension MessageMaker {
+    /// Made once: their contents are hashed.
+    static let blobs = [1, 2].map { BlobReference(of: [UInt8](repeating: $0, count: 70_000)) }
 }

@@ -75,11 +75,15 @@ struct ConnectionState: Sendable {
     private mutating func dispatch(_ request: PendingRequest) {
         lastID = lastID == .max ? 1 : lastID + 1
         var sent = request
+        if request.wasSent, case .save(var save) = request.message {
+            save.firstSentAt = save.firstSentAt ?? request.sentAt
+            sent.message = .save(save)
+        }
         sent.wasSent = true
         sent.sentAt = sent.sentAt ?? session?.position
         interests.formUnion(WireCoding.interests(of: request.message))
         do throws(TandemError) {
-            try send(request.message, id: lastID)
+            try send(sent.message, id: lastID)
             requests[lastID] = sent
         } catch {
             request.reply.settle(.failure(error))
@@ -113,8 +117,10 @@ struct ConnectionState: Sendable {
     /// Takes out saves whose ids the daemon may have forgotten: repeated now they might be applied twice.
     mutating func forgotten(below floor: UInt64) -> [PendingRequest] {
         func isForgotten(_ request: PendingRequest) -> Bool {
-            guard case .save = request.message, let sentAt = request.sentAt else { return false }
-            return sentAt + 1 < floor
+            guard case .save(let save) = request.message, !save.onlyAsks,
+                let sentAt = save.firstSentAt ?? request.sentAt
+            else { return false }
+            return sentAt < max(floor, 1) - 1
         }
         defer { queue.removeAll(where: isForgotten) }
         return queue.filter(isForgotten)

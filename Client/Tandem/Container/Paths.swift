@@ -37,6 +37,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var recentBytes = 16 << 20
     /// Rows that a context keeps besides those of objects in use.
     public var cachedRows = 65_536
+    /// Bytes of blobs that a context keeps after they were read.
+    public var blobCacheBytes = 32 << 20
     /// Payloads that an observer may lag behind before its sequence ends with `limitExceeded`.
     public var bufferedPayloads = 4_096
     /// Milliseconds that a request waits for a connection, and for its answer after a loss.

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         }
         // Writing back what the store has leaves nothing to save.
         if record.inFlight.values[slot] == nil, record.row != nil,
-            record.committedValue(slot) == value
+            record.committedValue(slot) == value.inRow
         {
             edit(record) { $0.values[slot] = nil }
         }

@@ -8,7 +8,9 @@ extension ManagedObjectContext {
     /// What others did up to the save is merged first. After a failure the edits are pending as before.
     /// - Parameters:
     ///   - policy: What to do where others changed the same objects; ``mergePolicy`` if nil.
-    ///   - saveID: A name under which the save may be repeated, also by another process; at most 64 bytes.
+    ///   - saveID: A name under which the save may be repeated, also by another process; at most 64 bytes. A repeat answers what
+    ///     the first one did (``lastReceipt``). Once edits have happened, doing them again may leave none: another process asks
+    ///     with ``receipt(ofSave:contentHash:)`` first.
     ///   - author: A name to be shown instead of the container's.
     ///   - contentHash: Stands for what is saved when the caller knows that better than its edits show; a repeat needs the
     ///     same one. Nil takes the hash of the edits.
@@ -20,7 +22,18 @@ extension ManagedObjectContext {
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
         contentHash: StableHash? = nil
     ) throws -> Position {
-        try saveStep(policy, saveID, author, contentHash).run(on: connection)
+        try saveStep(SaveOptions(policy, saveID, author, contentHash)).run(on: connection)
+    }
+
+    /// The same, for a saver who wants to know of every insert what it became, also of those that were deleted again before.
+    @discardableResult
+    package func save(
+        policy: MergePolicy?, saveID: [UInt8]?, author: String?, contentHash: StableHash?,
+        inserts: [ManagedObject]
+    ) throws -> Position {
+        var options = SaveOptions(policy, saveID, author, contentHash)
+        options.inserts = inserts.map(\.record)
+        return try saveStep(options).run(on: connection)
     }
 
     /// Saves all edits as one transaction; the actor is free meanwhile, and what is edited then is kept for the next save.
@@ -28,37 +41,36 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
     ) async throws -> Position {
-        try await saveStep(policy, saveID, author, nil).runAsync(on: connection)
+        try await saveStep(SaveOptions(policy, saveID, author, nil)).runAsync(on: connection)
     }
 
-    private func saveStep(
-        _ policy: MergePolicy?, _ saveID: [UInt8]?, _ author: String?, _ contentHash: StableHash?
-    ) throws -> Step<Position> {
+    func checkSaveID(_ saveID: [UInt8]) {
+        precondition(
+            !saveID.isEmpty && saveID.count <= WireLimits.saveIDBytes,
+            "A save id has 1 to \(WireLimits.saveIDBytes) bytes.")
+    }
+
+    private func saveStep(_ options: SaveOptions) throws -> Step<Position> {
         lastReceipt = nil
-        if let saveID {
-            precondition(
-                !saveID.isEmpty && saveID.count <= WireLimits.saveIDBytes,
-                "A save id has 1 to \(WireLimits.saveIDBytes) bytes.")
-        }
+        if let saveID = options.saveID { checkSaveID(saveID) }
         return try sessionStep().then { session in
             if let unanswered = self.unanswered {
                 guard unanswered.isUnknown else {
                     throw TandemError(.usage, "another save of this context is under way")
                 }
                 return try self.sendStep(unanswered.request).then { _ in
-                    try self.saveStep(policy, saveID, author, contentHash)
+                    try self.saveStep(options)
                 }
             }
             try self.validate()
             let records = self.editedInOrder.map(\.record)
-            var request = self.request(session, policy, saveID, author, records)
-            if let contentHash { request.contentHash = contentHash }
+            let request = self.request(session, options, records)
             // Without edits there is nothing to send, except a repeat that a save id stands for.
-            guard !request.operations.isEmpty || saveID != nil else {
+            guard !request.operations.isEmpty || options.saveID != nil else {
                 self.dropHints()
                 return .done(session.position(self.merged))
             }
-            self.putInFlight(request, records)
+            self.putInFlight(request, records, hasOwnID: options.saveID == nil)
             return try self.sendStep(request)
         }
     }
@@ -71,16 +83,15 @@ extension ManagedObjectContext {
     }
 
     private func request(
-        _ session: Session, _ policy: MergePolicy?, _ saveID: [UInt8]?, _ author: String?,
-        _ records: [ObjectRecord]
+        _ session: Session, _ options: SaveOptions, _ records: [ObjectRecord]
     ) -> SaveRequest {
-        let policy = policy ?? mergePolicy
-        let builder = SaveBuilder(model: session.model, policy: policy)
-        let operations = builder.operations(records)
+        let policy = options.policy ?? mergePolicy
+        let builder = SaveBuilder(model: session.model, policy: policy, records: records)
+        let operations = builder.operations(alsoInserted: options.inserts)
         return SaveRequest(
-            saveID: saveID ?? ThisProcess.randomBytes(16),
-            contentHash: SaveBuilder.contentHash(operations), author: author, context: name,
-            policy: policy, operations: operations)
+            saveID: options.saveID ?? ThisProcess.randomBytes(16),
+            contentHash: options.contentHash ?? builder.contentHash, author: options.author,
+            context: name, policy: policy, operations: operations)
     }
 
     /// Drops edits that only mirror other ends, when there is nothing else to save.
@@ -89,23 +100,32 @@ extension ManagedObjectContext {
         edited.removeAll()
     }
 
-    private func putInFlight(_ request: SaveRequest, _ records: [ObjectRecord]) {
+    private func putInFlight(
+        _ request: SaveRequest, _ records: [ObjectRecord], hasOwnID: Bool
+    ) {
         undoStack.clear()
         for record in records {
             record.inFlight = record.pending
             record.pending = Edits()
         }
         edited.removeAll()
-        unanswered = UnansweredSave(request: request, records: records)
+        unanswered = UnansweredSave(
+            request: request, records: records,
+            sentAt: connection.knownSession?.position ?? merged, hasOwnID: hasOwnID)
     }
 
     private func sendStep(_ request: SaveRequest) throws -> Step<Position> {
         .ask(.save(request)) { result in
             switch result {
             case .failure(let error):
-                self.failed(error)
-                throw error
+                throw self.failed(error)
             case .success(.saved(let saved)):
+                guard saved.inserted.count == request.inserts.count,
+                    (try? self.check(saved.inserted.compactMap { $0 })) != nil
+                else {
+                    throw self.failed(
+                        TandemError(.unknownOutcome, "the daemon's answer does not fit the save"))
+                }
                 return try self.mergeStep(through: saved.position).then { _ in
                     self.settle(saved)
                     self.lastReceipt = self.session.map { SaveReceipt(saved, $0) }
@@ -119,11 +139,19 @@ extension ManagedObjectContext {
 
     // MARK: Outcomes
 
-    /// Returns what was in flight to pending; what was edited meanwhile stays on top.
-    private func failed(_ error: TandemError) {
-        if error.code == .unknownOutcome {
-            unanswered?.isUnknown = true
-            return
+    /// Returns what was in flight to pending, unless the save may have happened; what was edited meanwhile stays on top.
+    private func failed(_ error: TandemError) -> TandemError {
+        if let save = unanswered, error.code == .unknownOutcome || save.isUnknown {
+            if save.isMerged, error.code == .unknownOutcome {
+                unanswered = nil
+                return error
+            }
+            // Whoever could not ask again knows no more than before.
+            if !error.isAnswered || error.code == .unknownOutcome {
+                unanswered?.isUnknown = true
+                unanswered?.request.firstSentAt = save.sentAt
+                return TandemError(.unknownOutcome, error.message)
+            }
         }
         let records = unanswered?.records ?? []
         unanswered = nil
@@ -135,12 +163,13 @@ extension ManagedObjectContext {
             guard !record.pending.isEmpty else { continue }
             edited[record.reference.number] = object(of: record)
         }
+        return error
     }
 
     /// Clears what is in flight if the group contains its transaction: row and edits change places in one step.
     func settleUnanswered(with group: MergedGroup) {
         guard let save = unanswered, !save.isMerged,
-            group.transactions.contains(where: {
+            let transaction = group.transactions.first(where: {
                 $0.saveID == save.request.saveID && $0.contentHash == save.request.contentHash
             })
         else { return }
@@ -151,15 +180,19 @@ extension ManagedObjectContext {
             let isFollowed = interests.contains(record.reference.tag)
             clearInFlight(record, isHeld: changed.contains(record.reference.number) || isFollowed)
         }
-        if save.isUnknown { unanswered = nil }
+        guard save.isUnknown else { return }
+        // Under an id that others may have used, only the answer tells which objects are meant.
+        guard save.hasOwnID || save.request.inserts.isEmpty else { return }
+        unanswered = nil
+        let outcomes = save.outcomes(by: transaction.exceptions)
+        if (try? check(outcomes.compactMap { $0 })) != nil { rebind(save, outcomes) }
     }
 
     /// Settles what the stream did not: a save without effect, or of entities that nobody follows.
     private func settle(_ saved: Saved) {
         guard let save = unanswered else { return }
         unanswered = nil
-        replace(saved.replaced)
-        if saved.isRepeat { return alias(save, saved) }
+        rebind(save, saved.inserted)
         guard !save.isMerged else { return }
         let interests = connection.interests
         for record in save.records {
@@ -177,32 +210,62 @@ extension ManagedObjectContext {
         record.object?.noteChange()
     }
 
-    /// Lets objects whose values existed already stand for the existing objects.
-    private func replace(_ replacements: [Replacement]) {
-        for replacement in replacements {
-            guard let lost = records[replacement.number],
-                session?.model.entity(tagged: replacement.by.tag) != nil
-            else { continue }
+    /// Lets new objects that became other ones, or nothing, stand for those.
+    private func rebind(_ save: UnansweredSave, _ outcomes: [ObjectReference?]) {
+        for (new, outcome) in zip(save.request.inserts, outcomes) where new != outcome {
+            guard let lost = records[new.number] else { continue }
             lost.inFlight = Edits()
             lost.isMissing = true
-            records[replacement.number] = nil
-            let existing = record(replacement.by)
-            guard let object = lost.object else { continue }
-            if existing.object == nil { existing.object = object }
-            object.rebind(to: existing)
+            edited[new.number] = nil
+            lost.object?.noteChange()
+            if let outcome { move(lost, to: record(outcome)) }
+            lost.pending = Edits()
         }
     }
 
-    /// After a repeat, objects inserted again stand for those that the first save made.
-    private func alias(_ save: UnansweredSave, _ saved: Saved) {
-        let inserted = save.request.operations.compactMap { operation -> ObjectReference? in
-            if case .insert(let object, _, _) = operation { object } else { nil }
+    /// Puts an existing object in the place of a new one, also in what was edited while the save was in flight.
+    private func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
+        let (old, new) = (lost.reference, existing.reference)
+        records[old.number] = nil
+        if let object = lost.object {
+            if existing.object == nil { existing.object = object }
+            object.rebind(to: existing)
         }
-        let pairs = zip(inserted, saved.inserted).filter { $0.0.number != $0.1.number }
-        replace(pairs.map { Replacement(number: $0.0.number, by: $0.1) })
-        let interests = connection.interests
-        for record in save.records {
-            clearInFlight(record, isHeld: interests.contains(record.reference.tag))
+        if !lost.pending.isEmpty {
+            let serial = lost.pending.serial
+            existing.pending = existing.pending.under(lost.pending)
+            if existing.pending.serial == 0 { existing.pending.serial = serial }
+            edited[new.number] = object(of: existing)
+        }
+        for object in edited.values { object.record.pending.replace(old, by: new) }
+    }
+}
+
+/// What a save is told besides the edits.
+private struct SaveOptions {
+    var policy: MergePolicy?
+    var saveID: [UInt8]?
+    var author: String?
+    var contentHash: StableHash?
+    /// All that was inserted for this save, also what was deleted again.
+    var inserts: [ObjectRecord] = []
+
+    init(
+        _ policy: MergePolicy?, _ saveID: [UInt8]?, _ author: String?, _ contentHash: StableHash?
+    ) {
+        self.policy = policy
+        self.saveID = saveID
+        self.author = author
+        self.contentHash = contentHash
+    }
+}
+
+extension TandemError {
+    /// Whether the daemon looked at a save and said this: then it has not happened.
+    fileprivate var isAnswered: Bool {
+        switch code {
+        case .disconnected, .timeout, .unknownOutcome, .storage: false
+        default: true
         }
     }
 }

@@ -52,6 +52,17 @@ struct Edits {
         return result
     }
 
+    /// Lets relationships lead to another object.
+    mutating func replace(_ old: ObjectReference, by new: ObjectReference) {
+        for (slot, value) in values where value.reference == old { values[slot] = .reference(new) }
+        for (slot, members) in added where members.contains(old) {
+            added[slot] = members.subtracting([old]).union([new])
+        }
+        for (slot, members) in removed where members.contains(old) {
+            removed[slot] = members.subtracting([old]).union([new])
+        }
+    }
+
     /// The members of a slot once these edits are applied to what was there.
     func applied(to members: Set<ObjectReference>, _ slot: Int) -> Set<ObjectReference> {
         guard added[slot] != nil || removed[slot] != nil else { return members }

@@ -44,6 +44,7 @@ public final class ManagedObjectContext {
     var undelivered: [any ResultsParticipant] = []
     var unanswered: UnansweredSave?
     var undoStack = UndoStack()
+    var blobs: BlobCache
     let payloads: PayloadHub
 
     init(
@@ -55,6 +56,7 @@ public final class ManagedObjectContext {
         connection = core.connection
         link = ContextLink(actor: actor)
         sweepAt = core.limits.cachedRows
+        blobs = BlobCache(limit: core.limits.blobCacheBytes)
         payloads = PayloadHub(limit: core.limits.bufferedPayloads)
         link.context = self
         connection.attach(link)

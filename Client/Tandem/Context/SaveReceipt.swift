@@ -9,18 +9,44 @@ public struct SaveReceipt: Hashable, Sendable {
     public var wrote: Bool
     /// Whether the save was known under its id already.
     public var isRepeat: Bool
-    /// The objects that the inserts stand for, in the order of insertion.
-    public var inserted: [ObjectID]
+    /// What the inserts became, in the order of insertion: new objects, or existing ones that took their places.
+    ///
+    /// Nil for an insert that the same save deleted.
+    public var inserted: [ObjectID?]
 
     init(_ saved: Saved, _ session: Session) {
         position = session.position(saved.position)
         wrote = saved.wrote
         isRepeat = saved.isRepeat
-        inserted = saved.inserted.map { session.model.id(of: $0) }
+        inserted = saved.inserted.map { $0.map { session.model.id(of: $0) } }
     }
 }
 
 extension ManagedObjectContext {
+    /// What was answered to an earlier save under an id, by whatever process of the same user; nil when the daemon knows none.
+    ///
+    /// The context merges up to that save. Ask before doing the edits of a save again: once it has happened they may no longer fit the graph.
+    /// - Parameters:
+    ///   - saveID: The id of that save.
+    ///   - contentHash: What that save was given.
+    /// - Returns: The first answer, or nil.
+    /// - Throws: `usage` if the id was used with another hash; `unknownOutcome` if the connection broke.
+    public func receipt(ofSave saveID: [UInt8], contentHash: StableHash) throws -> SaveReceipt? {
+        checkSaveID(saveID)
+        let question = SaveRequest(
+            saveID: saveID, contentHash: contentHash, context: name, operations: [], onlyAsks: true)
+        return try sessionStep().then { _ in
+            .ask(.save(question)) { message -> Saved? in
+                if case .saved(let saved) = message { saved } else { nil }
+            } then: { saved in
+                guard saved.isRepeat else { return .done(nil) }
+                return try self.mergeStep(through: saved.position).then { _ in
+                    .done(self.session.map { SaveReceipt(saved, $0) })
+                }
+            }
+        }.run(on: connection)
+    }
+
     /// Forgets a save whose outcome is unknown instead of repeating it before the next one.
     ///
     /// Its edits are gone; whether it happened shows when the objects are read or its transaction is merged.

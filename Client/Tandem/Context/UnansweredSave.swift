@@ -5,19 +5,60 @@ import TandemWire
 struct UnansweredSave {
     var request: SaveRequest
     var records: [ObjectRecord]
+    /// The last position that was known when it was sent first.
+    var sentAt: UInt64
+    /// Whether its id was made for it, so that nobody else saves under it.
+    var hasOwnID: Bool
     /// Whether the outcome is unknown, so that it has to be repeated before the next save.
     var isUnknown = false
     /// Whether its transaction was merged.
     var isMerged = false
+
+    /// What the inserts became, by the header of this save's own transaction.
+    func outcomes(by exceptions: [InsertException]) -> [ObjectReference?] {
+        var outcomes: [ObjectReference?] = request.inserts
+        for exception in exceptions where exception.index < outcomes.count {
+            outcomes[exception.index] = exception.object
+        }
+        return outcomes
+    }
 }
 
 /// Turns edits into the operations of a save.
 struct SaveBuilder {
     let model: CompiledModel
     let policy: MergePolicy
+    let records: [ObjectRecord]
+    /// The new objects in the order of insertion, by number.
+    private let ordinals: [ObjectNumber: Int]
 
-    func operations(_ records: [ObjectRecord]) -> [SaveOperation] {
-        records.compactMap { operation($0) }
+    init(model: CompiledModel, policy: MergePolicy, records: [ObjectRecord]) {
+        self.model = model
+        self.policy = policy
+        self.records = records
+        let inserts = records.filter { $0.pending.kind == .insert }
+        ordinals = Dictionary(
+            inserts.enumerated().map { ($0.element.reference.number, $0.offset) },
+            uniquingKeysWith: { $1 })
+    }
+
+    /// The operations of all edits.
+    ///
+    /// `all` are the objects that were inserted, in order, if those that were deleted again are to be sent too: as inserts that
+    /// the save itself deletes, so that the answer has a place for them.
+    func operations(alsoInserted all: [ObjectRecord] = []) -> [SaveOperation] {
+        let operations = records.compactMap { operation($0) }
+        let gone = all.filter { ordinals[$0.reference.number] == nil }.map(\.reference)
+        if gone.isEmpty { return operations }
+        let sent = Dictionary(
+            operations.map { ($0.object.number, $0) }, uniquingKeysWith: { $1 })
+        let inserts = all.map { record in
+            ordinals[record.reference.number].flatMap { _ in sent[record.reference.number] }
+                ?? .insert(object: record.reference, values: [], links: [])
+        }
+        let listed = Set(inserts.map(\.object.number))
+        return inserts + operations.filter { !listed.contains($0.object.number) }
+            + gone.map { .delete(object: $0, baseVersion: 0) }
     }
 
     private func operation(_ record: ObjectRecord) -> SaveOperation? {
@@ -76,6 +117,8 @@ struct SaveBuilder {
     }
 
     /// Of the two ends of a many-to-many link, one sends it: the ordered one, else that with the lower link number.
+    ///
+    /// Between ends of one relationship it is the new object, so that a repeat with other numbers sends the same.
     private func isSender(
         _ owner: ObjectReference, _ slot: Int, _ relationship: CompiledRelationship,
         _ member: ObjectReference
@@ -88,19 +131,35 @@ struct SaveBuilder {
             return relationship.declaration.ordered
         }
         if relationship.linkID != inverse.linkID { return relationship.linkID < inverse.linkID }
-        return owner.number <= member.number
+        switch (ordinals[owner.number], ordinals[member.number]) {
+        case (nil, nil): return owner.number <= member.number
+        case (let mine?, let other?): return mine <= other
+        case (let mine, _): return mine != nil
+        }
+    }
+
+    /// Stands for the edits alone: what `overwrite` sends besides depends on what others saved meanwhile.
+    var contentHash: StableHash {
+        let builder = SaveBuilder(model: model, policy: .error, records: records)
+        return SaveBuilder.contentHash(builder.operations())
     }
 
     /// Stands for what is saved, apart from the numbers of new objects and what the save is based on.
+    ///
+    /// Inserts come in their order, since that is how a repeat names them; the rest by object, in whatever order it was edited.
     static func contentHash(_ operations: [SaveOperation]) -> StableHash {
         var ordinals: [ObjectNumber: UInt64] = [:]
         for case .insert(let object, _, _) in operations {
             ordinals[object.number] = UInt64(ordinals.count)
         }
         let renumber = Renumbering(ordinals: ordinals)
+        let inserts = operations.filter { ordinals[$0.object.number] != nil }
+        let others = operations.filter { ordinals[$0.object.number] == nil }
         var writer = ByteWriter(capacity: 256)
         writer.count(operations.count)
-        for operation in operations { renumber.neutral(operation).encode(into: &writer) }
+        for operation in inserts + others.sorted(by: { $0.object < $1.object }) {
+            renumber.neutral(operation).encode(into: &writer)
+        }
         return StableHash(writer.bytes)
     }
 }

@@ -66,13 +66,14 @@ open class ManagedObject: Observable {
 
     /// An attribute, or a to-one relationship as a reference; null for a to-many one.
     ///
-    /// Reading may block to load a fault; when that fails the value is null and the context's ``ManagedObjectContext/faultFailure`` says why.
+    /// Reading may block to load a fault or the content of a blob; when that fails the value is null and the context's ``ManagedObjectContext/faultFailure`` says why.
     /// Setting traps on an unknown property or a value of another type: check what comes from outside with ``CompiledProperty/accepts(_:)``.
     public subscript(property: String) -> Value {
         get {
             guard let slot = slot(property) else { return .null }
-            access()
-            return value(slot)
+            let value = storedValue(slot)
+            guard case .blob(let blob) = value else { return value }
+            return managedObjectContext?.content(of: blob).map { .data($0) } ?? .null
         }
         set {
             guard let slot = slot(property) else { return }
@@ -126,7 +127,9 @@ open class ManagedObject: Observable {
         managedObjectContext?.remove(member.record, from: slot, of: record)
     }
 
-    private func value(_ slot: Int) -> Value {
+    /// The value of a slot, a blob as its reference.
+    func storedValue(_ slot: Int) -> Value {
+        access()
         if let value = record.value(slot) { return value }
         managedObjectContext?.fire { try $0.loadStep($0.faultBatch(record), members: []) }
         return record.value(slot) ?? .null

@@ -15,10 +15,12 @@ public struct ObjectSnapshot: Hashable, Sendable {
 
 extension ManagedObject {
     /// The values now, pending edits included; may block to load a fault.
+    ///
+    /// A blob is left as its reference, see ``PersistentContainer/content(of:)``.
     public var snapshot: ObjectSnapshot {
         var values: [String: Value] = [:]
         for property in entity.properties where !property.isToMany {
-            values[property.name] = self[property.name]
+            values[property.name] = storedValue(property.slot)
         }
         return ObjectSnapshot(id: id, version: version, values: values)
     }
@@ -29,7 +31,7 @@ extension ManagedObject {
         for slot in record.pending.slots {
             let value = record.pending.values[slot] ?? .null
             if !record.isInserted, record.pending.values[slot] != nil,
-                record.committedValue(slot) == value
+                record.committedValue(slot) == value.inRow
             {
                 continue
             }

@@ -18,6 +18,7 @@ final class Committer {
     let store: Store
     private(set) var ring = TransactionRing()
     private(set) var leases: LeaseBook
+    private var memory: SaveMemory
     private var batch = BatchBuilder(capacity: 1 << 16)
     private var pending: [EncodedTransaction] = []
     private let clock: any Clock
@@ -28,6 +29,8 @@ final class Committer {
     private var readOnlySince: UInt64 = 0
     private var lastSave: UInt64 = 0
     private var lastCheckpoint: UInt64 = 0
+    /// Blobs that stood nowhere before this position are gone.
+    private var sweptBelow: UInt64 = 0
 
     init(
         journal: Journal, store: Store, clock: any Clock,
@@ -38,6 +41,7 @@ final class Committer {
         self.clock = clock
         self.log = log
         leases = LeaseBook(store)
+        memory = SaveMemory(store)
         try growing { try replay() }
         leases = LeaseBook(store)
         lastCheckpoint = clock.monotonicNanoseconds
@@ -51,7 +55,8 @@ final class Committer {
 
     /// True when the batch should be flushed before another save is taken.
     var isBatchFull: Bool {
-        pending.count >= DaemonLimits.batchSaves || batch.frameBytes >= DaemonLimits.batchBytes
+        pending.count + memory.unsettled >= DaemonLimits.batchSaves
+            || batch.frameBytes >= DaemonLimits.batchBytes
     }
 
     // MARK: Saves
@@ -68,8 +73,10 @@ final class Committer {
     ///
     /// Throws ``TandemError`` for what the client did.
     func begin(_ request: SaveRequest, by principal: Principal) throws -> Outcome {
-        if let repeated = try answer(toRepeat: request, principal.uid) {
-            return .answered(repeated)
+        let uid = principal.uid
+        if let first = try memory.answer(to: request, by: uid, end: plannedPosition) {
+            if first.isRepeat { counters.repeats += 1 }
+            return .answered(first)
         }
         guard let model = store.model else {
             throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
@@ -78,35 +85,20 @@ final class Committer {
             let plan = try SavePlanner.plan(
                 request, model: model, store: store, numbersBelow: leases.numbersBelow)
             guard !plan.changes.isEmpty else {
-                return .answered(saved(plan, at: plannedPosition, wrote: false))
+                // Remembering it takes room too.
+                try reserve(0)
+                let saved = Saved(
+                    position: plannedPosition, wrote: false, inserted: plan.inserted)
+                memory.note(saved, to: request, by: uid)
+                return .answered(saved)
             }
             let transaction = Transaction(
                 principal: principal, saveID: request.saveID, contentHash: request.contentHash,
-                content: .objects(plan.changes))
-            try append(transaction)
-            return .planned(saved(plan, at: plannedPosition, wrote: true))
+                content: .objects(plan.changes), blobs: plan.blobs)
+            try append(transaction.withOutcomes(plan.inserted))
+            return .planned(
+                Saved(position: plannedPosition, wrote: true, inserted: plan.inserted))
         }
-    }
-
-    private func saved(_ plan: SavePlanner.Plan, at position: UInt64, wrote: Bool) -> Saved {
-        Saved(
-            position: position, wrote: wrote, isRepeat: false, inserted: plan.inserted,
-            replaced: plan.replaced)
-    }
-
-    private func answer(toRepeat request: SaveRequest, _ uid: UInt32) throws -> Saved? {
-        guard let first = try store.save(by: uid, id: request.saveID) else { return nil }
-        guard first.contentHash == request.contentHash else {
-            throw TandemError(
-                .usage,
-                "this save id was used for other content at position \(first.position); "
-                    + "choose a new id")
-        }
-        counters.repeats += 1
-        guard let model = store.model else {
-            return Saved(position: first.position, wrote: false, isRepeat: true)
-        }
-        return try RepeatedSave(request: request, first: first, store: store, model: model).answer()
     }
 
     /// Installs a model as a transaction of its own, durable on return.
@@ -131,10 +123,11 @@ final class Committer {
         transaction.position = plannedPosition + 1
         transaction.time = clock.wallMicroseconds
         let encoded = EncodedTransaction(transaction)
-        guard encoded.bytes.count <= DaemonLimits.transactionBytes else {
+        let bytes = max(encoded.blobBytes, encoded.bytes.count - encoded.blobBytes)
+        guard bytes <= DaemonLimits.transactionBytes else {
             throw TandemError(
                 .limitExceeded,
-                "the save takes \(encoded.bytes.count) bytes; a transaction has at "
+                "the save takes \(bytes) bytes; a transaction has at "
                     + "most \(DaemonLimits.transactionBytes): save in parts")
         }
         try reserve(encoded.bytes.count)
@@ -170,9 +163,16 @@ final class Committer {
 
     /// Makes the batch durable with one write and one flush; returns its transactions.
     ///
+    /// Answers to saves that wrote nothing have no other place than the store: with any of them a checkpoint follows.
     /// A failure is final for the process: what is applied is no longer what is in the journal.
     @discardableResult
     func flush() throws -> [EncodedTransaction] {
+        let done = try write()
+        if memory.unsettled > 0 { try checkpoint() }
+        return done
+    }
+
+    private func write() throws -> [EncodedTransaction] {
         guard !pending.isEmpty else { return [] }
         let start = clock.monotonicNanoseconds
         let outcome = try journal.append(expected: position, batch: &batch)
@@ -209,10 +209,22 @@ final class Committer {
     func checkpoint() throws {
         let start = clock.monotonicNanoseconds
         try journal.sync()
-        try growing { try store.checkpoint() }
+        try growing {
+            try sweepBlobs()
+            try memory.write()
+            try store.checkpoint()
+        }
+        memory.settle()
         lastCheckpoint = clock.monotonicNanoseconds
         counters.note(checkpointNanoseconds: lastCheckpoint - start)
         counters.stalls.note(.checkpoint, from: start, to: lastCheckpoint)
+    }
+
+    /// Removes contents that nobody can meet any more, after the journal was trimmed.
+    private func sweepBlobs() throws {
+        guard journal.bounds.first > sweptBelow else { return }
+        try store.sweepBlobs(below: journal.bounds.first)
+        sweptBelow = journal.bounds.first
     }
 
     /// Leases numbers to a client.

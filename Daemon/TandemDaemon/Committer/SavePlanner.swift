@@ -18,10 +18,10 @@ struct SavePlanner {
     struct Plan {
         /// The changes; empty when there is no net effect.
         var changes: [Change]
-        /// The inserted objects in order of insertion.
-        var inserted: [ObjectReference]
-        /// New objects whose place an existing one took.
-        var replaced: [Replacement]
+        /// What each insert of the request became, in its order; nil for nothing.
+        var inserted: [ObjectReference?]
+        /// Contents that the store does not have yet.
+        var blobs: [Blob]
     }
 
     /// Plans a save.
@@ -41,7 +41,7 @@ struct SavePlanner {
             let found = try planner.uniqueness(objects)
             if found.isEmpty {
                 try planner.validate(objects)
-                return planner.plan(objects, replaced)
+                return try planner.plan(objects, replaced)
             }
             replaced += found
         }
@@ -142,7 +142,7 @@ struct SavePlanner {
             let entity = model.entity(tagged: stored.object.tag),
             value.slot < entity.properties.count
         else { return false }
-        return stored.row.value(value.slot, in: entity) != base
+        return stored.row.value(value.slot, in: entity) != base.inRow
     }
 
     private mutating func missing(_ object: ObjectReference, _ version: UInt64) throws {
@@ -205,16 +205,28 @@ struct SavePlanner {
             .run(objects)
     }
 
-    private func plan(_ working: [WorkingObject], _ replaced: [Replacement]) -> Plan {
-        Plan(
-            changes: working.compactMap { $0.change(version: model.version) },
-            inserted: working.filter { $0.isInserted && !$0.isDeleted }.map(\.object),
-            replaced: replaced)
+    private func plan(_ working: [WorkingObject], _ replaced: [Replacement]) throws -> Plan {
+        let changes = working.compactMap { $0.change(version: model.version) }
+        let mapping = ReferenceMapping(replaced)
+        let inserted = request.inserts.map { object in
+            let target = mapping[object]
+            return graph.objects[target.number]?.isDeleted == false ? target : nil
+        }
+        return Plan(
+            changes: changes, inserted: inserted, blobs: try graph.newBlobs(in: changes))
     }
 }
 
 extension SaveOperation {
     fileprivate var isDeletion: Bool { if case .delete = self { true } else { false } }
+}
+
+/// A new object that becomes an existing one; its own number is never used.
+struct Replacement: Hashable {
+    /// The number of the new object.
+    var number: ObjectNumber
+    /// The existing object.
+    var by: ObjectReference
 }
 
 /// Puts existing objects in the place of new ones.

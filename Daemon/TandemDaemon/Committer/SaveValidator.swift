@@ -62,8 +62,9 @@ struct SaveValidator {
                 + allowed.map(\.json.text).joined(separator: ", ")
         }
         guard let (measure, unit) = measure(value) else { return nil }
-        if measure > Double(DaemonLimits.attributeBytes), unit == " bytes" {
-            return "\(Int(measure)) bytes; a value has at most \(DaemonLimits.attributeBytes)"
+        let (limit, hint) = limit(value)
+        if measure > Double(limit), unit == " bytes" {
+            return "\(Int(measure)) bytes; it has at most \(limit)\(hint)"
         }
         let size = unit == " bytes" ? length(value) : measure
         if let minimum = attribute.minimum, size < minimum {
@@ -83,7 +84,15 @@ struct SaveValidator {
         case .decimal(let number): (Double(number.description) ?? 0, "")
         case .string(let text), .url(let text): (Double(text.utf8.count), " bytes")
         case .data(let bytes): (Double(bytes.count), " bytes")
+        case .blob(let blob): (Double(blob.length), " bytes")
         default: nil
+        }
+    }
+
+    private func limit(_ value: Value) -> (Int, String) {
+        switch value {
+        case .data, .blob: (DaemonLimits.blobBytes, "")
+        default: (DaemonLimits.attributeBytes, "; keep what is longer in an attribute of type data")
         }
     }
 
@@ -92,6 +101,7 @@ struct SaveValidator {
         switch value {
         case .string(let text), .url(let text): Double(text.count)
         case .data(let bytes): Double(bytes.count)
+        case .blob(let blob): Double(blob.length)
         default: 0
         }
     }

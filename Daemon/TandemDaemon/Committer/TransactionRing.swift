@@ -9,8 +9,9 @@ struct TransactionRing {
     /// The position of the oldest transaction held, or nil when none is.
     var first: UInt64? { start < transactions.count ? transactions[start].position : nil }
 
-    /// Adds the next transaction and drops the oldest ones beyond the limits.
+    /// Adds the next transaction, without its blobs, and drops the oldest ones beyond the limits.
     mutating func append(_ transaction: EncodedTransaction) {
+        let transaction = transaction.withoutBlobs
         transactions.append(transaction)
         bytes += transaction.bytes.count
         while transactions.count - start > DaemonLimits.ringTransactions

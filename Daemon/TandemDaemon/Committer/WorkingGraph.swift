@@ -5,6 +5,8 @@ import TandemStore
 struct WorkingGraph {
     let store: Store
     let model: CompiledModel
+    /// The contents that the save brings along for values that are too long for a row.
+    private(set) var blobs: [BlobReference: Blob] = [:]
     private(set) var objects: [ObjectNumber: WorkingObject] = [:]
     /// The same in the order in which they came.
     private var list: [WorkingObject] = []
@@ -75,10 +77,17 @@ struct WorkingGraph {
                 ])
         }
         if properties[slot].relationship == nil {
-            working.set(slot, value)
+            working.set(slot, try inRow(value, working.object, slot, working.entity))
         } else {
             try setToOne(working.object, slot, value.reference)
         }
+    }
+
+    /// Keeps a content and returns what stands for it in rows.
+    mutating func keep(_ content: [UInt8]) -> BlobReference {
+        let blob = Blob(content)
+        blobs[blob.reference] = blob
+        return blob.reference
     }
 
     // MARK: Links

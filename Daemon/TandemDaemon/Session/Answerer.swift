@@ -17,6 +17,7 @@ struct Answerer {
         case .history(let request): .history(try history(request))
         case .lease(let count): .lease(try committer.lease(count))
         case .status: .status(engine.status.text)
+        case .blob(let blob): .blob(try content(of: blob))
         case .hello, .save, .sync, .schema: preconditionFailure("The engine answers these itself.")
         }
     }
@@ -84,6 +85,14 @@ struct Answerer {
         }
         follow(read.interests)
         return answer
+    }
+
+    private func content(of blob: BlobReference) throws -> [UInt8] {
+        if let content = try committer.store.content(of: blob) { return content }
+        throw TandemError(
+            .unknownObject,
+            "the content \(blob) is no longer in the store: no object has it and the journal no "
+                + "longer reaches back to when one had; refresh the object")
     }
 
     /// Takes effect now: everything up to the answer's position was pushed under the old interests.
@@ -161,7 +170,7 @@ struct Answerer {
                 break
             }
             let transaction = try source.transaction(at: answer.position + 1, committer.ring)
-            if let part = wanted.isEmpty ? transaction : transaction.filtered(wanted.contains) {
+            if let part = transaction.filtered({ wanted.isEmpty || wanted.contains($0) }) {
                 answer.transactions.append(part)
                 bytes += part.bytes.count
             }

@@ -94,7 +94,7 @@ extension Bridge {
             throw TandemError(.usage, "an object id is a string such as Team/3, not \(json.text)")
         }
         if text.utf8.first == UInt8(ascii: "$") {
-            guard let id = aliases[String(text.dropFirst())] else {
+            guard let id = aliases[String(text.dropFirst())]?.id else {
                 throw TandemError(.unknownObject, "no object was inserted as `\(text)`")
             }
             return id

@@ -13,7 +13,7 @@ import TandemIO
     var observers: [String: ContextObserver] = [:]
     var controllers: [String: BridgeController] = [:]
     /// What `$alias` stands for.
-    var aliases: [String: ObjectID] = [:]
+    var aliases: [String: BridgeAlias] = [:]
     /// The model that took effect last while the bridge listened, and whether it was told.
     private let news = Locked(BridgeNews())
 
@@ -51,8 +51,8 @@ import TandemIO
     }
 
     private func answer(_ line: Data) async {
-        guard let json = try? JSON(parsing: line), let members = json.object else {
-            return fail(.null, TandemError(.usage, "a request is one JSON object on a line"))
+        guard let members = (try? JSON(parsing: line))?.object else {
+            return refuse(line)
         }
         guard let id = members["id"], id.object == nil, id.array == nil else {
             return fail(
@@ -74,6 +74,16 @@ import TandemIO
         } catch {
             fail(id, BridgeErrors.tandemError(error))
         }
+    }
+
+    /// Answers a line that can't be read; under its id if that can.
+    private func refuse(_ line: Data) {
+        let id = RequestID.of(line)
+        let text =
+            id == .null
+            ? "a request is one JSON object on a line"
+            : "the request has a number that is out of range; doubles end at 1.8e308"
+        fail(id, TandemError(.usage, text))
     }
 
     private func fail(_ id: JSON, _ error: TandemError) {
@@ -143,6 +153,19 @@ import TandemIO
             "event": .string("connection"), "state": .string(event.state.rawValue),
             "position": JSON(number: event.position.number),
         ]
+    }
+}
+
+/// The id alone, of a request that can't be read otherwise: JSON has numbers that no number of ours can hold.
+private struct RequestID: Decodable {
+    var id: JSON?
+
+    /// The id, or null when the line is no JSON object at all or has no id.
+    static func of(_ line: Data) -> JSON {
+        guard let id = (try? JSONDecoder().decode(RequestID.self, from: line))?.id,
+            id.object == nil, id.array == nil
+        else { return .null }
+        return id
     }
 }
 

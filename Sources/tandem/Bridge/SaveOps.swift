@@ -6,6 +6,8 @@ import Tandem
     let bridge: Bridge
     /// What this save inserted, by alias.
     private var inserted: [String: ManagedObject] = [:]
+    /// All that was inserted, in the order of the ops, also what was deleted again.
+    private(set) var inserts: [ManagedObject] = []
     /// Held until the save is settled, so that they follow what becomes of them.
     private var held: [ManagedObject] = []
 
@@ -13,9 +15,6 @@ import Tandem
         self.context = context
         self.bridge = bridge
     }
-
-    /// The ids of the new objects by alias, after the save.
-    func objects() -> [String: ObjectID] { inserted.mapValues(\.id) }
 
     mutating func carryOut(_ json: JSON) throws {
         let verbs = ["insert", "update", "delete"].filter { json[$0] != nil }
@@ -40,7 +39,7 @@ import Tandem
         let alias = try op.string("as")
         let values = try op.object("set") ?? [:]
         let object = try context.insert(entity)
-        held.append(object)
+        inserts.append(object)
         try set(values, of: object)
         if let alias { inserted[alias] = object }
     }
@@ -171,34 +170,5 @@ import Tandem
             throw TandemError(.unknownObject, "\(object.id) does not exist")
         }
         return object
-    }
-
-    // MARK: Repeats
-
-    /// Stands for what is saved: the ops with aliases of this save by the order of inserts, others by what they stand for.
-    func contentHash(_ ops: [JSON]) -> StableHash {
-        var ordinals: [String: Int64] = [:]
-        var inserts: Int64 = 0
-        func neutral(_ json: JSON) -> JSON {
-            switch json {
-            case .string(let text) where text.utf8.first == UInt8(ascii: "$"):
-                let alias = String(text.dropFirst())
-                if let ordinal = ordinals[alias] { return .array([.int(ordinal)]) }
-                return bridge.aliases[alias].map { JSON($0) } ?? json
-            case .array(let elements): return .array(elements.map(neutral))
-            case .object(let members): return .object(members.mapValues(neutral))
-            default: return json
-            }
-        }
-        let neutralOps = ops.map { op -> JSON in
-            guard case .object(var members) = neutral(op) else { return op }
-            members["as"] = nil
-            if op["insert"] != nil {
-                inserts += 1
-                if let alias = op["as"]?.string { ordinals[alias] = inserts }
-            }
-            return .object(members)
-        }
-        return StableHash(Array(JSON.array(neutralOps).text.utf8))
     }
 }

@@ -1,0 +1,65 @@
+import TandemModel
+import TandemWire
+
+/// Contents that are too long for rows, fetched when they are read.
+extension ManagedObjectContext {
+    /// The content of a blob; nil when it can't be had, and then ``faultFailure`` says why.
+    ///
+    /// Blocks when the context does not hold it.
+    func content(of blob: BlobReference) -> [UInt8]? {
+        if let held = blobs[blob] { return held }
+        fire { context in
+            try Connection.contentStep(blob).then { .done(context.blobs.keep($0, blob)) }
+        }
+        return blobs[blob]
+    }
+}
+
+extension Connection {
+    /// Asks for a content, which is checked against its hash.
+    static func contentStep(_ blob: BlobReference) -> Step<[UInt8]> {
+        .ask(.blob(blob)) { (answer: DaemonMessage) -> [UInt8]? in
+            if case .blob(let content) = answer { content } else { nil }
+        } then: { content in
+            guard blob.stands(for: content) else {
+                throw TandemError(.storage, "the daemon sent another content than \(blob)")
+            }
+            return .done(content)
+        }
+    }
+}
+
+extension PersistentContainer {
+    /// The content of a blob, as snapshots and payloads name it.
+    ///
+    /// Throws `unknownObject` when no object has it any more and the journal does not reach back to one that had;
+    /// `disconnected`. Cost: the transfer and a SHA-256.
+    ///
+    ///     if case .blob(let blob) = object.snapshot["scan"] { show(try await container.content(of: blob)) }
+    public nonisolated(nonsending) func content(of blob: BlobReference) async throws -> [UInt8] {
+        try await Connection.contentStep(blob).runAsync(on: connection)
+    }
+}
+
+/// The contents that a context read last, up to a number of bytes.
+struct BlobCache {
+    private let limit: Int
+    private var contents: [BlobReference: [UInt8]] = [:]
+    /// The oldest first.
+    private var order: [BlobReference] = []
+    private var bytes = 0
+
+    init(limit: Int) { self.limit = limit }
+
+    subscript(blob: BlobReference) -> [UInt8]? { contents[blob] }
+
+    /// Keeps a content, and drops the oldest others beyond the limit.
+    mutating func keep(_ content: [UInt8], _ blob: BlobReference) {
+        guard contents.updateValue(content, forKey: blob) == nil else { return }
+        order.append(blob)
+        bytes += content.count
+        while bytes > limit, order.count > 1 {
+            bytes -= contents.removeValue(forKey: order.removeFirst())?.count ?? 0
+        }
+    }
+}

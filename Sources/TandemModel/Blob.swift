@@ -1,0 +1,104 @@
+/// Stands for a data value that is too long for a row: its content lies in the store once, under its hash.
+///
+/// Rows, transactions and keys hold it in the place of the content, which is fetched on demand. It is its own order: the
+/// first 64 bytes of the content, then the hash. So two long values are equal exactly when their contents are, and sort by
+/// content as far as their first 64 bytes tell them apart.
+///
+///     reference := first bytes (64) SHA-256 (32) length (4, little-endian)
+public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
+    /// A data value of more bytes than this is kept outside the row.
+    public static let inlineLimit = 64 << 10
+    /// The bytes of a reference.
+    public static let byteCount = BlobReference.prefixBytes + 36
+    private static let prefixBytes = 64
+
+    /// The reference as it lies in rows and keys.
+    public let bytes: [UInt8]
+
+    /// The reference to some content of more than ``inlineLimit`` bytes.
+    ///
+    /// Cost: a SHA-256 of the content.
+    public init(of content: [UInt8]) {
+        precondition(content.count > Self.inlineLimit, "Content this short belongs in the row.")
+        precondition(content.count <= UInt32.max, "A blob has at most 4 GiB.")
+        var writer = ByteWriter(capacity: Self.byteCount)
+        writer.raw(content.prefix(Self.prefixBytes))
+        writer.raw(SHA256.digest(of: content))
+        writer.uint32(UInt32(content.count))
+        bytes = writer.bytes
+    }
+
+    /// Takes the bytes of a reference; nil when they can't be one.
+    public init?(bytes: some Collection<UInt8>) {
+        guard bytes.count == Self.byteCount else { return nil }
+        self.bytes = Array(bytes)
+        guard length > Self.inlineLimit else { return nil }
+    }
+
+    /// Reads a reference or throws ``CodingError``.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        let start = reader.offset
+        guard let reference = BlobReference(bytes: try reader.raw(Self.byteCount)) else {
+            throw CodingError(expected: "a reference to a blob", offset: start)
+        }
+        self = reference
+    }
+
+    /// The SHA-256 of the content, under which it is stored.
+    public var hash: [UInt8] { Array(bytes[Self.prefixBytes..<(Self.prefixBytes + 32)]) }
+
+    /// The bytes of the content.
+    public var length: Int {
+        bytes.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+
+    /// True when some content is the one that this stands for.
+    ///
+    /// Cost: a SHA-256 of the content.
+    public func stands(for content: [UInt8]) -> Bool {
+        content.count == length && content.count > Self.inlineLimit
+            && BlobReference(of: content) == self
+    }
+
+    /// The hash in hexadecimal, as tools print it.
+    public var description: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(
+            decoding: hash.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}
+
+/// The content of a blob with what stands for it in rows.
+public struct Blob: Hashable, Sendable {
+    /// What stands for it.
+    public let reference: BlobReference
+    /// The content.
+    public let content: [UInt8]
+
+    /// The blob of some content, which is hashed.
+    public init(_ content: [UInt8]) {
+        reference = BlobReference(of: content)
+        self.content = content
+    }
+
+    init(reference: BlobReference, content: [UInt8]) {
+        self.reference = reference
+        self.content = content
+    }
+
+    func encode(into writer: inout ByteWriter) {
+        writer.raw(reference.bytes)
+        writer.blob(content)
+    }
+
+    /// Reads a blob without hashing it again: the checksum of what it lies in is enough.
+    init(from reader: inout ByteReader) throws(CodingError) {
+        let start = reader.offset
+        let reference = try BlobReference(from: &reader)
+        let content = try reader.blob()
+        guard content.count == reference.length else {
+            throw CodingError(expected: "\(reference.length) bytes of a blob", offset: start)
+        }
+        self.init(reference: reference, content: content)
+    }
+}

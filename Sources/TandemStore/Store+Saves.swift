@@ -1,0 +1,123 @@
+public import TandemModel
+
+/// Save ids and the first answers under them: operational state beside the graph.
+extension Store {
+    /// What a user saved under an id, if that is still remembered.
+    public func save(by uid: UInt32, id: [UInt8]) throws(StoreError) -> SavedOnce? {
+        guard let bytes = try current.get(tables.saves, StoreKey.save(uid, id)) else { return nil }
+        do {
+            return try SavedOnce(bytes: Array(bytes))
+        } catch {
+            throw StoreError(.damaged, "a save id in the store at \(path) can't be read: \(error)")
+        }
+    }
+
+    /// Remembers a save that wrote no transaction; durable with the next ``checkpoint()``.
+    public func rememberUnchanged(
+        _ saved: SavedOnce, by uid: UInt32, id: [UInt8]
+    ) throws(StoreError) {
+        let open = try current
+        try forgetUnchanged(before: saved.position, adding: 1, open)
+        let key = StoreKey.save(uid, id)
+        try open.put(tables.saves, key, saved.bytes)
+        try open.put(tables.unchanged, StoreKey.number(saved.position) + key, [])
+    }
+
+    /// Remembers the answer to the save that a transaction came from.
+    func remember(_ transaction: Transaction, _ open: LMDBTransaction) throws(StoreError) {
+        let key = StoreKey.save(transaction.principal.uid, transaction.saveID)
+        let saved = SavedOnce(
+            position: transaction.position, contentHash: transaction.contentHash, wrote: true,
+            inserted: transaction.outcomes)
+        try open.put(tables.saves, key, saved.bytes)
+        try open.put(tables.saveOrder, StoreKey.number(transaction.position), key)
+    }
+
+    /// Forgets what is too old once `position` is applied, whether that one has an id or not.
+    func forget(_ position: UInt64, _ open: LMDBTransaction) throws(StoreError) {
+        try forgetUnchanged(before: position, adding: 0, open)
+        guard position > options.savesKept else { return }
+        let forgotten = position - options.savesKept
+        saveFloor = max(saveFloor, forgotten + 1)
+        let order = StoreKey.number(forgotten)
+        guard let old = try open.get(tables.saveOrder, order).map({ Array($0) }) else { return }
+        try open.delete(tables.saves, old)
+        try open.delete(tables.saveOrder, order)
+    }
+
+    /// Forgets saves without effect that are too old or too many, a bounded number each time.
+    private func forgetUnchanged(
+        before position: UInt64, adding: Int, _ open: LMDBTransaction
+    ) throws(StoreError) {
+        let count = try open.count(tables.unchanged)
+        guard count > 0 else { return }
+        let excess = count + adding - options.unchangedKept
+        var old: [[UInt8]] = []
+        try open.scan(tables.unchanged, from: []) { key, _ in
+            let isOld = key.bigEndian(0, as: UInt64.self) + options.savesKept <= position
+            guard old.count < Store.forgottenAtOnce, isOld || old.count < excess else {
+                return false
+            }
+            old.append(Array(key))
+            return true
+        }
+        for key in old {
+            try open.delete(tables.unchanged, key)
+            try open.delete(tables.saves, Array(key.dropFirst(8)))
+        }
+    }
+
+    /// So many saves without effect are forgotten at a time.
+    private static let forgottenAtOnce = 4_096
+}
+
+/// The answer to a save, kept so that a repeat gets the same one.
+public struct SavedOnce: Hashable, Sendable {
+    /// The position of the transaction; without one the journal's end at that time.
+    public var position: UInt64
+    /// What the saver said it saved.
+    public var contentHash: StableHash
+    /// Whether there is a transaction.
+    public var wrote: Bool
+    /// What each insert of the request became, in its order; nil for nothing.
+    public var inserted: [ObjectReference?]
+
+    /// An answer of the given content.
+    public init(
+        position: UInt64, contentHash: StableHash, wrote: Bool, inserted: [ObjectReference?]
+    ) {
+        self.position = position
+        self.contentHash = contentHash
+        self.wrote = wrote
+        self.inserted = inserted
+    }
+
+    /// The form in the table; an insert that became nothing has tag and number 0.
+    var bytes: [UInt8] {
+        var writer = ByteWriter(capacity: 32 + 10 * inserted.count)
+        writer.uint64(position)
+        writer.uint64(contentHash.first)
+        writer.uint64(contentHash.second)
+        writer.count(inserted.count)
+        for object in inserted {
+            writer.uint16(object?.tag ?? 0)
+            writer.uint64(object?.number ?? 0)
+        }
+        writer.bool(wrote)
+        return writer.bytes
+    }
+
+    /// Reads the form in the table; one of an earlier release ends before `wrote`.
+    init(bytes: [UInt8]) throws(CodingError) {
+        var reader = ByteReader(bytes)
+        position = try reader.uint64()
+        contentHash = StableHash(first: try reader.uint64(), second: try reader.uint64())
+        inserted = []
+        for _ in 0..<(try reader.count(itemBytes: 10)) {
+            let object = ObjectReference(
+                tag: try reader.uint16(), number: try reader.uint64())
+            inserted.append(object.number == 0 ? nil : object)
+        }
+        wrote = reader.isAtEnd ? true : try reader.bool()
+    }
+}

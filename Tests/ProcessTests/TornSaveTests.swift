@@ -1,0 +1,105 @@
+import Glibc
+import Tandem
+import TandemIO
+import TandemModel
+import TandemWire
+import Testing
+
+/// Connections to a daemon whose answers can be lost.
+final class LosingProxy: Sendable {
+    private let path: String
+    /// Connections are numbered; those below this one hear nothing more.
+    private let state = Locked((next: 0, losingBelow: 0))
+
+    init(_ path: String) { self.path = path }
+
+    /// Loses what is answered to the present connections from now on.
+    func lose() { state.withLock { $0.losingBelow = $0.next } }
+
+    var transport: Transport {
+        .connected { [self] in
+            let daemon = try Socket.connect(path: path)
+            let (near, far) = try Socket.pair()
+            let number = state.withLock { state in
+                state.next += 1
+                return state.next - 1
+            }
+            _ = try KernelThread.start(name: "ask") { self.carry(far, daemon) { false } }
+            _ = try KernelThread.start(name: "answer") {
+                self.carry(daemon, far) { self.state.withLock { number < $0.losingBelow } }
+            }
+            return near
+        }
+    }
+
+    private func carry(_ from: Socket, _ to: Socket, isLost: () -> Bool) {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = (try? buffer.withUnsafeMutableBytes { try from.readSome(into: $0) }) ?? 0
+            guard count > 0 else { break }
+            if isLost() { continue }
+            guard (try? to.writeAll(Array(buffer[..<count]))) != nil else { break }
+        }
+        from.shutdown()
+        to.shutdown()
+    }
+}
+
+@MainActor @Suite(.serialized, .timeLimit(.minutes(2))) struct TornSaveTests {
+    @Test
+    func `law 3: a daemon killed between commit and answer has saved once, with the first ids`()
+        throws
+    {
+        let place = try Place()
+        let daemon = Locked(
+            try DaemonProcess.serving(store: place.store, socket: place.socket))
+        defer { daemon.withLock { $0 }.end(SIGTERM) }
+        let bridge = try BridgeProcess(place.socket)
+        defer { bridge.kill() }
+        try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        try bridge.ask(
+            #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "A"}}, {"insert": "Team", "set": {"name": "B"}}]}"#
+        )
+        let proxy = LosingProxy(place.socket)
+        var limits = ClientLimits()
+        limits.connectMilliseconds = 60_000
+        let context = PersistentContainer(
+            author: "torn", transport: proxy.transport, limits: limits
+        ).makeContext(name: "torn")
+        for round in 0..<3 {
+            let old = try #require(
+                try context.fetch(FetchRequest(entity: "Team")).first { $0.id.number == 1 })
+            let (taken, other) = (try context.insert("Team"), try context.insert("Team"))
+            taken["name"] = .string("A")
+            taken["wins"] = .int(Int64(round + 1))
+            other["name"] = .string("n\(round)")
+            let doomed = try context.insert("Player")
+            doomed.setObject(other, for: "team")
+            context.delete(other)
+            let player = try context.insert("Player")
+            player.setObject(taken, for: "team")
+            let end = try #require(context.position).number
+            proxy.lose()
+            let killer = try KernelThread.start(name: "killer") {
+                // Committed, and nobody was told.
+                let watch = try? WireClient(place.socket, Hello(author: "watch"))
+                _ = try? watch?.ask(.sync(Sync(number: end + 1, timeoutMilliseconds: 30_000)))
+                daemon.withLock { $0 }.end(round == 1 ? SIGTERM : SIGKILL)
+                guard
+                    let next = try? DaemonProcess.serving(
+                        store: place.store, socket: place.socket)
+                else { return }
+                daemon.withLock { $0 = next }
+            }
+            let outcome = Result { try context.save(policy: .objectTrump) }
+            killer.join()
+            let position = try outcome.get()
+            #expect(position.number == end + 1)
+            #expect(context.lastReceipt?.isRepeat == true && context.lastReceipt?.wrote == true)
+            #expect(taken.id == old.id && old["wins"] == .int(Int64(round + 1)))
+            #expect(player["team"].reference?.number == 1 && !context.hasChanges)
+            #expect(try context.fetch(FetchRequest(entity: "Player")).count == 2 * (round + 1))
+        }
+        #expect(try bridge.ask(#"{"do": "count", "entity": "Team"}"#)["count"] == .int(2))
+    }
+}

@@ -1,0 +1,101 @@
+import TandemModel
+import Testing
+
+@testable import TandemStore
+
+@Suite struct SavesTests {
+    private func answer(_ position: UInt64, _ objects: [ObjectReference?] = []) -> SavedOnce {
+        SavedOnce(
+            position: position, contentHash: StableHash([3]), wrote: false, inserted: objects)
+    }
+
+    @Test func `law 3: what became of inserts outlives restart and replay`() throws {
+        let bench = try StoreBench()
+        let existing = try bench.reference("Team", 1)
+        try bench.apply([try bench.insert("Team", 1, ["name": .string("A")])])
+        let transaction = Transaction(
+            saveID: [9], contentHash: StableHash([1]),
+            content: .objects([
+                try bench.insert("Team", 5, [:]), try bench.insert("Tag", 7, [:]),
+            ]))
+        let outcomes = [
+            existing, try bench.reference("Tag", 7), nil, try bench.reference("Team", 5),
+        ]
+        let encoded = try bench.apply(transaction.withOutcomes(outcomes))
+        let known = try #require(try bench.store.save(by: 0, id: [9]))
+        #expect(known.inserted == outcomes && known.wrote && known.position == 3)
+        // Not checkpointed: the tail of the journal is replayed.
+        try bench.reopen()
+        for transaction in bench.log { try bench.store.apply(transaction) }
+        #expect(try bench.store.save(by: 0, id: [9]) == known)
+        #expect(bench.log.last == encoded)
+        try bench.store.checkpoint()
+        try bench.reopen()
+        #expect(try bench.store.save(by: 0, id: [9]) == known)
+    }
+
+    @Test func `saves without effect are kept as long as others, and durable with a checkpoint`()
+        throws
+    {
+        var options = smallMap(64 << 20)
+        options.savesKept = 10
+        let bench = try StoreBench(options: options)
+        let team = try bench.reference("Team", 1)
+        try bench.store.rememberUnchanged(answer(1, [team, nil]), by: 4, id: [1])
+        try bench.store.checkpoint()
+        try bench.store.rememberUnchanged(answer(1), by: 4, id: [2])
+        try bench.reopen()
+        #expect(try bench.store.save(by: 4, id: [1]) == answer(1, [team, nil]))
+        #expect(try bench.store.save(by: 5, id: [1]) == nil)
+        #expect(try bench.store.save(by: 4, id: [2]) == nil)
+        for number in UInt64(1)...9 { try bench.apply([try bench.insert("Tag", number, [:])]) }
+        #expect(try bench.store.save(by: 4, id: [1]) != nil)
+        try bench.apply([try bench.insert("Tag", 10, [:])])
+        #expect(try bench.store.save(by: 4, id: [1]) == nil)
+        #expect(try bench.store.current.count(bench.store.tables.unchanged) == 0)
+    }
+
+    @Test func `law 8: of too many saves without effect the oldest are forgotten`() throws {
+        var options = smallMap(64 << 20)
+        options.unchangedKept = 8
+        let bench = try StoreBench(options: options)
+        for number in UInt64(1)...30 {
+            let position = bench.store.appliedPosition
+            try bench.store.rememberUnchanged(answer(position), by: 0, id: [UInt8(number)])
+            if number % 2 == 0 { try bench.apply([try bench.insert("Tag", number, [:])]) }
+        }
+        #expect(try bench.store.current.count(bench.store.tables.unchanged) == 8)
+        #expect(try bench.store.current.count(bench.store.tables.saves) == 8)
+        for number in UInt8(1)...30 {
+            #expect(try (bench.store.save(by: 0, id: [number]) != nil) == (number > 22))
+        }
+    }
+
+    @Test func `the floor of ids does not sink when more are kept`() throws {
+        var options = smallMap(64 << 20)
+        options.savesKept = 3
+        let bench = try StoreBench(options: options)
+        for number in UInt64(1)...9 { try bench.apply([try bench.insert("Tag", number, [:])]) }
+        let floor = bench.store.saveFloor
+        #expect(floor == 8)
+        try bench.store.checkpoint()
+        bench.store.close()
+        options.savesKept = 5
+        let store = try openStore(bench.scratch.path, options)
+        #expect(store.saveFloor == floor)
+        var next = Transaction(content: .objects([]))
+        next.position = store.appliedPosition + 1
+        try store.apply(next)
+        #expect(store.saveFloor == floor)
+        store.close()
+    }
+
+    @Test func `an answer kept by an earlier release can be read`() throws {
+        let known = answer(7, [ObjectReference(tag: 1, number: 2)])
+        #expect(try SavedOnce(bytes: known.bytes) == known)
+        #expect(try SavedOnce(bytes: Array(known.bytes.dropLast())).wrote)
+        for count in 0..<known.bytes.count - 1 {
+            #expect(throws: CodingError.self) { try SavedOnce(bytes: Array(known.bytes[..<count])) }
+        }
+    }
+}
