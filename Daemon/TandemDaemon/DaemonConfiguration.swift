@@ -12,6 +12,10 @@ public struct DaemonConfiguration: Sendable {
     public var durability: Durability = .full
     /// The bytes of a journal segment.
     public var segmentBytes: Int?
+    /// How much of the journal is kept; all of it by default.
+    public var retention = RetentionPolicy()
+    /// The bytes that the store's memory map may grow to; nil for the store's own limit.
+    public var maximumMapBytes: Int?
     /// Where the daemon says what it does, a line at a time.
     public var log: @Sendable (LogLevel, String) -> Void
 
@@ -46,6 +50,8 @@ public struct DaemonError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Code: Hashable, Sendable {
         /// Another daemon holds the store or the socket.
         case inUse
+        /// There is no room to start with; freeing some helps, and nothing was changed.
+        case noSpace
         /// The journal or the store is damaged or failed; restarting would not help.
         case storage
         /// Anything else that the system refused.

@@ -38,6 +38,12 @@ public enum DaemonLimits {
     public static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
     /// Transactions between a question for verdicts and its answer; who is further behind fetches anew.
     public static let verdictTransactions: UInt64 = 20_000
+    /// Consumers of the journal that can be registered.
+    public static let consumers = 256
+    /// Bytes of a consumer's name.
+    public static let consumerNameBytes = 128
+    /// Journal segments given up after one checkpoint, so that nobody waits long for the disk.
+    public static let trimmedSegments = 8
     /// Transactions in one history answer.
     public static let historyTransactions = 4_096
     /// Bytes in one history answer.

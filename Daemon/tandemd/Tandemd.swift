@@ -30,7 +30,47 @@ struct Tandemd: ParsableCommand {
     @Option(help: "Mebibytes of a journal segment; 64 by default, 1 for small stores.")
     var segmentMebibytes: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "Mebibytes of journal to keep; above it the oldest segments go that nobody needs.",
+            valueName: "MiB"))
+    var journalKeep: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Hours of journal to keep; older segments go that nobody needs.", valueName: "hours"))
+    var journalHours: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Mebibytes that the journal never exceeds; who needs what has to go is expired.",
+            valueName: "MiB"))
+    var journalCap: Int?
+
+    @Option(help: "Mebibytes that the store's map may grow to; 1 Ti by default.")
+    var mapLimitMebibytes: Int?
+
+    @Option(help: ArgumentHelp("Kibibytes of a segment, for tests.", visibility: .hidden))
+    var segmentKibibytes: Int?
+
     func validate() throws {
+        guard (8...1_024).contains(segmentKibibytes ?? 8) else {
+            throw ValidationError("--segment-kibibytes is between 8 and 1024.")
+        }
+        for (name, value) in [
+            ("--journal-keep", journalKeep), ("--journal-hours", journalHours),
+            ("--journal-cap", journalCap),
+        ] {
+            guard (1...1 << 30).contains(value ?? 1) else {
+                throw ValidationError("\(name) is at least 1.")
+            }
+        }
+        guard (journalKeep ?? 1) <= (journalCap ?? Int.max) else {
+            throw ValidationError("--journal-cap is at least --journal-keep.")
+        }
+        guard (1...(1 << 27)).contains(mapLimitMebibytes ?? 1) else {
+            throw ValidationError("--map-limit-mebibytes is between 1 and 134217728.")
+        }
         guard (1...1_024).contains(segmentMebibytes ?? 1) else {
             throw ValidationError("--segment-mebibytes is between 1 and 1024.")
         }
@@ -60,10 +100,10 @@ struct Tandemd: ParsableCommand {
             try daemon.run(signals: signals)
         } catch let error as DaemonError {
             LogLevel.critical.print(error.message)
-            throw ExitCode(error.code == .inUse ? 1 : 78)
+            throw ExitCode(error.exitCode)
         } catch let error as IOError {
             LogLevel.critical.print(error.description)
-            throw ExitCode(78)
+            throw ExitCode(error.isOutOfSpace ? 75 : 78)
         }
     }
 
@@ -73,9 +113,26 @@ struct Tandemd: ParsableCommand {
             store: store ?? ThisProcess.environment("TANDEM_STORE") ?? paths.store,
             socket: socket ?? ThisProcess.environment("TANDEM_SOCKET") ?? paths.socket,
             log: { level, line in level.print(line) })
-        configuration.segmentBytes = segmentMebibytes.map { $0 << 20 }
+        configuration.maximumMapBytes = mapLimitMebibytes.map { $0 << 20 }
+        configuration.segmentBytes =
+            segmentKibibytes.map { $0 << 10 } ?? segmentMebibytes.map { $0 << 20 }
+        configuration.retention = RetentionPolicy(
+            keepBytes: journalKeep.map { UInt64($0) << 20 },
+            keepSeconds: journalHours.map { UInt64($0) * 3_600 },
+            capBytes: journalCap.map { UInt64($0) << 20 })
         configuration.durability = durability == .full ? .full : .relaxed
         return configuration
+    }
+}
+
+extension DaemonError {
+    /// 75 may be better at the next start, which systemd makes; 78 only after a person looked.
+    var exitCode: Int32 {
+        switch code {
+        case .inUse: 1
+        case .noSpace: 75
+        case .storage, .system: 78
+        }
     }
 }
 

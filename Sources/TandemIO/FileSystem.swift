@@ -34,11 +34,14 @@ public protocol File: AnyObject {
     /// Where the file system can't reserve, it does nothing.
     func reserve(_ bytes: UInt64) throws(IOError)
 
-    /// Cuts or extends the file to `size` bytes; an extension reads as zeros.
+    /// Cuts or extends the file to `size` bytes, durable on return; an extension reads as zeros.
     func truncate(to size: UInt64) throws(IOError)
 
     /// The file's size in bytes, asked from the kernel.
     func size() throws(IOError) -> UInt64
+
+    /// Tells that the file has another name now, for messages.
+    func renamed(to path: String)
 
     /// Closes the file; later calls fail with `EBADF`. Calling it twice is harmless.
     func close()

@@ -36,6 +36,13 @@ public final class KernelThread: Sendable {
         return KernelThread(handle: handle)
     }
 
+    /// Lets the calling thread pause; a signal ends the pause early.
+    public static func sleep(nanoseconds: UInt64) {
+        var time = timespec(
+            tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+        nanosleep(&time, nil)
+    }
+
     /// Waits until the thread has ended.
     ///
     /// Only the first call waits.

@@ -29,7 +29,11 @@ public final class LockFile: FileLock, Sendable {
         writeHolder()
     }
 
-    deinit { _ = Glibc.close(descriptor) }
+    deinit {
+        // A child that is just being started has the descriptor too until it runs its program.
+        _ = flock(descriptor, LOCK_UN)
+        _ = Glibc.close(descriptor)
+    }
 
     private func writeHolder() {
         let text = Array("\(getpid())\n".utf8)

@@ -35,6 +35,14 @@ public final class Poller {
         public var isWritable: Bool
         /// The other side is gone or the descriptor failed.
         public var isClosed: Bool
+
+        /// An event of the given content.
+        public init(token: UInt64, isReadable: Bool, isWritable: Bool, isClosed: Bool) {
+            self.token = token
+            self.isReadable = isReadable
+            self.isWritable = isWritable
+            self.isClosed = isClosed
+        }
     }
 
     /// The number of events that one call takes from the kernel.

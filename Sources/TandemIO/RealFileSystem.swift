@@ -32,10 +32,10 @@ public final class RealFileSystem: FileSystem, Sendable {
 
     /// Creates a directory and its missing parents; one that exists is left as it is.
     ///
-    /// What was created is on the disk on return.
+    /// Its name is on the disk on return, unless it existed and its parent may not be read.
     public func createDirectory(_ path: String, mode: UInt32) throws(IOError) {
-        if isDirectory(path) { return }
         let parent = directoryName(of: path)
+        if isDirectory(path) { return try syncExisting(parent) }
         if parent != path { try createDirectory(parent, mode: mode) }
         if mkdir(path, mode) == 0 {
             try syncDirectory(parent)
@@ -43,8 +43,17 @@ public final class RealFileSystem: FileSystem, Sendable {
         }
         let number = errno
         // Another process may have been quicker.
-        if number == EEXIST && isDirectory(path) { return }
+        if number == EEXIST && isDirectory(path) { return try syncExisting(parent) }
         throw IOError(.createDirectory, path, errno: number)
+    }
+
+    /// Whoever made a directory may have died before its name was on the disk.
+    private func syncExisting(_ parent: String) throws(IOError) {
+        do {
+            try syncDirectory(parent)
+        } catch {
+            guard error.errno == EACCES || error.errno == EROFS else { throw error }
+        }
     }
 
     /// Returns once the names in a directory are on the disk.
@@ -93,7 +102,7 @@ public final class RealFileSystem: FileSystem, Sendable {
 
 /// A descriptor of the kernel's, closed when released.
 final class RealFile: File {
-    let path: String
+    private(set) var path: String
     private var descriptor: Int32
 
     init(descriptor: Int32, path: String) {
@@ -153,7 +162,11 @@ final class RealFile: File {
 
     func truncate(to size: UInt64) throws(IOError) {
         try check(.truncate, path) { ftruncate(descriptor, off_t(truncatingIfNeeded: size)) }
+        // A size need not be what `fdatasync` brings to the disk.
+        if fsync(descriptor) != 0 { throw IOError(.sync, path, errno: errno) }
     }
+
+    func renamed(to path: String) { self.path = path }
 
     func size() throws(IOError) -> UInt64 {
         var status = stat()

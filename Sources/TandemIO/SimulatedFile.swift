@@ -46,7 +46,7 @@ final class SimulatedNode {
 
 /// An open file of the simulated file system.
 final class SimulatedFile: File {
-    let path: String
+    private(set) var path: String
     private let node: SimulatedNode
     private let owner: SimulatedFileSystem
     private let writable: Bool
@@ -94,6 +94,7 @@ final class SimulatedFile: File {
     func sync() throws(IOError) {
         try mustBeOpen(.sync)
         if let number = owner.faults.nextSync() { throw IOError(.sync, path, errno: number) }
+        if owner.faults.ignoresFileSyncs { return }
         owner.record(.sync(path))
         node.settle()
     }
@@ -110,7 +111,10 @@ final class SimulatedFile: File {
         try mustBeOpen(.truncate)
         owner.record(.truncate(path, size: Int(size)))
         node.apply(.truncate(Int(size)))
+        try sync()
     }
+
+    func renamed(to path: String) { self.path = path }
 
     func size() throws(IOError) -> UInt64 {
         try mustBeOpen(.inspect)

@@ -36,6 +36,30 @@ extension SimulatedFileSystem {
         return copy
     }
 
+    /// The same state, durable and volatile, as a file system of its own without handles or locks.
+    ///
+    /// Cheap: contents are shared until one of them is written.
+    public func copy() -> SimulatedFileSystem {
+        var nodes: [ObjectIdentifier: SimulatedNode] = [:]
+        func copied(_ node: SimulatedNode) -> SimulatedNode {
+            if let known = nodes[ObjectIdentifier(node)] { return known }
+            let copy = SimulatedNode()
+            (copy.content, copy.durable, copy.pending) = (node.content, node.durable, node.pending)
+            nodes[ObjectIdentifier(node)] = copy
+            return copy
+        }
+        let disk = SimulatedFileSystem()
+        disk.names = names.mapValues(copied)
+        disk.durableNames = durableNames.mapValues(copied)
+        disk.pendingNames = pendingNames.map { entry in
+            guard case .put(let path, let node) = entry.change else { return entry }
+            return (entry.directory, .put(path, copied(node)))
+        }
+        disk.directories = directories
+        disk.capacityBytes = capacityBytes
+        return disk
+    }
+
     /// A file's content as programs see it, for tests; nil if there is none.
     public func bytes(of path: String) -> [UInt8]? { names[path]?.content }
 

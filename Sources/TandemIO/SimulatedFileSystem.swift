@@ -63,6 +63,7 @@ public final class SimulatedFileSystem: FileSystem {
 
     /// Opens a file.
     public func open(_ path: String, _ mode: OpenMode) throws(IOError) -> any File {
+        if let number = faults.nextOpen() { throw IOError(.open, path, errno: number) }
         if let node = names[path] {
             guard mode != .createNew else { throw IOError(.open, path, errno: EEXIST) }
             return SimulatedFile(node: node, path: path, owner: self, writable: mode != .read)
@@ -107,6 +108,7 @@ public final class SimulatedFileSystem: FileSystem {
     /// Makes the names in a directory durable.
     public func syncDirectory(_ path: String) throws(IOError) {
         if let number = faults.nextSync() { throw IOError(.syncDirectory, path, errno: number) }
+        if faults.ignoresDirectorySyncs { return }
         record(.syncDirectory(path))
         for entry in pendingNames where entry.directory == path {
             Self.apply(entry.change, to: &durableNames)
@@ -148,7 +150,7 @@ public final class SimulatedFileSystem: FileSystem {
     }
 
     /// The bytes of all files together.
-    var usedBytes: Int { names.values.reduce(0) { $0 + $1.content.count } }
+    public var usedBytes: Int { names.values.reduce(0) { $0 + $1.content.count } }
 
     private func change(_ path: String, _ change: NameChange) {
         Self.apply(change, to: &names)
@@ -165,7 +167,7 @@ public final class SimulatedFileSystem: FileSystem {
     }
 }
 
-/// Which writes and syncs of a ``SimulatedFileSystem`` fail; counted from the next one, 1.
+/// Which opens, writes and syncs of a ``SimulatedFileSystem`` fail; counted from the next one, 1.
 public struct SimulatedFaults: Sendable {
     /// The number of the write that fails; nil for none.
     ///
@@ -181,11 +183,23 @@ public struct SimulatedFaults: Sendable {
     public var failingSync: Int?
     /// The error of a failing sync.
     public var syncErrno: Int32 = 5
+    /// Whether syncs of files do nothing, as on a disk that lies.
+    public var ignoresFileSyncs = false
+    /// Whether syncs of directories do nothing.
+    public var ignoresDirectorySyncs = false
+    /// The number of the open that fails; nil for none.
+    ///
+    /// Counts down.
+    public var failingOpen: Int?
+    /// The error of a failing open.
+    public var openErrno: Int32 = 24
 
     /// No faults.
     public init() {}
 
     mutating func nextWrite() -> Int32? { Self.step(&failingWrite) ? writeErrno : nil }
+
+    mutating func nextOpen() -> Int32? { Self.step(&failingOpen) ? openErrno : nil }
 
     mutating func nextSync() -> Int32? { Self.step(&failingSync) ? syncErrno : nil }
 

@@ -14,7 +14,7 @@ extension Journal {
         precondition(options.firstPositionIfNew > 0, "positions begin at 1")
         let place = JournalPlace(directory: directory, fileSystem: fileSystem, options: options)
         let lock = try prepareDirectory(place)
-        try removeTemporaries(place)
+        try removeSpare(place)
         let segments = try JournalDirectory.segments(in: directory, fileSystem)
         let wasRelaxed = fileSystem.exists(directory + "/" + JournalDirectory.relaxedName)
         var recovery = Recovery(place, wasRelaxed: wasRelaxed)
@@ -50,13 +50,11 @@ extension Journal {
         }
     }
 
-    private static func removeTemporaries(_ place: JournalPlace) throws(JournalError) {
-        for name in [JournalDirectory.spareName, JournalDirectory.stagedName] {
-            let path = place.directory + "/" + name
-            guard place.fileSystem.exists(path) else { continue }
-            try converting(JournalError.unreadable) { () throws(IOError) in
-                try place.fileSystem.remove(path)
-            }
+    private static func removeSpare(_ place: JournalPlace) throws(JournalError) {
+        let path = place.directory + "/" + JournalDirectory.spareName
+        guard place.fileSystem.exists(path) else { return }
+        try converting(JournalError.unreadable) { () throws(IOError) in
+            try place.fileSystem.remove(path)
         }
     }
 
@@ -77,6 +75,7 @@ extension Journal {
             let maker = SegmentMaker(directory: place.directory, fileSystem: place.fileSystem)
             let spare = try maker.take(bytes: place.options.segmentBytes)
             let made = try Self.place(header, spare, place.directory, place.fileSystem)
+            try place.fileSystem.syncDirectory(place.directory)
             return RecoveredLog(
                 sealed: [], file: made.file, header: header,
                 end: UInt64(SegmentFormat.headerBytes), capacity: made.bytes,

@@ -8,7 +8,7 @@ import TandemIO
 /// |---|---|
 /// | `chain` | what the next batch must continue: its number, position and the checksum before it |
 /// | `current`, `end`, `capacity` | the last segment, where its batches end, how big it is |
-/// | `sealed` | first positions of the segments before it, oldest first |
+/// | `sealed` | the segments before it, oldest first |
 /// | `failure` | set by the first failed write or sync, and thrown ever after |
 /// | `tail` | the last durable position, for readers on any thread |
 ///
@@ -31,7 +31,7 @@ public final class Journal: ChangeLog {
     let options: JournalOptions
     private var lock: (any FileLock)?
     let maker: SegmentMaker
-    var sealed: [UInt64] = []
+    var sealed: [JournalSegment] = []
     var current: any File
     var currentFirst: UInt64
     var salt: UInt32
@@ -60,13 +60,18 @@ public final class Journal: ChangeLog {
 
     /// Which positions it holds.
     public var bounds: LogBounds {
-        LogBounds(first: sealed.first ?? currentFirst, last: tail.last)
+        LogBounds(first: sealed.first?.first ?? currentFirst, last: tail.last)
+    }
+
+    /// Its segments, oldest first; the last one is being written.
+    public var segments: [JournalSegment] {
+        sealed + [JournalSegment(first: currentFirst, last: tail.last, bytes: capacity)]
     }
 
     /// Appends a batch, which must not be empty; durable on return, as the options say.
     ///
-    /// One write and one flush. The batch keeps its payloads. Throws `noSpace` before anything is
-    /// written, or `failed`, after which the journal takes nothing more.
+    /// One write and one flush. The batch keeps its payloads. Throws `noSpace` when nothing of it is in the
+    /// log and a later append may succeed, or `failed`, after which the journal takes nothing more.
     @discardableResult
     public func append(
         expected: UInt64, batch: inout BatchBuilder
@@ -84,19 +89,24 @@ public final class Journal: ChangeLog {
         chain.position = positions.upperBound + 1
         chain.checksum = checksum
         tail.move(to: positions.upperBound)
-        prepareSpareWhenHalfFull()
+        prepareSpare()
         return .committed(positions)
     }
 
     /// Makes sure that a batch of this many bytes (`frameBytes`) can be written.
     ///
-    /// Begins a new segment if need be. Throws `noSpace` if the disk has none for it: nothing is
-    /// lost then, and a later call may succeed.
+    /// Begins a new segment if need be. Throws `noSpace` if there can be none now: nothing is lost
+    /// then, and a later call may succeed.
     public func reserve(bytes: Int) throws(JournalError) {
         if let failure { throw failure }
         if end + UInt64(bytes) <= capacity { return }
         try beginSegment(identity: identity, minimumBytes: SegmentFormat.headerBytes + bytes)
     }
+
+    /// Why the next segment could not be made ahead, if it could not.
+    ///
+    /// Batches are taken as long as they fit the segment there is, so this foretells `noSpace`.
+    public var spareFailure: JournalError? { maker.failure.map(JournalError.noSpace) }
 
     /// Begins a segment with the epoch raised by one; durable on return.
     public func beginEpoch() throws(JournalError) {
@@ -111,13 +121,11 @@ public final class Journal: ChangeLog {
     public func trim(below position: UInt64) throws(JournalError) {
         if let failure { throw failure }
         var dropped = false
-        while let oldest = sealed.first {
-            let next = sealed.count > 1 ? sealed[1] : currentFirst
-            guard next <= position else { break }
+        while let oldest = sealed.first, oldest.last < position {
             try converting(JournalError.unreadable) { () throws(IOError) in
-                try fileSystem.remove(directory + "/" + JournalDirectory.name(of: oldest))
+                try fileSystem.remove(directory + "/" + JournalDirectory.name(of: oldest.first))
             }
-            index.drop(segment: oldest)
+            index.drop(segment: oldest.first)
             sealed.removeFirst()
             dropped = true
         }
@@ -129,7 +137,8 @@ public final class Journal: ChangeLog {
 
     /// Makes everything that was appended durable; with full durability it is already.
     ///
-    /// Call it before anything that depends on the log reaches the disk. A failure is final, as one of an append is.
+    /// Call it before anything that depends on the log reaches the disk. A failure is final, as one
+    /// of an append is.
     public func sync() throws(JournalError) {
         if let failure { throw failure }
         guard options.durability == .relaxed else { return }
@@ -163,10 +172,30 @@ public final class Journal: ChangeLog {
     private func write(_ frame: [UInt8]) throws(JournalError) {
         do throws(IOError) {
             try current.write(frame, at: end)
-            if options.durability == .full { try current.sync() }
+        } catch {
+            guard error.isOutOfSpace else { throw fail(error) }
+            try cutPartialBatch()
+            throw .noSpace(error)
+        }
+        guard options.durability == .full else { return }
+        do throws(IOError) {
+            try current.sync()
         } catch {
             throw fail(error)
         }
+    }
+
+    /// Ends the segment behind its last whole batch, durably; the next batch begins another segment.
+    ///
+    /// A zero-filled segment has its blocks, but a file system that copies on write may want others.
+    private func cutPartialBatch() throws(JournalError) {
+        do throws(IOError) {
+            try current.truncate(to: end)
+            try current.sync()
+        } catch {
+            throw fail(error)
+        }
+        capacity = end
     }
 
     func fail(_ error: IOError) -> JournalError {
@@ -175,8 +204,9 @@ public final class Journal: ChangeLog {
         return failure
     }
 
-    private func prepareSpareWhenHalfFull() {
-        let header = UInt64(SegmentFormat.headerBytes)
-        if end - header > (capacity - header) / 2 { maker.prepare(bytes: options.segmentBytes) }
+    /// Has the next segment made once this one is a quarter full, in haste when it is nearly full.
+    private func prepareSpare() {
+        guard end > capacity / 4 else { return }
+        maker.prepare(bytes: options.segmentBytes, inHaste: end > capacity / 4 * 3)
     }
 }

@@ -8,8 +8,6 @@ enum JournalDirectory {
     static let lockName = "lock"
     /// The next segment while it is filled with zeros.
     static let spareName = "spare.new"
-    /// A segment that is about to be renamed into place.
-    static let stagedName = "segment.new"
     /// There while a log is written with relaxed durability, and after that was cut short.
     static let relaxedName = "relaxed"
 

@@ -6,7 +6,8 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Code: String, Hashable, Sendable {
         /// A write or sync failed. Final: the log takes nothing more until it is opened again.
         case failed
-        /// There is no room for the next batch. Nothing was written; try again later.
+        /// There is no room for the next batch, or no segment could be made for it. Nothing was
+        /// written; try again later.
         case noSpace
         /// Bytes are not what was written.
         case damaged
@@ -79,7 +80,10 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
     static func noSpace(_ error: IOError) -> JournalError {
         JournalError(
             .noSpace, error.path, "\(error)",
-            remedy: "Nothing was lost. Free room on the disk and try again.", cause: error)
+            remedy: error.isOutOfSpace
+                ? "Nothing was lost. Free room on the disk and try again."
+                : "Nothing was lost. The next segment could not be made; it is tried again.",
+            cause: error)
     }
 
     static func expired(_ directory: String, _ position: UInt64, oldest: UInt64) -> JournalError {

@@ -9,11 +9,17 @@ extension JournalReader {
         // The window may be older than the file, so the verdict is on fresh bytes.
         segment.refresh()
         // Listed before the second look: what was appended before a rollover is seen then.
-        let following = try JournalDirectory.segments(in: directory, fileSystem)
-            .first { $0 > segment.header.firstPosition }
+        let segments = try JournalDirectory.segments(in: directory, fileSystem)
+        let following = segments.first { $0 > segment.header.firstPosition }
         switch try segment.readBatch(at: offset, after: chain) {
         case .batch(let header): return .batch(header)
-        case .end: return try ended(segment, following)
+        case .end:
+            // An open file can be read after it was given up; what followed it is gone.
+            let expected = chain?.position ?? position
+            if let oldest = segments.first, expected < oldest {
+                throw .expired(directory, expected, oldest: oldest)
+            }
+            return try ended(segment, following)
         case .bad(let problem): return try skip(segment, following, problem)
         }
     }
@@ -32,19 +38,28 @@ extension JournalReader {
     private func open(_ first: UInt64, following: UInt64?) throws(JournalError) -> Step {
         do throws(JournalError) {
             let opened = try SegmentFile(directory, first: first, fileSystem)
-            if let mark = index.nearest(segment: first, position: position) {
-                offset = mark.offset
-                chain = nil
-            } else {
-                offset = UInt64(SegmentFormat.headerBytes)
-                chain = Chain(startOf: opened.header)
-            }
+            try start(in: opened)
             segment = opened
             return .again
         } catch {
             guard error.code == .damaged else { throw error }
             return unreadable(first, following, error)
         }
+    }
+
+    /// Goes to the batch that holds the position, or to one a little before it.
+    private func start(in opened: SegmentFile) throws(JournalError) {
+        let first = opened.header.firstPosition
+        offset = UInt64(SegmentFormat.headerBytes)
+        chain = Chain(startOf: opened.header)
+        guard position > first else { return }
+        let (mark, next) = index.around(segment: first, position: position)
+        let size = try opened.size()
+        let found = try opened.batch(
+            nearest: position, from: mark?.offset ?? offset, below: next ?? size)
+        guard let known = found?.offset ?? mark?.offset else { return }
+        offset = known
+        chain = nil
     }
 
     private func unreadable(

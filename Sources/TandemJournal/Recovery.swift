@@ -9,7 +9,7 @@ struct JournalPlace {
 
 /// A log as recovery leaves it, ready for the writer.
 struct RecoveredLog {
-    var sealed: [UInt64]
+    var sealed: [JournalSegment]
     var file: any File
     var header: SegmentHeader
     var end: UInt64
@@ -38,6 +38,7 @@ struct Recovery {
     let wasRelaxed: Bool
     let index = JournalIndex()
     var report = RecoveryReport()
+    private var sealed: [JournalSegment] = []
     private var lastBatch: (segment: UInt64, offset: UInt64, header: BatchHeader)?
 
     init(_ place: JournalPlace, wasRelaxed: Bool) {
@@ -49,60 +50,95 @@ struct Recovery {
     mutating func run(
         _ segments: [UInt64], appliedPosition: UInt64?
     ) throws(JournalError) -> RecoveredLog {
-        var chain: Chain?
-        var previous: SegmentHeader?
-        for (number, first) in segments.enumerated() where number < segments.count - 1 {
-            let segment = try open(first, .read)
-            try checkHeader(segment, after: previous, chain)
-            previous = segment.header
-            // Without a walk, the next header's word is taken for this segment's end.
-            let walks = place.options.verification == .full || number + 2 >= segments.count
-            chain = walks ? try walkSealed(segment) : nil
-            segment.file.close()
-        }
-        let last = try open(segments[segments.count - 1], .readWrite)
-        try checkHeader(last, after: previous, chain)
+        let last = try walkSealed(segments)
         let stop = try walk(last)
         let torn = try tornRange(last, stop)
         if let appliedPosition { try check(stop.chain, covers: appliedPosition, last, stop.offset) }
         if let torn { try cut(last, torn) }
         try rewriteLastBatch(last)
-        let capacity = try converting(JournalError.unreadable) { () throws(IOError) in
-            try last.file.size()
-        }
+        let capacity = try last.size()
         report.bounds = LogBounds(first: segments[0], last: stop.chain.position - 1)
         return RecoveredLog(
-            sealed: Array(segments.dropLast()), file: last.file, header: last.header,
+            sealed: sealed, file: last.file, header: last.header,
             end: stop.offset, capacity: capacity, chain: stop.chain, index: index)
     }
 
-    private func open(_ first: UInt64, _ mode: OpenMode) throws(JournalError) -> SegmentFile {
-        try SegmentFile(place.directory, first: first, place.fileSystem, mode: mode)
+    private func open(
+        _ first: UInt64, _ mode: OpenMode, readsAll: Bool = false
+    ) throws(JournalError) -> SegmentFile {
+        try SegmentFile(
+            place.directory, first: first, place.fileSystem, mode: mode,
+            window: readsAll ? SegmentFile.recoveryWindow : SegmentFile.readerWindow)
+    }
+
+    /// Checks that each segment continues the one before; the last one, opened.
+    private mutating func walkSealed(_ segments: [UInt64]) throws(JournalError) -> SegmentFile {
+        let isFull = place.options.verification == .full
+        var segment = try open(
+            segments[0], segments.count == 1 ? .readWrite : .read,
+            readsAll: isFull || segments.count == 1)
+        guard segment.header.firstPosition > 0 else {
+            throw .damaged(segment.path, at: 0, "positions begin at 1, not at 0")
+        }
+        for first in segments.dropFirst() {
+            let isLast = first == segments[segments.count - 1]
+            let next = try open(first, isLast ? .readWrite : .read, readsAll: isFull || isLast)
+            try checkIdentity(next, after: segment.header)
+            if isFull {
+                try checkChain(next, after: try walkSealed(segment))
+            } else {
+                try checkEnd(of: segment, before: next)
+            }
+            sealed.append(
+                JournalSegment(
+                    first: segment.header.firstPosition, last: first - 1,
+                    bytes: try segment.size()))
+            segment.file.close()
+            segment = next
+        }
+        return segment
     }
 
     // Rule 1.
-    private func checkHeader(
-        _ segment: SegmentFile, after previous: SegmentHeader?, _ chain: Chain?
+    private func checkIdentity(
+        _ segment: SegmentFile, after previous: SegmentHeader
     ) throws(JournalError) {
-        let header = segment.header
-        guard header.firstPosition > 0 else {
-            throw .damaged(segment.path, at: 0, "positions begin at 1, not at 0")
-        }
-        guard let previous else { return }
-        guard header.identity.isSameLog(as: previous.identity) else {
+        let identity = segment.header.identity
+        guard identity.isSameLog(as: previous.identity) else {
             throw .damaged(segment.path, at: 0, "the segment belongs to another log")
         }
-        guard header.identity.epoch >= previous.identity.epoch else {
+        guard identity.epoch >= previous.identity.epoch else {
             throw .damaged(
                 segment.path, at: 0,
-                "epoch \(header.identity.epoch) after epoch \(previous.identity.epoch)")
+                "epoch \(identity.epoch) after epoch \(previous.identity.epoch)")
         }
-        guard let chain, chain != Chain(startOf: header) else { return }
+    }
+
+    private func checkChain(
+        _ segment: SegmentFile, after chain: Chain
+    ) throws(JournalError) {
+        let header = segment.header
+        guard chain != Chain(startOf: header) else { return }
         throw .damaged(
             segment.path, at: 0,
             "the segment begins with batch \(header.firstBatch) at position "
-                + "\(header.firstPosition), the one before ends before batch "
-                + "\(chain.batchNumber) at position \(chain.position)")
+                + "\(header.firstPosition) after checksum \(header.previousChecksum); the one "
+                + "before ends before batch \(chain.batchNumber) at position \(chain.position) "
+                + "with checksum \(chain.checksum)")
+    }
+
+    // Rules 1 and 2, as far as the end of a segment tells.
+    private mutating func checkEnd(
+        of segment: SegmentFile, before next: SegmentFile
+    ) throws(JournalError) {
+        guard let last = try segment.lastBatch(before: next.header) else {
+            throw .damaged(
+                next.path, at: 0,
+                "the segment begins with batch \(next.header.firstBatch) at position "
+                    + "\(next.header.firstPosition) after checksum "
+                    + "\(next.header.previousChecksum); \(segment.path) does not end there")
+        }
+        lastBatch = (segment.header.firstPosition, last.offset, last.header)
     }
 
     private typealias Stop = (offset: UInt64, chain: Chain, problem: String?)

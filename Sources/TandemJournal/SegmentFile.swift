@@ -14,18 +14,24 @@ enum BatchRead {
 ///
 /// Reports damage and decides nothing.
 final class SegmentFile {
-    /// Reads ahead by this much.
-    static let windowBytes = 65_536
+    /// Readers read ahead by this much.
+    static let readerWindow = 65_536
+    /// Recovery reads whole segments, so by more.
+    static let recoveryWindow = 1 << 20
 
     let file: any File
     let header: SegmentHeader
     var path: String { file.path }
-    private var window: [UInt8] = []
+    let windowBytes: Int
+    /// Holds the window; grows to the largest batch read.
+    private var buffer: UnsafeMutableRawBufferPointer
     private var windowStart: UInt64 = 0
+    private var windowCount = 0
 
     /// Opens a segment and reads its header, which must agree with its name.
     init(
-        _ directory: String, first: UInt64, _ fileSystem: any FileSystem, mode: OpenMode = .read
+        _ directory: String, first: UInt64, _ fileSystem: any FileSystem, mode: OpenMode = .read,
+        window: Int = SegmentFile.readerWindow
     ) throws(JournalError) {
         let path = directory + "/" + JournalDirectory.name(of: first)
         let file = try converting(JournalError.unreadable) { () throws(IOError) in
@@ -43,6 +49,8 @@ final class SegmentFile {
             }
             self.file = file
             self.header = header
+            windowBytes = window
+            buffer = .allocate(byteCount: window, alignment: 8)
         case .failure(.damaged(let message)): throw .damaged(path, at: 0, message)
         case .failure(.version(let version)):
             throw JournalError(
@@ -52,19 +60,20 @@ final class SegmentFile {
         }
     }
 
+    deinit { buffer.deallocate() }
+
     /// Forgets the bytes read so far, so that the next read sees the file as it is now.
-    func refresh() { window.removeAll(keepingCapacity: true) }
+    func refresh() { windowCount = 0 }
 
     /// Reads the batch at an offset; with a chain, it must continue it.
     func readBatch(at offset: UInt64, after chain: Chain?) throws(JournalError) -> BatchRead {
         let headerBytes = SegmentFormat.Batch.body
         guard let start = try load(offset, headerBytes) else { return .end }
-        let isZero = window[start..<start + headerBytes].allSatisfy { $0 == 0 }
-        if isZero { return .end }
-        let decoded = window.withUnsafeBytes {
-            BatchHeader(UnsafeRawBufferPointer(rebasing: $0[start..<start + headerBytes]))
+        let head = bytes(start, headerBytes)
+        if head.isZero { return .end }
+        guard let header = BatchHeader(head) else {
+            return .bad("a batch does not begin with BTCH")
         }
-        guard let header = decoded else { return .bad("a batch does not begin with BTCH") }
         guard Int(header.length) <= SegmentFormat.maximumBodyBytes else {
             return .bad("a batch claims \(header.length) bytes")
         }
@@ -74,11 +83,8 @@ final class SegmentFile {
         guard let frame = try load(offset, header.frameBytes) else {
             return .bad("a batch of \(header.length) bytes is cut off")
         }
-        let checksum = window.withUnsafeBytes {
-            BatchHeader.checksum(
-                of: UnsafeRawBufferPointer(rebasing: $0[frame..<frame + header.frameBytes]),
-                salt: self.header.salt)
-        }
+        let checksum = BatchHeader.checksum(
+            of: bytes(frame, header.frameBytes), salt: self.header.salt)
         guard checksum == header.checksum else {
             return .bad("the checksum of batch \(header.batchNumber) does not match")
         }
@@ -103,23 +109,7 @@ final class SegmentFile {
     /// The bytes of a batch just read, copied.
     func frame(at offset: UInt64, _ header: BatchHeader) throws(JournalError) -> [UInt8]? {
         guard let start = try load(offset, header.frameBytes) else { return nil }
-        return Array(window[start..<start + header.frameBytes])
-    }
-
-    /// Finds the next whole batch above an offset with a number above `number`.
-    func nextBatch(
-        above offset: UInt64, number: UInt64
-    ) throws(JournalError) -> (offset: UInt64, header: BatchHeader)? {
-        var offset = offset + UInt64(SegmentFormat.alignment)
-        while let found = try nextMagic(from: offset) {
-            if case .batch(let header) = try readBatch(at: found, after: nil),
-                header.batchNumber > number
-            {
-                return (found, header)
-            }
-            offset = found + UInt64(SegmentFormat.alignment)
-        }
-        return nil
+        return Array(bytes(start, header.frameBytes))
     }
 
     /// The offset behind the last byte at or above `offset` that is not zero; nil if none is.
@@ -127,68 +117,62 @@ final class SegmentFile {
         var end: UInt64?
         var offset = offset
         while let range = try loadSome(offset) {
-            if let last = window[range].lastIndex(where: { $0 != 0 }) {
-                end = windowStart + UInt64(last) + 1
+            if let last = bytes(range.lowerBound, range.count).lastNonZero {
+                end = offset + UInt64(last) + 1
             }
             offset += UInt64(range.count)
         }
         return end
     }
 
-    private func nextMagic(from start: UInt64) throws(JournalError) -> UInt64? {
-        var offset = start
-        while let range = try loadSome(offset) {
-            let hit = window.withUnsafeBytes { bytes in
-                stride(from: range.lowerBound, to: range.upperBound - 3, by: 8).first {
-                    bytes.get(UInt32.self, at: $0) == SegmentFormat.batchMagic
-                }
-            }
-            if let hit { return windowStart + UInt64(hit) }
-            // The window may end within a step of eight; the next begins at one.
-            offset += UInt64(max(8, range.count / 8 * 8))
-        }
-        return nil
-    }
-
     /// Whether the file has so many bytes at an offset; checked before room is made for them.
     private func fits(_ offset: UInt64, _ count: Int) throws(JournalError) -> Bool {
-        if offset >= windowStart, offset + UInt64(count) <= windowStart + UInt64(window.count) {
-            return true
-        }
-        let size = try converting(JournalError.unreadable) { () throws(IOError) in
-            try file.size()
-        }
-        return offset + UInt64(count) <= size
+        if isLoaded(offset, count) { return true }
+        return offset + UInt64(count) <= (try size())
+    }
+
+    /// The file's size in bytes, as it is now.
+    func size() throws(JournalError) -> UInt64 {
+        try converting(JournalError.unreadable) { () throws(IOError) in try file.size() }
     }
 
     /// The index in the window of `count` bytes at an offset; nil where the file ends first.
     private func load(_ offset: UInt64, _ count: Int) throws(JournalError) -> Int? {
-        if offset >= windowStart, offset + UInt64(count) <= windowStart + UInt64(window.count) {
-            return Int(offset - windowStart)
+        if isLoaded(offset, count) { return Int(offset - windowStart) }
+        let wanted = max(count, windowBytes)
+        if wanted > buffer.count {
+            buffer.deallocate()
+            buffer = .allocate(byteCount: wanted, alignment: 8)
         }
-        let wanted = max(count, Self.windowBytes)
-        window = try converting(JournalError.unreadable) { () throws(IOError) in
-            try file.read(count: wanted, at: offset)
-        }
+        windowCount = 0
         windowStart = offset
-        return window.count >= count ? 0 : nil
+        windowCount = try converting(JournalError.unreadable) { () throws(IOError) in
+            try file.read(
+                into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset)
+        }
+        return windowCount >= count ? 0 : nil
+    }
+
+    private func isLoaded(_ offset: UInt64, _ count: Int) -> Bool {
+        offset >= windowStart && offset + UInt64(count) <= windowStart + UInt64(windowCount)
     }
 
     /// Some bytes at an offset, as indices of the window; nil at the end of the file.
-    private func loadSome(_ offset: UInt64) throws(JournalError) -> Range<Int>? {
+    func loadSome(_ offset: UInt64) throws(JournalError) -> Range<Int>? {
         guard let start = try load(offset, 1) else { return nil }
-        return start..<window.count
+        return start..<windowCount
     }
-}
 
-extension SegmentFile {
+    /// Bytes of the window, valid until the next read.
+    func bytes(_ start: Int, _ count: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: buffer[start..<start + count])
+    }
+
     /// Calls `body` with the bytes of the window at an offset that was just read.
     func withBytes<Result>(
         at offset: UInt64, count: Int, _ body: (UnsafeRawBufferPointer) -> Result
     ) throws(JournalError) -> Result? {
         guard let start = try load(offset, count) else { return nil }
-        return window.withUnsafeBytes {
-            body(UnsafeRawBufferPointer(rebasing: $0[start..<start + count]))
-        }
+        return body(bytes(start, count))
     }
 }

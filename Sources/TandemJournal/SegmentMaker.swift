@@ -1,107 +1,117 @@
 import TandemIO
 
-/// Fills the next segment with zeros before it is needed.
+/// Makes the next segment, filled with zeros, before it is needed.
 ///
 /// A write into a file's zeros changes no metadata, so its flush is one write; and a disk that is
-/// full shows before a batch is accepted. On the real file system a thread does it.
+/// full shows before a batch is accepted. On the real file system a thread does it at a pace that
+/// leaves half of the disk's time to appends (see ``SegmentFill``). A spare that could not be made
+/// touched nothing of the log: it is removed and tried again.
 final class SegmentMaker {
     private enum State {
         case none
-        case making(KernelThread, Outcome)
+        case making(KernelThread, SegmentFill)
         case ready(bytes: Int)
     }
 
-    /// The thread's result; the mutex is the guard.
-    private final class Outcome: Sendable {
-        let bytes = Locked<Int?>(nil)
-    }
-
-    private static let chunkBytes = 1 << 20
-    /// So that the flush of a batch never waits behind a whole segment of zeros.
-    private static let syncEveryBytes = 4 << 20
+    /// After a failure so many calls of `prepare` do nothing.
+    private static let callsBetweenAttempts = 1_024
 
     private let path: String
     private let fileSystem: any FileSystem
     private var state = State.none
+    private var callsToSkip = 0
+    /// Why there is no spare although one was wanted; nil when there is one, or none was wanted.
+    private(set) var failure: IOError?
 
     init(directory: String, fileSystem: any FileSystem) {
         path = directory + "/" + JournalDirectory.spareName
         self.fileSystem = fileSystem
     }
 
-    /// Begins to make a spare segment unless one is there.
+    /// Begins to make a spare segment unless one is there; in haste it keeps no pace.
     ///
-    /// Failure shows in `take` only.
-    func prepare(bytes: Int) {
-        guard case .none = state else { return }
-        guard fileSystem is RealFileSystem else {
-            if (try? Self.make(path, bytes, fileSystem)) != nil { state = .ready(bytes: bytes) }
-            return
+    /// Cheap, and meant to be called after every append. A failure shows in `failure` and `take`.
+    func prepare(bytes: Int, inHaste: Bool = false) {
+        switch state {
+        case .ready: return
+        case .making(_, let fill):
+            if inHaste { fill.hurry() }
+            if fill.isDone { settle() }
+        case .none:
+            if callsToSkip > 0 { callsToSkip -= 1 } else { begin(bytes) }
         }
-        let outcome = Outcome()
-        let thread = try? KernelThread.start(name: "journal-spare") { [path] in
-            if (try? Self.make(path, bytes, RealFileSystem())) != nil {
-                outcome.bytes.withLock { $0 = bytes }
-            }
-        }
-        if let thread { state = .making(thread, outcome) }
     }
 
     /// The path of a zero-filled, synced file of at least `bytes`, which the caller renames.
     ///
-    /// Waits for the thread, or makes the file now.
+    /// Waits for the thread. Without a thread makes the file now, but after a failure it is for the
+    /// thread to try again, and the failure is thrown until it has succeeded.
     func take(bytes: Int) throws(IOError) -> String {
-        finish()
-        if case .ready(let size) = state, size >= bytes {
-            state = .none
-            return path
+        settle()
+        if case .none = state, failure != nil {
+            begin(bytes)
+            if case .making = state, let failure { throw failure }
         }
+        if case .none = state, let failure { throw failure }
+        if case .ready(let size) = state, size < bytes {
+            try fileSystem.remove(path)
+            state = .none
+        }
+        if case .none = state { try makeNow(bytes) }
         state = .none
-        try Self.make(path, bytes, fileSystem)
         return path
     }
 
-    /// Waits for the thread and removes what nobody took.
+    /// Stops the thread and removes what nobody took.
     func discard() {
-        finish()
+        if case .making(_, let fill) = state { fill.cancel() }
+        settle()
         if case .ready = state { try? fileSystem.remove(path) }
         state = .none
     }
 
-    private func finish() {
-        guard case .making(let thread, let outcome) = state else { return }
-        thread.join()
-        let bytes = outcome.bytes.withLock { $0 }
-        state = bytes.map { .ready(bytes: $0) } ?? .none
+    private func begin(_ bytes: Int) {
+        guard fileSystem is RealFileSystem else {
+            try? makeNow(bytes)
+            return
+        }
+        let fill = SegmentFill(path: path, bytes: bytes, isPaced: true)
+        do throws(IOError) {
+            let thread = try KernelThread.start(name: "journal-spare") {
+                fill.run(RealFileSystem())
+            }
+            state = .making(thread, fill)
+        } catch {
+            note(error)
+        }
     }
 
-    private static func make(
-        _ path: String, _ bytes: Int, _ fileSystem: any FileSystem
-    ) throws(IOError) {
-        if fileSystem.exists(path) { try fileSystem.remove(path) }
-        do throws(IOError) {
-            let file = try fileSystem.open(path, .createNew)
-            defer { file.close() }
-            // A full disk shows here, before a whole segment is written in vain.
-            try file.reserve(UInt64(bytes))
-            try fill(file, bytes)
-        } catch {
-            // What was written so far must not take the room that is missing.
-            try? fileSystem.remove(path)
+    private func makeNow(_ bytes: Int) throws(IOError) {
+        let fill = SegmentFill(path: path, bytes: bytes, isPaced: false)
+        fill.run(fileSystem)
+        try note(fill)
+    }
+
+    /// Waits for the thread, if there is one, and takes its result over.
+    private func settle() {
+        guard case .making(let thread, let fill) = state else { return }
+        fill.hurry()
+        thread.join()
+        state = .none
+        try? note(fill)
+    }
+
+    private func note(_ fill: SegmentFill) throws(IOError) {
+        if let error = fill.failure {
+            note(error)
             throw error
         }
+        failure = nil
+        state = .ready(bytes: fill.bytes)
     }
 
-    private static func fill(_ file: any File, _ bytes: Int) throws(IOError) {
-        let zeros = [UInt8](repeating: 0, count: min(bytes, chunkBytes))
-        var offset = 0
-        while offset < bytes {
-            let count = min(zeros.count, bytes - offset)
-            try file.write(
-                count == zeros.count ? zeros : Array(zeros[..<count]), at: UInt64(offset))
-            offset += count
-            if offset % syncEveryBytes == 0 { try file.sync() }
-        }
-        try file.sync()
+    private func note(_ error: IOError) {
+        failure = error
+        callsToSkip = Self.callsBetweenAttempts
     }
 }

@@ -19,10 +19,14 @@ struct TornTail {
     /// The copy's path is returned.
     func cut(_ range: Range<UInt64>) throws(JournalError) -> String {
         let path = try freeName(range.lowerBound)
-        try converting(JournalError.failed) { () throws(IOError) in
+        do throws(IOError) {
             try copy(range, to: path)
-            try erase(range)
+        } catch {
+            // Nothing was cut; half a copy would only take the room that is missing.
+            try? place.fileSystem.remove(path)
+            throw error.isOutOfSpace ? .noSpace(error) : .failed(error)
         }
+        try converting(JournalError.failed) { () throws(IOError) in try erase(range) }
         segment.refresh()
         return path
     }

@@ -1,4 +1,5 @@
 import CLMDB
+import Glibc
 
 /// An open LMDB environment; bound to the thread that made it, as write transactions are.
 ///
@@ -7,6 +8,8 @@ final class LMDBEnvironment {
     let path: String
     let environment: OpaquePointer
     private var isClosed = false
+    /// The file has blocks of its own up to here.
+    private var allocatedBytes = 0
 
     /// Opens or creates the environment in an existing directory.
     ///
@@ -62,9 +65,60 @@ final class LMDBEnvironment {
         return LMDBTransaction(handle, self)
     }
 
-    /// Enlarges the map; no transaction may be open.
-    func grow(to mapBytes: Int) throws(StoreError) {
-        try check(mdb_env_set_mapsize(environment, mapBytes), "grow")
+    /// Makes the map larger or smaller, but never less than is in use; no transaction may be open.
+    func resize(to mapBytes: Int) throws(StoreError) {
+        try check(mdb_env_set_mapsize(environment, mapBytes), "change the map of")
+    }
+
+    /// Makes sure that the file has blocks for `bytes` behind its last page in use.
+    ///
+    /// LMDB calls a write that a full disk cut short an I/O error, so that room has to be there before it writes.
+    func reserve(bytes: Int) throws(StoreError) {
+        let end = usage.usedBytes + bytes
+        // The limit also holds for what lies beyond it already.
+        guard end <= LMDBEnvironment.fileSizeLimit else {
+            throw StoreError("make room for", path, EFBIG)
+        }
+        guard end > allocatedBytes else { return }
+        var descriptor: Int32 = -1
+        try check(mdb_env_get_fd(environment, &descriptor), "find the file of")
+        let start = off_t(allocatedBytes)
+        // Some more, so that a growing store asks seldom; what is needed where that is too much.
+        for wanted in [end + max(StoreLimits.growthBytes, end / 16), end] {
+            let length = off_t(wanted) - start
+            // Returns the error number and leaves errno alone.
+            let status = posix_fallocate(descriptor, start, length)
+            if status == 0 || status == EINVAL || status == EOPNOTSUPP {
+                return allocatedBytes = wanted
+            }
+            if wanted == end { throw StoreError("make room for", path, status) }
+        }
+    }
+
+    /// Whether a file system without room is why a commit failed with `EIO`.
+    func isWithoutRoom(for bytes: Int) -> Bool {
+        allocatedBytes = 0
+        do throws(StoreError) {
+            try reserve(bytes: bytes)
+            return false
+        } catch {
+            return error.code == .noSpace
+        }
+    }
+
+    private static var fileSizeLimit: Int {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// Whether the process has address space for a map of this size.
+    static func hasAddressSpace(for bytes: Int) -> Bool {
+        let address = mmap(
+            nil, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+        guard let address, address != MAP_FAILED else { return false }
+        munmap(address, bytes)
+        return true
     }
 
     /// The size of the map in bytes, and how much of it is in use.

@@ -39,6 +39,8 @@ extension Store {
             try add(transaction.blobs, at: transaction.position, open)
             for change in changes { try apply(change, transaction.position, model, open) }
             uncommittedChanges += changes.count
+            uncommittedBytes += changes.reduce(0) { $0 + ($1.row?.bytes.count ?? 0) }
+            uncommittedBytes += transaction.blobs.reduce(0) { $0 + $1.content.count }
         }
         if !transaction.saveID.isEmpty { try remember(transaction, open) }
         try forget(transaction.position, open)

@@ -30,6 +30,8 @@ public final class Store {
     public private(set) var identity: StoreIdentity
     /// How many changes were applied since the last checkpoint.
     public internal(set) var uncommittedChanges = 0
+    /// The bytes of the rows that were applied since the last checkpoint.
+    var uncommittedBytes = 0
 
     let environment: LMDBEnvironment
     let tables: StoreTables
@@ -37,6 +39,14 @@ public final class Store {
     /// Whether it was opened with ``openForReading(path:isPrivate:)``.
     public let isReadOnly: Bool
     private var transaction: LMDBTransaction?
+    /// Called around each commit of ``checkpoint()`` with the position it makes durable; for tests.
+    var observeCommit: ((CommitMoment, UInt64) throws(StoreError) -> Void)?
+
+    /// A moment of ``checkpoint()``.
+    enum CommitMoment {
+        case before
+        case after
+    }
 
     /// The version of the format; a store of a newer one is refused.
     static let format: UInt32 = 1
@@ -48,30 +58,45 @@ public final class Store {
         path: String, newIdentity: @autoclosure () -> StoreIdentity,
         options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> Store {
+        try create(path, newIdentity())
         let environment = try LMDBEnvironment(
-            path: path, mapBytes: options.mapBytes, tables: StoreTables.count)
+            path: path, mapBytes: firstMapBytes(options), tables: StoreTables.count)
         let transaction = try environment.begin()
         let tables = try StoreTables(transaction, create: true)
-        let format = try transaction.get(tables.meta, MetaKey.format.key)
-            .map { $0.loadUnaligned(as: UInt32.self) }
-        var identity = newIdentity()
-        if let format {
-            guard UInt32(littleEndian: format) == Store.format else {
-                throw StoreError(
-                    .notOurs,
-                    "the store at \(path) has format \(format); this program knows "
-                        + "\(Store.format): use the newer program")
-            }
-            identity = try StoreIdentity(
-                try transaction.get(tables.meta, MetaKey.identity.key), path)
-        } else {
-            try transaction.put(tables.meta, MetaKey.format.key, StoreIdentity.bytes(Store.format))
-            try transaction.put(tables.meta, MetaKey.identity.key, identity.bytes)
-        }
+        let identity = try check(transaction, tables, path)
         try transaction.commit()
         let store = Store(path, environment, tables, identity, options)
         try store.loadState()
         return store
+    }
+
+    /// The size to begin with: less where a limit on address space would not let it be mapped.
+    private static func firstMapBytes(_ options: StoreOptions) -> Int {
+        var bytes = min(options.mapBytes, workingMapBytes(options))
+        while bytes > StoreLimits.smallestMapBytes,
+            !LMDBEnvironment.hasAddressSpace(for: bytes)
+        {
+            bytes /= 2
+        }
+        return bytes
+    }
+
+    /// The identity of a store of our format.
+    private static func check(
+        _ transaction: LMDBTransaction, _ tables: StoreTables, _ path: String
+    ) throws(StoreError) -> StoreIdentity {
+        guard let bytes = try transaction.get(tables.meta, MetaKey.format.key), bytes.count == 4
+        else {
+            throw StoreError(.notOurs, "the file at \(path) is no store of Tandem")
+        }
+        let format = UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
+        guard format == Store.format else {
+            throw StoreError(
+                .notOurs,
+                "the store at \(path) has format \(format); this program knows "
+                    + "\(Store.format): use the newer program")
+        }
+        return try StoreIdentity(try transaction.get(tables.meta, MetaKey.identity.key), path)
     }
 
     init(
@@ -107,14 +132,45 @@ public final class Store {
 
     /// Commits what was applied; durable on return.
     ///
-    /// Cost: the dirty pages and two flushes.
+    /// Throws `noSpace` or `mapFull` with the store back at the last checkpoint, which is as it was: the journal
+    /// has to be applied again. Call ``reserveRoom()`` before. Any other error is final. Cost: the dirty pages and two flushes.
     public func checkpoint() throws(StoreError) {
         guard let open = transaction else { return }
-        try writeState(open)
-        transaction = nil
-        try open.commit()
+        let room = neededRoom
+        do throws(StoreError) {
+            try writeState(open)
+            transaction = nil
+            try observeCommit?(.before, appliedPosition)
+            try open.commit()
+        } catch {
+            open.abort()
+            transaction = nil
+            let isShortWrite = error.isInputOutput && environment.isWithoutRoom(for: room)
+            let error = isShortWrite ? StoreError(.noSpace, error.message) : error
+            guard error.code != .failed else { throw error }
+            try loadState()
+            throw error
+        }
+        try observeCommit?(.after, appliedPosition)
         checkpointPosition = appliedPosition
         uncommittedChanges = 0
+        uncommittedBytes = 0
+        let working = Store.workingMapBytes(options)
+        // LMDB leaves it as large as what is in use.
+        if environment.usage.mapBytes > working { try environment.resize(to: working) }
+    }
+
+    /// Makes sure that there is room for what a checkpoint writes now; throws `noSpace` with nothing changed.
+    ///
+    /// What it reserves is an estimate, so that a checkpoint can find the disk full all the same; that is rare, and costs more.
+    public func reserveRoom() throws(StoreError) {
+        guard transaction != nil else { return }
+        try environment.reserve(bytes: neededRoom)
+    }
+
+    private var neededRoom: Int {
+        StoreLimits.checkpointBytes + uncommittedChanges * StoreLimits.changeBytes
+            + 2 * uncommittedBytes
     }
 
     /// Goes back to the last checkpoint; the journal has to be applied again from ``checkpointPosition``.
@@ -125,11 +181,33 @@ public final class Store {
     }
 
     /// Doubles the map after ``StoreError/Code/mapFull``; goes back to the last checkpoint.
-    public func grow() throws(StoreError) {
-        transaction?.abort()
-        transaction = nil
-        try environment.grow(to: environment.usage.mapBytes * 2)
-        try loadState()
+    ///
+    /// The last part of what the map may have is for what is in the journal already and has to be applied and committed:
+    /// `intoReserve`. Throws `mapLimit`, also back at the last checkpoint, when it must not or can't grow.
+    public func grow(intoReserve: Bool = false) throws(StoreError) {
+        try revert()
+        let bytes = environment.usage.mapBytes
+        let most = intoReserve ? options.maximumMapBytes : Store.workingMapBytes(options)
+        let next = min(bytes * 2, most)
+        guard next > bytes else {
+            throw StoreError(
+                .mapLimit,
+                "the store at \(path) has filled its map of \(bytes) bytes and may have "
+                    + "\(options.maximumMapBytes); allow it more")
+        }
+        guard LMDBEnvironment.hasAddressSpace(for: next) else {
+            throw StoreError(
+                .mapLimit,
+                "the store at \(path) has filled its map of \(bytes) bytes and there is no address "
+                    + "space for \(next); raise the process's limit (ulimit -v)")
+        }
+        try environment.resize(to: next)
+    }
+
+    /// What saves may fill.
+    private static func workingMapBytes(_ options: StoreOptions) -> Int {
+        let most = options.maximumMapBytes
+        return most - min(most / 8, StoreLimits.mapReserveBytes)
     }
 
     /// The size of the map in bytes, and how much of it is in use.
@@ -177,6 +255,7 @@ public final class Store {
         nextNumber = try number(.leases) ?? 1
         saveFloor = try number(.saveFloor) ?? 0
         uncommittedChanges = 0
+        uncommittedBytes = 0
         guard let bytes = try transaction.get(tables.meta, MetaKey.model.key) else {
             return model = nil
         }
@@ -195,6 +274,8 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// It is doubled when it is full.
     public var mapBytes = 16 << 30
+    /// The size beyond which the map does not grow; the store then takes nothing more.
+    public var maximumMapBytes = 1 << 40
     /// Save ids are kept for this many positions.
     public var savesKept: UInt64 = 1_000_000
     /// At most this many saves without effect are remembered among them; beyond it the oldest are forgotten.

@@ -1,4 +1,5 @@
 import CLMDB
+import Glibc
 
 /// Why the store could not do something: what was tried, on which path, what LMDB said, what to do.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -6,6 +7,10 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Code: Hashable, Sendable {
         /// The memory map is full; grow it and replay.
         case mapFull
+        /// The memory map is full and must not or can't grow further.
+        case mapLimit
+        /// The disk, a quota or the file size limit ran out; the last checkpoint is as it was.
+        case noSpace
         /// The directory belongs to another log, a newer format, or something else entirely.
         case notOurs
         /// The store contradicts itself or the journal.
@@ -18,6 +23,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public var code: Code
     /// What happened, where, and what to do.
     public var message: String
+    /// True for the system's `EIO`.
+    private(set) var isInputOutput = false
 
     /// An error of a kind with its message.
     public init(_ code: Code, _ message: String) {
@@ -27,9 +34,20 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
 
     init(_ operation: String, _ path: String, _ status: Int32) {
         let reason = String(cString: mdb_strerror(status))
-        code = status == MDB_MAP_FULL ? .mapFull : .failed
-        message = "cannot \(operation) the store at \(path): \(reason) (\(status))"
+        isInputOutput = status == EIO
+        let what = "cannot \(operation) the store at \(path): \(reason) (\(status))"
+        switch status {
+        case MDB_MAP_FULL: (code, message) = (.mapFull, what)
+        case ENOSPC, EDQUOT, EFBIG:
+            (code, message) = (.noSpace, what + "; nothing is lost, free room on the disk")
+        default:
+            code = .failed
+            message = what + "; stop the process, check the disk, start again: the journal has what is missing"
+        }
     }
+
+    /// True when the store could not take more for now, and is none the worse for it.
+    public var isShortage: Bool { code == .noSpace || code == .mapLimit }
 
     /// The message.
     public var description: String { message }

@@ -13,6 +13,7 @@ import TandemModel
 ///     blobs     SHA-256 (32)                            → content
 ///     blobUses  SHA-256 (32)                            → count (8) position of its last change (8)
 ///     unusedBlobs position (8) SHA-256 (32)             → nothing; those whose count is 0
+///     consumers name                                    → acknowledged position (8)
 ///     meta      name                                    → see ``MetaKey``
 struct StoreTables {
     var rows: LMDBTable
@@ -27,8 +28,9 @@ struct StoreTables {
     var blobUses: LMDBTable
     var unusedBlobs: LMDBTable
     var meta: LMDBTable
+    var consumers: LMDBTable
 
-    static let count = 12
+    static let count = 13
 
     init(_ transaction: LMDBTransaction, create: Bool) throws(StoreError) {
         rows = try transaction.table("rows", create: create)
@@ -43,6 +45,7 @@ struct StoreTables {
         blobUses = try transaction.table("blobUses", create: create)
         unusedBlobs = try transaction.table("unusedBlobs", create: create)
         meta = try transaction.table("meta", create: create)
+        consumers = try transaction.table("consumers", create: create)
     }
 }
 

@@ -18,6 +18,7 @@ extension DaemonMessage {
         case .status: .status
         case .failure: .failure
         case .blob: .blob
+        case .state: .state
         }
     }
 
@@ -41,6 +42,7 @@ extension DaemonMessage {
         case .status(let text): writer.string(text)
         case .failure(let error): error.encode(into: &writer)
         case .blob(let content): writer.blob(content)
+        case .state(let message): message.encode(into: &writer)
         }
     }
 
@@ -61,6 +63,7 @@ extension DaemonMessage {
         case .status: self = .status(try reader.string())
         case .failure: self = .failure(try TandemError(from: &reader))
         case .blob: self = .blob(try reader.blob())
+        case .state: self = .state(try StatePush(from: &reader))
         case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
         }
     }

@@ -30,6 +30,8 @@ public enum DaemonMessage: WireMessage {
     case failure(TandemError)
     /// The answer to `blob`: the content.
     case blob([UInt8])
+    /// Whether saves are taken, pushed when it changes.
+    case state(StatePush)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -61,6 +63,8 @@ public enum DaemonMessage: WireMessage {
         case failure
         /// The answer to `blob`.
         case blob
+        /// Whether saves are taken.
+        case state
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -74,7 +78,8 @@ public enum DaemonMessage: WireMessage {
         case .verdicts(let answer): answer.position
         case .synced(let position): position
         case .schema(let answer): answer.position
-        case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob: nil
+        case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state:
+            nil
         }
     }
 
@@ -88,10 +93,10 @@ public enum DaemonMessage: WireMessage {
         Kind(rawValue: type) == nil ? nil : WireLimits.daemonMessageBytes
     }
 
-    /// 0 for welcome and pushes; any for a failure; all others answer a request.
+    /// 0 for welcome and pushes, of state too; any for a failure; all others answer a request.
     public static func requestID(type: UInt8) -> RequestIDRule {
         switch Kind(rawValue: type) {
-        case .welcome, .transaction, .progress: .zero
+        case .welcome, .transaction, .progress, .state: .zero
         case .failure, nil: .any
         default: .request
         }

@@ -1,10 +1,12 @@
 import ArgumentParser
+import FoundationEssentials
 import Tandem
 
 /// `tandem status`: where the daemon stands.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Shows where the daemon stands.")
+        commandName: "status", abstract: "Shows where the daemon stands.",
+        discussion: "Exits with 1 when the daemon takes no saves, after saying why.")
 
     @OptionGroup var global: GlobalOptions
 
@@ -13,8 +15,12 @@ struct StatusCommand: ParsableCommand {
 
     func run() throws {
         let status = try DaemonStatus(global)
-        if output == .json { return printLine(status.json.text) }
-        for (label, value) in status.lines { printLine("\(label.padded(to: 12)) \(value)") }
+        if output == .json {
+            printLine(status.json.text)
+        } else {
+            for (label, value) in status.lines { printLine("\(label.padded(to: 12)) \(value)") }
+        }
+        if status.isReadOnly { throw CommandFailure("the daemon takes no saves") }
     }
 }
 
@@ -48,12 +54,22 @@ struct DaemonStatus {
         json = try JSON(parsing: try global.container().status())
     }
 
+    /// Whether the daemon refuses saves.
+    var isReadOnly: Bool { json["readOnly"]?.bool ?? false }
+
+    private var since: String {
+        guard let seconds = json["readOnlySince"]?.number else { return "?" }
+        return Date(timeIntervalSince1970: seconds).formatted(.iso8601)
+    }
+
     /// What people want to know first.
     var lines: [(String, String)] {
         func text(_ key: String) -> String { json[key]?.plain ?? "?" }
-        let isReadOnly = json["readOnly"]?.bool ?? false
         return [
-            ("State", isReadOnly ? "read-only: no room for the journal" : "running"),
+            (
+                "State",
+                isReadOnly ? "read-only since \(since): \(text("readOnlyReason"))" : "running"
+            ),
             ("Position", text("cursor")), ("Checkpoint", text("checkpoint")),
             ("Journal", "from \(text("journalFirst"))"), ("Store", text("store")),
             ("Used", "\(text("usedBytes")) of \(text("mapBytes")) bytes"),

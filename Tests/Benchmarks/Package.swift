@@ -14,7 +14,11 @@ let package = Package(
     dependencies: [.package(name: "tandem", path: "../..")],
     targets: [
         .executableTarget(
-            name: "tandembench", dependencies: [.product(name: "Tandem", package: "tandem")],
+            name: "tandembench",
+            dependencies: [
+                .product(name: "Tandem", package: "tandem"),
+                .product(name: "TandemJournal", package: "tandem"),
+            ],
             swiftSettings: strict)
     ]
 )

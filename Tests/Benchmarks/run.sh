@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Tests/Benchmarks/run.sh [SCENARIO] [N]
-#   SCENARIO  p1, p3, or all (default)
-#   N         number of contents; default: p1 10000, p3 1000, 10000 and 100000
+#   SCENARIO  p1, p3, or all of these (default); without a daemon: sync (ways to make an append
+#             durable), journal (opening one, and appends while the next segment is made)
+#   N         number of contents; default: p1 10000, p3 1000, 10000 and 100000; sync: appends a round,
+#             300; journal: MiB, 1024
 # Environment:
 #   PEERS_TMP  folder on the disk to measure (default /tmp; not a tmpfs)
 # Prints one JSON line a result, in the form of the peer benchmarks, and the rest to standard error.
@@ -11,8 +13,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p3 | all) ;; *)
-    sed -n '2,9s/^# \{0,1\}//p' "${0##*/}" >&2
+case $scenario in p1 | p3 | sync | journal | all) ;; *)
+    sed -n '2,11s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -71,6 +73,13 @@ one() {
     rm -rf "$folder"
 }
 sizes() { if [[ -n $only_n ]]; then echo "$only_n"; else echo "$@"; fi; }
+# alone SCENARIO N: what needs no daemon.
+alone() {
+    mkdir "$tmp/alone"
+    timeout 300 "$bench" "$1" "$2" - "$tmp/alone" || failed=1
+}
+sync() { alone sync "$(sizes 300)"; }
+journal() { alone journal "$(sizes 1024)"; }
 p1() { for n in $(sizes 10000); do one p1 "$n"; done; }
 p3() { for n in $(sizes 1000 10000 100000); do one p3 "$n"; done; }
 

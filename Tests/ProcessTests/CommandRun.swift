@@ -15,7 +15,11 @@ struct CommandRun {
 
     /// Runs a program of this build to its end.
     init(_ program: String, _ arguments: [String]) throws {
-        let path = DaemonProcess.products + "/" + program
+        try self.init(path: DaemonProcess.products + "/" + program, arguments)
+    }
+
+    /// Runs any program to its end.
+    init(path: String, _ arguments: [String]) throws {
         let child = try ChildProcess.start(
             "/bin/sh", ["-c", "exec \"$0\" \"$@\" 2>&1", path] + arguments, output: .pipe)
         var bytes = Data()

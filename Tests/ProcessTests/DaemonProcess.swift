@@ -2,11 +2,12 @@ import Glibc
 import TandemIO
 import Testing
 
-/// A `tandemd` of this build in a process of its own.
+/// A `tandemd` of this build in a process of its own; killed with the last reference, if it was not waited for.
 final class DaemonProcess: Sendable {
     let processID: pid_t
     /// The reading end of its standard error.
     private let output: Socket
+    private let hasEnded = Locked(false)
 
     /// The directory of the executables that were built with this test.
     static var products: String {
@@ -19,9 +20,15 @@ final class DaemonProcess: Sendable {
     }
 
     /// Starts a program without waiting for anything.
-    init(_ program: String, _ arguments: [String], shell limits: String? = nil) throws {
+    init(
+        _ program: String, _ arguments: [String], shell limits: String? = nil,
+        wrapper: String = ""
+    ) throws {
         let path = DaemonProcess.products + "/" + program
         var words = [path] + arguments
+        if !wrapper.isEmpty {
+            words = ["/bin/sh", "-c", "exec \(wrapper) \"$0\" \"$@\""] + words
+        }
         if let limits { words = ["/bin/sh", "-c", limits + "; exec \"$0\" \"$@\""] + words }
         // Closed on exec, so that no other test's process holds it open.
         let (mine, its) = try Socket.pair()
@@ -40,11 +47,12 @@ final class DaemonProcess: Sendable {
     }
 
     /// Starts a daemon and waits until it serves.
-    static func serving(store: String, socket: String, limits: String? = nil) throws
-        -> DaemonProcess
-    {
+    static func serving(
+        store: String, socket: String, options: [String] = [], limits: String? = nil
+    ) throws -> DaemonProcess {
         let daemon = try DaemonProcess(
-            "tandemd", ["--store", store, "--socket", socket, "--segment-mebibytes", "1"],
+            "tandemd",
+            ["--store", store, "--socket", socket, "--segment-mebibytes", "1"] + options,
             shell: limits)
         let lines = daemon.readOutput { $0.contains("ready:") }
         try #require(lines.contains("ready:"), "the daemon did not start: \(lines)")
@@ -70,11 +78,16 @@ final class DaemonProcess: Sendable {
         return wait()
     }
 
+    deinit {
+        if !hasEnded.withLock({ $0 }) { end(SIGKILL) }
+    }
+
     /// Waits for the end.
     @discardableResult
     func wait() -> Int32 {
         var status: Int32 = 0
         while waitpid(processID, &status, 0) < 0, errno == EINTR {}
+        hasEnded.withLock { $0 = true }
         let signal = status & 0x7f
         return signal == 0 ? (status >> 8) & 0xff : -signal
     }

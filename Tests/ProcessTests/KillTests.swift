@@ -151,11 +151,13 @@ struct SplitMix64: RandomNumberGenerator {
 /// A directory for store and socket that goes away with the test.
 final class Place: Sendable {
     let path: String
-    var store: String { path + "/store" }
+    let store: String
     var socket: String { path + "/socket" }
 
-    init() throws {
+    /// The store lies in the directory, or where it is told to.
+    init(store elsewhere: String? = nil) throws {
         path = FileManager.default.temporaryDirectory.path + "/tandem-kill-\(UUID().uuidString)"
+        store = elsewhere ?? path + "/store"
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true)
     }

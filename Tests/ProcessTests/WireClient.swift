@@ -11,6 +11,8 @@ final class WireClient {
     private var decoder = DaemonMessageDecoder()
     private var machine: ClientConnectionStateMachine
     private(set) var welcome: Welcome
+    /// What the daemon said of its ability to take saves.
+    private(set) var states: [StatePush] = []
     /// Called with every push, after it was checked that it leaves no gap.
     var onPush: (TransactionPush) -> Void = { _ in }
 
@@ -47,6 +49,10 @@ final class WireClient {
     /// Takes one message; gives it unless it is a push.
     func receive() throws -> Envelope<DaemonMessage>? {
         let envelope = try next()
+        if case .state(let state) = envelope.message {
+            states.append(state)
+            return nil
+        }
         guard case .transaction(let push) = envelope.message else {
             _ = machine.received(
                 answer: envelope.id, position: envelope.message.announcedPosition)
@@ -70,6 +76,9 @@ final class WireClient {
             if let envelope = try receive(), envelope.id == id { return envelope.message }
         }
     }
+
+    /// Writes bytes that need not be a message.
+    func write(_ bytes: [UInt8]) throws { try socket.writeAll(bytes) }
 
     /// Ends the connection.
     func close() { socket.shutdown() }

@@ -22,8 +22,8 @@ final class EngineBench {
     private(set) var engine: Engine
     private var clients: [Peer] = []
 
-    init(model: Model = graphModel) throws {
-        bench = try CommitBench(model: model)
+    init(model: Model = graphModel, clock: any Clock = SystemClock()) throws {
+        bench = try CommitBench(model: model, clock: clock)
         engine = EngineBench.engine(bench, log)
     }
 
@@ -78,6 +78,8 @@ final class Peer {
     private(set) var received: [Envelope<DaemonMessage>] = []
     /// The transactions pushed so far.
     private(set) var pushes: [TransactionPush] = []
+    /// The states pushed so far.
+    private(set) var states: [StatePush] = []
     private(set) var isClosed = false
     private(set) var failure: TandemError?
 
@@ -188,6 +190,7 @@ final class Peer {
             pushes.append(push)
         case .progress(let push):
             #expect(machine.received(push: push.previous, position: push.position) == .deliver)
+        case .state(let push): states.append(push)
         case .failure(let error) where envelope.id == 0: failure = error
         default:
             _ = machine.received(

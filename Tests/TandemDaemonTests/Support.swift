@@ -91,61 +91,66 @@ final class CommitBench {
     let disk = SimulatedFileSystem()
     private(set) var committer: Committer
     private var saves: UInt32 = 0
-    private let mapBytes: Int
-    private let segmentBytes: Int
-    private let durability: Durability
-    private let savesKept: UInt64?
+    private var settings: Settings
+
+    /// How journal and store are opened.
+    struct Settings {
+        var mapBytes: Int
+        var maximumMapBytes: Int
+        var segmentBytes: Int
+        var durability: Durability
+        var savesKept: UInt64?
+        var clock: any Clock
+    }
 
     init(
         model: Model = graphModel, mapBytes: Int = 64 << 20, segmentBytes: Int = 128 << 10,
-        leased: Int = 1, durability: Durability = .full, savesKept: UInt64? = nil
+        leased: Int = 1, durability: Durability = .full, savesKept: UInt64? = nil,
+        maximumMapBytes: Int = 1 << 40, clock: any Clock = SystemClock()
     ) throws {
         scratch = try Scratch()
-        self.mapBytes = mapBytes
-        self.segmentBytes = segmentBytes
-        self.durability = durability
-        self.savesKept = savesKept
+        settings = Settings(
+            mapBytes: mapBytes, maximumMapBytes: maximumMapBytes, segmentBytes: segmentBytes,
+            durability: durability, savesKept: savesKept, clock: clock)
         disk.recordsOperations = false
-        committer = try CommitBench.open(
-            scratch.path, disk, mapBytes, segmentBytes, durability, savesKept)
+        committer = try CommitBench.open(scratch.path, disk, settings)
         try committer.install(model, by: Principal())
         for _ in 0..<leased { _ = try committer.lease(4_096) }
     }
 
     private static func open(
-        _ path: String, _ disk: SimulatedFileSystem, _ mapBytes: Int,
-        _ segmentBytes: Int, _ durability: Durability, _ savesKept: UInt64?
+        _ path: String, _ disk: SimulatedFileSystem, _ settings: Settings
     ) throws -> Committer {
         var options = StoreOptions()
-        options.mapBytes = mapBytes
-        if let savesKept { options.savesKept = savesKept }
+        options.mapBytes = settings.mapBytes
+        options.maximumMapBytes = settings.maximumMapBytes
+        if let kept = settings.savesKept { options.savesKept = kept }
         let store = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1),
             options: options)
         var journalOptions = JournalOptions()
-        journalOptions.segmentBytes = segmentBytes
-        journalOptions.durability = durability
+        journalOptions.segmentBytes = settings.segmentBytes
+        journalOptions.durability = settings.durability
         let (journal, _) = try Journal.open(
             directory: "/journal", fileSystem: disk, options: journalOptions,
             identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: store.appliedPosition)
         return try Committer(
-            journal: journal, store: store, clock: SystemClock(), log: { _, _ in })
+            journal: journal, store: store, clock: settings.clock, log: { _, _ in })
     }
 
     /// Ends the committer without a checkpoint and starts another on what is on the disk.
-    func crash() throws {
+    func crash(maximumMapBytes: Int? = nil) throws {
+        if let maximumMapBytes { settings.maximumMapBytes = maximumMapBytes }
         committer.store.close()
         try committer.journal.close()
-        committer = try CommitBench.open(
-            scratch.path, disk, mapBytes, segmentBytes, durability, savesKept)
+        committer = try CommitBench.open(scratch.path, disk, settings)
     }
 
     /// Ends the committer, loses what the journal's disk had not made durable, and starts another.
     func cutPower(seed: UInt64) throws {
         committer.store.close()
         disk.crash(seed: seed)
-        committer = try CommitBench.open(
-            scratch.path, disk, mapBytes, segmentBytes, durability, savesKept)
+        committer = try CommitBench.open(scratch.path, disk, settings)
     }
 
     var store: Store { committer.store }

@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func oneAppendIsOneWriteAndOneSync() throws {
-        let (journal, _) = try openJournal(disk)
+        let (journal, _) = try openJournal(disk, smallOptions(65_536))
         let before = disk.operations.count
         try appendBatch(journal, 5)
         let done = disk.operations[before...]

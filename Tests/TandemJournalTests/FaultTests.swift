@@ -1,6 +1,7 @@
 import TandemIO
-import TandemJournal
 import Testing
+
+@testable import TandemJournal
 
 @Suite struct FaultTests {
     let disk = SimulatedFileSystem()
@@ -52,6 +53,63 @@ import Testing
         #expect(try entries(journal).count == saves + 1)
     }
 
+    @Test func failedSpareIsNoFailedJournal() throws {
+        // Fails to be opened, reserved, filled, flushed; to get its header, or that flushed.
+        let faults: [(inout SimulatedFaults) -> Void] = [
+            { $0.failingOpen = 1 }, { $0.failingWrite = 1 }, { $0.failingSync = 1 },
+            { $0.failingOpen = 2 }, { ($0.failingWrite, $0.writeErrno) = (2, 28) },
+            { $0.failingSync = 2 },
+        ]
+        for (number, fault) in faults.enumerated() {
+            let disk = SimulatedFileSystem()
+            let (journal, _) = try openJournal(disk)
+            fault(&disk.faults)
+            let error = journalError { try journal.beginEpoch() }
+            #expect(error?.code == .noSpace && error?.cause != nil, "fault \(number)")
+            #expect(!disk.exists(directory + "/spare.new"), "fault \(number)")
+            #expect(journal.identity.epoch == 1)
+            try appendBatch(journal)
+            try journal.beginEpoch()
+            try appendBatch(journal)
+            disk.crash(seed: 1, severity: .losesAll)
+            #expect(try openJournal(disk).report.bounds.last == 2, "fault \(number)")
+        }
+    }
+
+    @Test func fullDiskIsForetoldWhileTheSegmentStillHasRoom() throws {
+        let (journal, _) = try openJournal(disk)
+        disk.capacityBytes = disk.usedBytes
+        while journal.spareFailure == nil { try appendBatch(journal, 1, bytes: 300) }
+        #expect(journal.spareFailure?.code == .noSpace)
+        try appendBatch(journal, 1, bytes: 300)
+    }
+
+    @Test func partOfABatchThatFoundNoRoomIsCutOffAndTheNextBatchBeginsASegment() throws {
+        let (journal, _) = try openJournal(disk)
+        try appendBatch(journal)
+        // As where overwriting zeros takes new blocks.
+        (disk.faults.failingWrite, disk.faults.writeErrno) = (1, 28)
+        disk.faults.bytesKept = 30
+        #expect(journalError { try appendBatch(journal) }?.code == .noSpace)
+        let end = SegmentFormat.headerBytes + SegmentFormat.frameBytes(body: 44)
+        #expect(disk.bytes(of: firstSegment)?.count == end)
+        #expect(try appendBatch(journal) == .committed(2...2))
+        #expect(try disk.list(directory).count { $0.hasSuffix(".journal") } == 2)
+        #expect(try entries(journal).count == 2)
+        var options = smallOptions()
+        options.verification = .full
+        disk.crash(seed: 1, severity: .losesAll)
+        #expect(try openJournal(disk, options).report.bounds.last == 2)
+    }
+
+    @Test func partOfABatchThatCannotBeCutOffIsFinal() throws {
+        let (journal, _) = try openJournal(disk)
+        (disk.faults.failingWrite, disk.faults.writeErrno) = (1, 28)
+        disk.faults.failingSync = 1
+        #expect(journalError { try appendBatch(journal) }?.code == .failed)
+        #expect(journalError { try appendBatch(journal) }?.code == .failed)
+    }
+
     @Test func everyFailingSyncLeavesALogThatOpens() throws {
         for number in 1...60 {
             let disk = SimulatedFileSystem()
@@ -59,8 +117,13 @@ import Testing
             do {
                 let (journal, _) = try openJournal(disk)
                 disk.faults.failingSync = number
-                for _ in 0..<20 {
-                    try appendBatch(journal, 1, bytes: 700)
+                while acknowledged < 20 {
+                    do {
+                        try appendBatch(journal, 1, bytes: 700)
+                    } catch let error as JournalError where error.code == .noSpace {
+                        // The making of a segment failed, which is no failure of the log.
+                        #expect(error.cause?.path == directory + "/spare.new")
+                    }
                     acknowledged = journal.bounds.last
                 }
             } catch {

@@ -106,6 +106,54 @@ import Testing
         #expect(journalError { _ = try reader.next() }?.code == .expired)
     }
 
+    @Test func readerWhoseOpenSegmentWasGivenUpWithTheNextIsExpiredNotTornApart() throws {
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<40 { try appendBatch(journal, 1, bytes: 600) }
+        let reader = reader()
+        _ = try reader.next()
+        try journal.trim(below: 30)
+        // The open file can still be read to its end.
+        var last: UInt64 = 1
+        let error = journalError {
+            while case .entry(let entry) = try reader.next() { last = entry.position }
+        }
+        #expect(error?.code == .expired && last < journal.bounds.first - 1)
+    }
+
+    @Test func positionIsFoundInAFewReadsHoweverBigTheSegment() throws {
+        let disk = SimulatedFileSystem()
+        disk.recordsOperations = false
+        let (journal, _) = try openJournal(disk, smallOptions(4 << 20))
+        for _ in 0..<1_500 { try appendBatch(journal, 3, bytes: 800) }
+        let segment = try SegmentFile(directory, first: 1, disk)
+        for position in stride(from: 1 as UInt64, through: 4_500, by: 431) {
+            let found = try segment.batch(
+                nearest: position, from: UInt64(SegmentFormat.headerBytes),
+                below: try segment.size())
+            let offset = found?.offset ?? UInt64(SegmentFormat.headerBytes)
+            let first = found?.header.firstPosition ?? 1
+            #expect(first <= position && position - first < 600, "\(position) from \(first)")
+            #expect(offset < 4 << 20)
+            // And so does a reader with an empty index.
+            let reader = JournalReader(directory: directory, fileSystem: disk, from: position)
+            #expect(
+                try reader.next()
+                    == .entry(Entry(position: position, payload: payload(position, bytes: 800))))
+        }
+    }
+
+    @Test func indexForgetsTheOldestSegments() {
+        let index = JournalIndex()
+        for segment in 1...200 as ClosedRange<UInt64> {
+            for mark in 0..<3 as Range<UInt64> {
+                index.note(segment: segment, position: segment, offset: mark * 70_000)
+            }
+        }
+        #expect(index.count == 3 * JournalIndex.maximumSegments)
+        #expect(index.around(segment: 200, position: 200).mark != nil)
+        #expect(index.around(segment: 1, position: 1).mark == nil)
+    }
+
     @Test func readersNeverWrite() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<20 { try appendBatch(journal, 1, bytes: 600) }

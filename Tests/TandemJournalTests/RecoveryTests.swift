@@ -180,10 +180,10 @@ import Testing
         for _ in 0..<30 { try appendBatch(journal, 1, bytes: 700) }
         try journal.close()
         try damage(disk) { $0[SegmentFormat.headerBytes + 100] ^= 1 }
-        #expect(journalError { _ = try openJournal(disk) }?.code == .damaged)
         var options = smallOptions()
-        options.verification = .tail
-        let (again, report) = try openJournal(disk, options)
+        options.verification = .full
+        #expect(journalError { _ = try openJournal(disk, options) }?.code == .damaged)
+        let (again, report) = try openJournal(disk)
         #expect(report.bounds == LogBounds(first: 1, last: 30))
         #expect(journalError { _ = try entries(again) }?.code == .damaged)
         #expect(try entries(again, from: 20).count == 11)

@@ -122,6 +122,23 @@ import Testing
         }
     }
 
+    @Test func instructionAndTablesGiveTheSameChecksum() {
+        var generator = SeededGenerator(seed: seed)
+        for _ in 0..<500 {
+            let count = Int.random(in: 0...600, using: &generator)
+            let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            let start = Int.random(in: 0...min(9, count), using: &generator)
+            let salt = UInt32.random(in: 0...UInt32.max, using: &generator)
+            bytes.withUnsafeBytes { all in
+                // Also where the bytes are not aligned.
+                let part = UnsafeRawBufferPointer(rebasing: all[start...])
+                #expect(
+                    CRC32C.checksum(part, salt: salt)
+                        == CRC32C.checksumByTables(part, salt: salt), "seed \(seed)")
+            }
+        }
+    }
+
     @Test func segmentNamesSortByPosition() {
         #expect(JournalDirectory.name(of: 255) == "00000000000000ff.journal")
         for position in [1, 255, 1 << 40, UInt64.max] {

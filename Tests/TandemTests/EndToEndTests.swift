@@ -57,7 +57,7 @@ import Testing
         var limits = ClientLimits()
         limits.cachedRows = 4
         let container = PersistentContainer(
-            entities: fixture.types, transport: fixture.daemon.transport, limits: limits)
+            entities: fixture.types, transport: fixture.transport, limits: limits)
         let reader = container.makeContext(name: "main")
         for _ in 0..<2 {
             let found = try reader.fetch(Content.self, sort: ["size"])

@@ -30,6 +30,7 @@ final class FakeDaemon: Sendable {
         // What tests turn on.
         var holdsSaves = false
         var losesNextPush = false
+        var losesNextFetch = false
         var cutsBeforeSaved = false
         var refusesSaves: TandemError?
         var expiresHistory = false

@@ -86,6 +86,10 @@ final class FakeSession: Sendable {
             }
         case .fetch(let fetch):
             note(fetch.interests, daemonState.end)
+            if daemonState.losesNextFetch {
+                daemonState.losesNextFetch = false
+                return
+            }
             let entity = daemon.entity(fetch.request.entity)
             let found = daemonState.rows.values.filter { entity.includes($0.reference.tag) }
             let objects = found.sorted { $0.reference < $1.reference }.map(stored)

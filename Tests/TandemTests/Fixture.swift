@@ -1,7 +1,11 @@
 import FoundationEssentials
-import Tandem
 import TandemDaemon
 import TandemEmbedded
+import TandemIO
+import TandemModel
+import Testing
+
+@testable import Tandem
 
 final class Bucket: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
@@ -28,26 +32,79 @@ final class Content: ManagedObject, ManagedEntity {
 
 /// A daemon in this process on a directory of its own, and containers that share it.
 final class Fixture: Sendable {
+    /// What runs, and its ends of the connections made so far.
+    private struct Running {
+        var daemon: EmbeddedDaemon?
+        var sockets: [Socket] = []
+    }
+
     let directory: String
-    let daemon: EmbeddedDaemon
     let types: [any ManagedEntity.Type]
+    private let running: Locked<Running>
 
     init(_ types: [any ManagedEntity.Type] = [Bucket.self, Content.self]) throws {
         directory =
             FileManager.default.temporaryDirectory.path
             + "/tandem-test-\(UUID().uuidString)"
-        var configuration = DaemonConfiguration(store: directory)
-        configuration.segmentBytes = 1 << 20
-        daemon = try EmbeddedDaemon(configuration)
+        running = Locked(Running(daemon: try Fixture.daemon(directory)))
         self.types = types
     }
 
+    private static func daemon(_ directory: String) throws -> EmbeddedDaemon {
+        var configuration = DaemonConfiguration(store: directory)
+        configuration.segmentBytes = 1 << 20
+        return try EmbeddedDaemon(configuration)
+    }
+
+    /// The way to whichever daemon runs.
+    var transport: Transport {
+        .connected { [running] in
+            try running.withLock { running in
+                guard let daemon = running.daemon else {
+                    throw TandemError(.disconnected, "the daemon is being restarted")
+                }
+                let socket = try daemon.transport.connect()
+                running.sockets.append(socket)
+                return socket
+            }
+        }
+    }
+
     func container(_ author: String = "test") -> PersistentContainer {
-        PersistentContainer(entities: types, author: author, transport: daemon.transport)
+        PersistentContainer(entities: types, author: author, transport: transport)
+    }
+
+    // MARK: Trouble
+
+    /// Stops the daemon and starts another on the same store.
+    ///
+    /// An epoch is raised by the mark that a daemon with relaxed durability leaves when it is killed.
+    func restart(raisesEpoch: Bool = false) throws {
+        let old = running.withLock { running in
+            running.sockets.removeAll()
+            defer { running.daemon = nil }
+            return running.daemon
+        }
+        try old?.stop()
+        if raisesEpoch {
+            let mark = directory + "/journal/relaxed"
+            try #require(FileManager.default.createFile(atPath: mark, contents: nil))
+        }
+        let new = try Fixture.daemon(directory)
+        running.withLock { $0.daemon = new }
+    }
+
+    /// Ends all connections; their clients make others.
+    func cutConnections() {
+        let sockets = running.withLock { running in
+            defer { running.sockets.removeAll() }
+            return running.sockets
+        }
+        for socket in sockets { socket.shutdown() }
     }
 
     deinit {
-        try? daemon.stop()
+        try? running.withLock { $0.daemon }?.stop()
         try? FileManager.default.removeItem(atPath: directory)
     }
 }

@@ -1,8 +1,9 @@
-import Tandem
 import TandemIO
 import TandemModel
 import TandemQuery
 import Testing
+
+@testable import Tandem
 
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ReconnectTests {
     let daemon: FakeDaemon
@@ -63,6 +64,42 @@ import Testing
         daemon.update(reference, ["size": .int(4)])
         try context.reach(daemon.end)
         #expect(content.size == 4 && content.name == "mine")
+    }
+
+    @Test func `law4: a save in flight while history expires leaves nothing behind`() throws {
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        let gone = daemon.insert("Content", ["size": .int(2)])
+        let all = try context.fetch(Content.self)
+        let content = try #require(all.first { $0.id.number == reference.number })
+        content.name = "mine"
+        context.delete(try #require(all.first { $0.id.number == gone.number }))
+        daemon.state.withLock { state in
+            state.expiresHistory = true
+            state.cutsBeforeSaved = true
+        }
+        try context.save()
+        #expect(content.name == "mine" && !context.hasChanges)
+        let leftovers = context.records.values.filter(\.hasEdits)
+        #expect(leftovers.isEmpty)
+        daemon.update(reference, ["name": .string("theirs")])
+        try context.reach(daemon.end)
+        #expect(content.name == "theirs")
+    }
+
+    @Test func `a position of an epoch that the context has not heard of yet is reached`() throws {
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        let content = try #require(try context.fetch(Content.self).first)
+        let old = daemon.end
+        daemon.state.withLock { state in
+            state.epoch = 2
+            state.expiresHistory = true
+        }
+        daemon.cutConnections()
+        daemon.update(reference, ["size": .int(4)])
+        #expect(try context.reach(daemon.end) == daemon.end)
+        #expect(content.size == 4)
+        let error = #expect(throws: TandemError.self) { try context.reach(old) }
+        #expect(error?.code == .historyExpired)
     }
 
     @Test func `a context behind the ring asks for history`() throws {

@@ -75,6 +75,34 @@ import Testing
         #expect(recorder.summary == ["insert 0.1", "update 0.0-0.0"])
     }
 
+    @Test func `law4: a position is not reached before lists that lost the thread are there, too`()
+        async throws
+    {
+        let daemon = try FakeDaemon(buckets)
+        let container = daemon.container()
+        let context = container.makeContext(name: "test", mergesAutomatically: true)
+        _ = daemon.insert("Content", ["name": .string("a")])
+        let (controller, _) = try open(context)
+        daemon.state.withLock { state in
+            state.expiresHistory = true
+            state.losesNextFetch = true
+        }
+        daemon.cutConnections()
+        _ = daemon.insert("Content", ["name": .string("b")])
+        // The context starts anew by itself, and waits for the list's rows meanwhile.
+        while context.position != daemon.end { await Task.yield() }
+        try reach(context, daemon.end)
+        #expect(names(controller) == ["a", "b"] && controller.position == daemon.end)
+    }
+
+    private func open(
+        _ context: ManagedObjectContext
+    ) throws -> (FetchedResultsController, ChangeRecorder) { try controller(context) }
+
+    private func reach(_ context: ManagedObjectContext, _ position: Position) throws {
+        try context.reach(position)
+    }
+
     @Test func `the delegate hears nothing of a fetch`() throws {
         let daemon = try FakeDaemon(buckets)
         let container = daemon.container()

@@ -113,6 +113,10 @@ extension MessageMaker {
         case .status: .status(text())
         case .failure: .failure(error())
         case .blob: .blob(bytes(64))
+        case .state:
+            .state(
+                StatePush(
+                    isReadOnly: bool(), since: Int64(bitPattern: random.next()), reason: text()))
         }
     }
 

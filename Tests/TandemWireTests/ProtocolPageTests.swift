@@ -99,7 +99,7 @@ struct ProtocolPageTests {
         let block = try ProtocolPage().block("hex")
         let titles = stride(from: 0, to: block.count - 1, by: 2).map { block[$0] }
         let frames = try stride(from: 1, to: block.count, by: 2).map { try bytes(block[$0]) }
-        #expect(titles.count == 7)
+        #expect(titles.count == 8)
         for (title, frame) in zip(titles, frames) {
             let parts = title.split(separator: " ")
             let id = try #require(UInt32(parts[1]))
@@ -120,6 +120,7 @@ struct ProtocolPageTests {
     private let daemonExamples: [String: DaemonMessage] = [
         "synced": .synced(position: 18),
         "progress": .progress(ProgressPush(previous: 15, position: 18)),
+        "state": .state(StatePush(isReadOnly: true, since: 1_000_000, reason: "full")),
         "lease": .lease(Lease(first: 4_097, count: 4_096, epoch: 1)),
         "failure": .failure(TandemError(.usage, "one hello...")),
     ]

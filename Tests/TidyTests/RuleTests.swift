@@ -117,6 +117,24 @@ import Testing
         #expect(found.contains("Package.swift: TandemIO is missing"))
     }
 
+    @Test func `a row of the table of faults without its test is found`() {
+        let page = """
+            words
+            | fault | behaviour | test |
+            |---|---|---|
+            | a | b | it holds |
+            | c | d | itBends; it breaks |
+
+            | other | table |
+            | it does not matter | here |
+            """
+        let tests = [file("Tests/A.swift", "func `it holds`() {}\nfunc itBends() {}")]
+        #expect(
+            messages(FaultRules.missing(page, tests: tests)) == [
+                "\(FaultRules.page):5: no test is it breaks"
+            ])
+    }
+
     @Test func `a readme that forgets a target is found`() {
         let all = Layout.targets.map { "`\($0.name)`" }
         #expect(PackageRules.readme(all.joined(separator: " ")) == [])

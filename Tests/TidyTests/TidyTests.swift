@@ -33,6 +33,12 @@ import Testing
         expectNone(PackageRules.frontPages(pages))
     }
 
+    @Test func `every fault of the table has the test that it names`() throws {
+        let page = try Tree.text(FaultRules.page)
+        #expect(FaultRules.namedTests(page).count > 20)
+        expectNone(FaultRules.missing(page, tests: try Tree.sources.get().filter(\.isTest)))
+    }
+
     @Test func `every source folder is a target`() throws {
         for folder in ["Sources", "Client", "Daemon"] {
             let expected = Layout.targets.filter { $0.folder == folder }.map(\.name).sorted()

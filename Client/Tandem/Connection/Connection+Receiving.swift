@@ -12,8 +12,12 @@ struct Inbox {
     var transactions: [Transaction] = []
     /// Whether the stream moved.
     var moved = false
+    /// Whether the stream goes on elsewhere than where it was left.
+    var isInterrupted = false
     /// What became of the connection.
     var event: ConnectionEvent?
+    /// Whether saves are taken, when that changed.
+    var abilities: [ConnectionEvent] = []
     /// The model that took effect, if it is another one than before.
     var model: (hash: StableHash, position: Position)?
 }
@@ -49,6 +53,7 @@ extension Connection {
         case .welcome(let welcome): try welcomed(welcome, &inbox)
         case .transaction(let push): try pushed(push, &inbox)
         case .progress(let push): try progressed(push, &inbox)
+        case .state(let push): stated(push, &inbox)
         case .failure(let error) where id == 0: throw error
         default: try answered(message, id: id, &inbox)
         }
@@ -56,10 +61,12 @@ extension Connection {
 
     /// Hands out what a batch of messages led to.
     func deliver(_ inbox: Inbox) {
+        if inbox.isInterrupted { payloads.interrupt() }
         if !inbox.transactions.isEmpty, let model = knownSession?.model {
             for transaction in inbox.transactions { payloads.publish(transaction, model) }
         }
         if let event = inbox.event { payloads.publish(event) }
+        for event in inbox.abilities { payloads.publish(event) }
         if let (hash, position) = inbox.model { payloads.notify(.model(hash, position)) }
         for answer in inbox.answers { answer.reply.settle(answer.outcome) }
         if !inbox.sessions.isEmpty, let session = knownSession {
@@ -98,6 +105,20 @@ extension Connection {
         inbox.moved = true
     }
 
+    private func stated(_ push: StatePush, _ inbox: inout Inbox) {
+        state.withLock { note(isReadOnly: push.isReadOnly, push.reason, &$0, &inbox) }
+    }
+
+    private func note(
+        isReadOnly: Bool, _ reason: String, _ state: inout ConnectionState, _ inbox: inout Inbox
+    ) {
+        guard state.isReadOnly || isReadOnly else { return }
+        state.isReadOnly = isReadOnly
+        guard var event = event(isReadOnly ? .readOnly : .writable, state) else { return }
+        event.reason = reason
+        inbox.abilities.append(event)
+    }
+
     /// Checks changes that came from outside; a new model takes effect for all that follows.
     private func check(
         _ transaction: Transaction, _ state: inout ConnectionState
@@ -134,7 +155,14 @@ extension Connection {
         if let bytes = welcome.model { model = try Self.model(bytes) }
         try state.withLock { state throws(TandemError) in
             let before = state.session
+            // The same model stays the same object: nobody has to compile anything anew.
+            if let known = before?.model, known.hash == model?.hash,
+                known.version == model?.version, known.identifiers == model?.identifiers
+            {
+                model = known
+            }
             let goesOn = welcome.resumed && before != nil
+            inbox.isInterrupted = before != nil && !goesOn
             if !goesOn { state.ring.restart(at: welcome.position) }
             state.session = Session(
                 model: model ?? before?.model ?? Self.emptyModel, log: welcome.log,
@@ -142,6 +170,8 @@ extension Connection {
                 generation: (before?.generation ?? 0) + (goesOn ? 0 : 1),
                 position: goesOn ? before?.position ?? 0 : welcome.position)
             state.leases.add(welcome.lease)
+            // If it is read-only a push says why, next.
+            if !welcome.isReadOnly { note(isReadOnly: false, "", &state, &inbox) }
             let error = TandemError(
                 .unknownOutcome,
                 "the save may or may not have happened: the daemon no longer knows its id")
@@ -183,6 +213,8 @@ extension Connection {
             // An answer to a request that was given up is of no use to anyone.
             guard let request = state.requests.removeValue(forKey: id) else { return }
             if case .failure(let error) = message {
+                // Without this nobody would ask again.
+                if case .lease = request.message { state.leases.isAsking = false }
                 inbox.answers.append((request.reply, .failure(error)))
             } else {
                 inbox.answers.append((request.reply, .success(message)))

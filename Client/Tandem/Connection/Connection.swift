@@ -25,7 +25,7 @@ final class Connection: Sendable {
         declaredModel = model
         self.limits = limits
         self.clock = clock
-        payloads = PayloadHub(limit: limits.bufferedPayloads)
+        payloads = PayloadHub(limits)
         let ring = TransactionRing(
             floor: 0, maximumCount: limits.recentTransactions, maximumBytes: limits.recentBytes)
         state = Locked(ConnectionState(ring: ring))

@@ -37,6 +37,8 @@ struct ConnectionState: Sendable {
     var leases = LeasedNumbers()
     var links: [ContextLink] = []
     var lastError: TandemError?
+    /// Whether the daemon said that it takes no saves.
+    var isReadOnly = false
     /// Why the connection is closed for good.
     var closedError = TandemError(.disconnected, "the container was closed")
 

@@ -27,17 +27,25 @@ public struct ConnectionEvent: Hashable, Sendable {
         case lost
         /// The connection stands again and goes on where it was.
         case restored
+        /// The daemon takes no saves, with the reason; reads and deliveries go on.
+        case readOnly
+        /// The daemon takes saves again.
+        case writable
     }
 
     /// What became of the connection.
     public var state: State
     /// The last position that was received.
     public var position: Position
+    /// How many changes right before this one a slow reader was not told of; see ``ClientLimits/bufferedConnectionEvents``.
+    public var skipped = 0
+    /// Why saves are refused, and what to do; empty in other states.
+    public var reason = ""
 }
 
 /// What a connection tells of the moment it happens.
 public enum ConnectionNotice: Hashable, Sendable {
-    /// The connection was lost or restored.
+    /// The connection was lost or restored, or saves are refused or taken again.
     case connection(ConnectionEvent)
     /// Another model took effect, at a position.
     case model(StableHash, Position)

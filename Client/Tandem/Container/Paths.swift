@@ -41,6 +41,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var blobCacheBytes = 32 << 20
     /// Payloads that an observer may lag behind before its sequence ends with `limitExceeded`.
     public var bufferedPayloads = 4_096
+    /// Changes of the connection that a reader of them may lag behind before the oldest are summed up.
+    public var bufferedConnectionEvents = 64
     /// Milliseconds that a request waits for a connection, and for its answer after a loss.
     public var connectMilliseconds: UInt64 = 5_000
     /// Milliseconds that an answer may take on a connection that stands.
@@ -51,6 +53,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var longestBackoffMilliseconds: UInt64 = 1_000
     /// Transactions asked for at once when a context is behind what is kept.
     public var historyBatch: UInt32 = 1_024
+    /// Rows beyond a limited list that are fetched with it, at least: so many may leave it before it is fetched again.
+    public var windowSlack = 64
     /// Faults that are loaded together when one of them is needed.
     public var faultBatch = 256
     /// How often a request is sent again when the connection is lost while it is in flight.

@@ -3,7 +3,8 @@ import TandemWire
 
 /// The saves that a container hears of, in journal order.
 ///
-/// Iterating begins with the next save. Ends by throwing `limitExceeded` when the iterator lags too far behind.
+/// Iterating begins with the next save. Ends by throwing `limitExceeded` when the iterator lags too far behind, and
+/// `historyExpired` when saves were missed, since the log is of another epoch or does not reach back: nothing is left out silently.
 public struct SaveSequence: AsyncSequence, Sendable {
     /// One element for each save.
     public typealias Element = SavePayload
@@ -53,8 +54,10 @@ extension PersistentContainer {
         SaveSequence(connection: connection, entity: entity, author: author)
     }
 
-    /// What becomes of the connection after it was made for the first time.
-    public var connectionEvents: AsyncStream<ConnectionEvent> { connection.payloads.events() }
+    /// What becomes of the connection after it was made for the first time, and whether the daemon takes saves, from now on.
+    ///
+    /// A save that a read-only daemon refuses throws `readOnly` and stays pending in its context: save again after `writable`.
+    public var connectionEvents: ConnectionEvents { connection.payloads.events() }
 
     /// Tells of connection and model the moment they change, before any answer that came after; replaces who was told before.
     ///

@@ -87,6 +87,7 @@ extension ManagedObjectContext {
     /// Starts anew at the session's position: everything held is dropped, edits stay.
     func restart(in now: Session) {
         deliver()
+        if misses(now) { payloads.interrupt() }
         let from = merged
         let isOtherModel = session?.model !== now.model
         session = now
@@ -96,6 +97,15 @@ extension ManagedObjectContext {
         records = records.filter { !$0.value.isIdle }
         let group = MergedGroup(restartFrom: from, at: merged)
         finish(group, [:], records.values.compactMap(\.object))
+    }
+
+    /// Whether starting anew leaves out saves; a model that took effect is none.
+    private func misses(_ now: Session) -> Bool {
+        guard let session, session.generation == now.generation,
+            case .transactions(let skipped) = connection.recent(
+                after: merged, through: now.position, generation: now.generation)
+        else { return true }
+        return skipped.contains { if case .model = $0.content { false } else { true } }
     }
 
     /// Moves records with objects or edits to another model, by the names of entities and properties.
@@ -116,6 +126,10 @@ extension ManagedObjectContext {
             record.object = old.object
             old.object?.rebind(to: record)
             records[number] = record
+        }
+        // What is in flight has to be settled where it lies now.
+        if let records = unanswered?.records {
+            unanswered?.records = records.map { self.records[$0.reference.number] ?? $0 }
         }
     }
 }

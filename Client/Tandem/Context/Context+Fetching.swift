@@ -91,13 +91,53 @@ extension ManagedObjectContext {
         }
     }
 
-    private func fetchStep(_ request: FetchRequest) throws -> Step<[ManagedObject]> {
-        try fetchedStep(request).then { answer in
-            guard let session = self.session else { return .done([]) }
-            let found = answer.objects.map { self.record($0.object) }
-            let overlay = try PendingOverlay(request, self, session.model)
-            return .done(overlay.applied(to: found).map { self.object(of: $0) })
+    private func fetchStep(
+        _ request: FetchRequest, attempt: Int = 1
+    ) throws -> Step<[ManagedObject]> {
+        try sessionStep().then { session in
+            guard
+                let overlay = try self.editsAbove(request, session.model),
+                request.limit ?? 0 >= 0, request.offset >= 0
+            else {
+                return try self.fetchedStep(request).then { answer in
+                    .done(answer.objects.map { self.object($0.object) })
+                }
+            }
+            return try self.fetchedStep(
+                overlay.wideRequest, related: overlay.relatedPaths, interests: overlay.interests
+            ).then { try self.overlayStep(request, $0, attempt) }
         }
+    }
+
+    /// Lays the edits over an answer; what they lead to and is not held is loaded first.
+    private func overlayStep(
+        _ request: FetchRequest, _ answer: Fetched, _ attempt: Int
+    ) throws -> Step<[ManagedObject]> {
+        // Merging up to the answer may have changed edits, even the model.
+        guard let session, let overlay = try editsAbove(request, session.model) else {
+            return try fetchStep(request, attempt: attempt + 1)
+        }
+        let lacking = overlay.lacking
+        let isLast = attempt >= core.limits.readAttempts
+        if !lacking.isEmpty, !isLast {
+            return try loadStep(lacking, members: []).then { _ in
+                if self.merged == answer.position {
+                    return try self.overlayStep(request, answer, attempt + 1)
+                }
+                return try self.fetchStep(request, attempt: attempt + 1)
+            }
+        }
+        let found = overlay.applied(to: answer.objects.map { self.record($0.object) })
+        return .done(found.map { self.object(of: $0) })
+    }
+
+    /// The edits that a fetch has to take into account; nil without any.
+    private func editsAbove(
+        _ request: FetchRequest, _ model: CompiledModel
+    ) throws(TandemError) -> PendingOverlay? {
+        guard !edited.isEmpty || unanswered != nil else { return nil }
+        let overlay = try PendingOverlay(request, self, model)
+        return overlay.isEmpty ? nil : overlay
     }
 
     private func countStep(_ request: FetchRequest) throws -> Step<Int> {
@@ -120,58 +160,5 @@ extension FetchRequest {
             try ObjectPredicate(format: $0, arguments: arguments)
         }
         self.init(entity: entity, predicate: predicate, sort: keys, limit: limit)
-    }
-}
-
-/// Lays a context's pending edits over the answer to a fetch, as Core Data does.
-struct PendingOverlay {
-    private let request: CompiledRequest?
-    private let context: ManagedObjectContext
-    private let edited: [ObjectRecord]
-
-    init(
-        _ request: FetchRequest, _ context: ManagedObjectContext, _ model: CompiledModel
-    ) throws(TandemError) {
-        self.context = context
-        let edits = context.records.values.filter(\.hasEdits)
-        guard !edits.isEmpty else {
-            self.request = nil
-            edited = []
-            return
-        }
-        let compiled = try CompiledRequest(request, in: model)
-        self.request = compiled
-        edited = edits.filter { compiled.includes(tag: $0.reference.tag) }
-    }
-
-    /// The records that match with all edits; what can't be judged here stays as the store has it.
-    func applied(to found: [ObjectRecord]) -> [ObjectRecord] {
-        guard let request, !edited.isEmpty else { return found }
-        let reader = ContextReader(context: context, includesEdits: true)
-        let numbers = Set(found.map(\.reference.number))
-        let changed = Set(edited.map(\.reference.number))
-        var result = found.filter { !changed.contains($0.reference.number) }
-        for record in edited where !record.isDeleted {
-            let wasFound = numbers.contains(record.reference.number)
-            let row = record.currentRow(modelVersion: request.model.version)
-            let matches = row.flatMap { request.matches(record.reference, $0, reader) }
-            if matches ?? wasFound { result.append(record) }
-        }
-        let limit = request.request.limit ?? .max
-        return Array(sorted(result, request, reader).prefix(limit))
-    }
-
-    private func sorted(
-        _ records: [ObjectRecord], _ request: CompiledRequest, _ reader: ContextReader
-    ) -> [ObjectRecord] {
-        let keyed = records.map { record -> (key: [UInt8], record: ObjectRecord) in
-            let row = record.currentRow(modelVersion: request.model.version)
-            let key = row.flatMap { request.sortKey(record.reference, $0, reader) }
-            return (key ?? [], record)
-        }
-        return keyed.sorted { a, b in
-            if a.key != b.key { return a.key.lexicographicallyPrecedes(b.key) }
-            return a.record.reference.number < b.record.reference.number
-        }.map(\.record)
     }
 }

@@ -4,7 +4,8 @@ import TandemWire
 extension ManagedObjectContext {
     /// The payloads of the saves that this context merges, its own included.
     ///
-    /// What is merged before iterating begins is not in it. Ends with `limitExceeded` for an iterator that lags too far behind.
+    /// What is merged before iterating begins is not in it. Ends with `limitExceeded` for an iterator that lags too far behind, and with
+    /// `historyExpired` when the context had to start anew without some of them.
     public var didSave: some AsyncSequence<SavePayload, any Error> { payloads.saves() }
 
     /// Merges what the connection received, if that is what the context does unprompted.
@@ -58,14 +59,32 @@ extension ManagedObjectContext {
     private func reachStep(_ position: Position, _ timeout: Double) throws -> Step<Position> {
         precondition(timeout >= 0, "A timeout is not negative.")
         return try sessionStep().then { session in
-            guard position.isComparable(with: session.position(0)) else {
-                throw TandemError(
-                    .historyExpired, "\(position) is of another log or epoch than this store's")
+            if position.isComparable(with: session.position(0)) {
+                return try self.reachStep(position.number, session, timeout)
             }
-            if self.merged >= position.number { return .done(session.position(self.merged)) }
-            let milliseconds = UInt32(clamping: Int64(min(timeout, 4_000_000) * 1_000))
-            return try self.syncStep(number: position.number, milliseconds: milliseconds)
+            // Others may know already that another epoch began: this context learns of it by asking.
+            return try self.syncStep(number: 0, milliseconds: 0).then { now in
+                guard let session = self.session, position.isComparable(with: now) else {
+                    throw TandemError(
+                        .historyExpired, "\(position) is of another log or epoch than this store's"
+                    )
+                }
+                return try self.reachStep(position.number, session, timeout)
+            }
         }
+    }
+
+    private func reachStep(
+        _ number: UInt64, _ session: Session, _ timeout: Double
+    ) throws -> Step<Position> {
+        if merged >= number {
+            // Lists that a merge under way has not fetched again yet belong to the position, too.
+            return try mergeStep(through: merged).then { _ in
+                .done((self.session ?? session).position(self.merged))
+            }
+        }
+        let milliseconds = UInt32(clamping: Int64(min(timeout, 4_000_000) * 1_000))
+        return try syncStep(number: number, milliseconds: milliseconds)
     }
 
     private func syncStep(number: UInt64, milliseconds: UInt32) throws -> Step<Position> {

@@ -31,7 +31,8 @@ public struct ObservedSave: Sendable {
 
 /// Tells of every save that touches the objects of an entity which match a predicate, before it or after.
 ///
-/// For those who hold no list. It ends when it is no longer held, or with ``cancel()``.
+/// For those who hold no list. It ends when it is no longer held, or with ``cancel()``. Of saves that the context itself missed
+/// (history that expired, another epoch) it can't tell: ``ManagedObjectContext/didSave`` ends with an error then.
 public final class ContextObserver {
     private weak var context: ManagedObjectContext?
     private var request: CompiledRequest?

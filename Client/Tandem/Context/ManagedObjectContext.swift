@@ -57,7 +57,7 @@ public final class ManagedObjectContext {
         link = ContextLink(actor: actor)
         sweepAt = core.limits.cachedRows
         blobs = BlobCache(limit: core.limits.blobCacheBytes)
-        payloads = PayloadHub(limit: core.limits.bufferedPayloads)
+        payloads = PayloadHub(core.limits)
         link.context = self
         connection.attach(link)
     }

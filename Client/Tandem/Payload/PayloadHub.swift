@@ -4,20 +4,28 @@ import TandemModel
 /// Hands payloads and connection events to everyone who iterates over them.
 final class PayloadHub: Sendable {
     typealias Saves = AsyncThrowingStream<SavePayload, any Error>
-    typealias Events = AsyncStream<ConnectionEvent>
+
+    private struct WeakFeed {
+        weak var feed: ConnectionFeed?
+    }
 
     private struct State {
         var lastKey = 0
         var saves: [Int: Saves.Continuation] = [:]
-        var events: [Int: Events.Continuation] = [:]
+        var feeds: [WeakFeed] = []
+        var isFinished = false
         var describe: (@Sendable (UInt64) -> Position?)?
         var listener: (@Sendable (ConnectionNotice) -> Void)?
     }
 
     private let state = Locked(State())
     private let limit: Int
+    private let eventLimit: Int
 
-    init(limit: Int) { self.limit = limit }
+    init(_ limits: ClientLimits) {
+        limit = limits.bufferedPayloads
+        eventLimit = limits.bufferedConnectionEvents
+    }
 
     /// Sets how a number becomes a position; before anything is published.
     func describe(_ position: @escaping @Sendable (UInt64) -> Position?) {
@@ -46,17 +54,15 @@ final class PayloadHub: Sendable {
         return stream
     }
 
-    func events() -> Events {
-        let (stream, continuation) = Events.makeStream(bufferingPolicy: .bufferingNewest(64))
-        let key = state.withLock { state in
-            state.lastKey += 1
-            state.events[state.lastKey] = continuation
-            return state.lastKey
+    func events() -> ConnectionEvents {
+        let feed = ConnectionFeed(limit: eventLimit)
+        let isFinished = state.withLock { state in
+            state.feeds.removeAll { $0.feed == nil }
+            state.feeds.append(WeakFeed(feed: feed))
+            return state.isFinished
         }
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { _ = $0.events.removeValue(forKey: key) }
-        }
-        return stream
+        if isFinished { feed.finish() }
+        return ConnectionEvents(feed: feed)
     }
 
     func publish(_ transaction: Transaction, _ model: CompiledModel) {
@@ -73,12 +79,25 @@ final class PayloadHub: Sendable {
 
     func publish(_ event: ConnectionEvent) {
         notify(.connection(event))
-        for listener in state.withLock({ Array($0.events.values) }) { listener.yield(event) }
+        for feed in state.withLock({ $0.feeds.compactMap(\.feed) }) { feed.publish(event) }
+    }
+
+    /// Ends what lists every save: some were missed.
+    func interrupt() {
+        let error = TandemError(
+            .historyExpired,
+            "saves were missed: the log is of another epoch, or does not reach back; observe anew")
+        for listener in state.withLock({ Array($0.saves.values) }) {
+            listener.finish(throwing: error)
+        }
     }
 
     func finish() {
-        let (saves, events) = state.withLock { (Array($0.saves.values), Array($0.events.values)) }
+        let (saves, feeds) = state.withLock { state in
+            state.isFinished = true
+            return (Array(state.saves.values), state.feeds.compactMap(\.feed))
+        }
         for listener in saves { listener.finish() }
-        for listener in events { listener.finish() }
+        for feed in feeds { feed.finish() }
     }
 }

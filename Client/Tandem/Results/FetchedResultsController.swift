@@ -58,7 +58,7 @@ public final class FetchedResultsController {
     var outbox: [ResultsDelivery] = []
     var isDelivering = false
     /// Rows beyond a window that are fetched with it, at least.
-    var slack = 64
+    var slack: Int { context.core.limits.windowSlack }
     /// How often rows were fetched.
     var fetches = 0
     let feeds = ResultsFeeds()

@@ -144,14 +144,16 @@ struct ResultsPlan {
         return watched
     }
 
-    private static func interests(_ compiled: CompiledRequest) -> [EntityTag] {
+    /// The entities that a request's paths lead through, and those of its objects.
+    static func interests(_ compiled: CompiledRequest) -> [EntityTag] {
         let ends = compiled.paths.flatMap(\.hops).map(\.destination) + [compiled.entity.tag]
         let families = ends.compactMap { compiled.model.entity(tagged: $0) }
             .flatMap { $0.descendants + [$0.tag] }
         return Set(families).sorted()
     }
 
-    private static func relatedPaths(
+    /// The to-one beginnings of paths that order or section; of all paths if everything is wanted.
+    static func relatedPaths(
         _ compiled: CompiledRequest, everything: Bool
     ) -> [[String]] {
         let paths = compiled.paths.filter { path in

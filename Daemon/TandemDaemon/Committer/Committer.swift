@@ -16,33 +16,35 @@ import TandemWire
 final class Committer {
     let journal: Journal
     let store: Store
-    private(set) var ring = TransactionRing()
+    private(set) var ring: TransactionRing
     private(set) var leases: LeaseBook
     private var memory: SaveMemory
     private var batch = BatchBuilder(capacity: 1 << 16)
     private var pending: [EncodedTransaction] = []
-    private let clock: any Clock
-    private let log: @Sendable (LogLevel, String) -> Void
+    let clock: any Clock
+    let log: @Sendable (LogLevel, String) -> Void
     private(set) var counters = CommitCounters()
-    /// True while the journal has no room for another save.
-    private(set) var isReadOnly = false
-    private var readOnlySince: UInt64 = 0
+    /// Whether saves are taken; only ``meets(_:_:bytes:)`` and ``ends(_:)`` change it.
+    var ability = SaveAbility()
     private var lastSave: UInt64 = 0
     private var lastCheckpoint: UInt64 = 0
+    /// With what the saves of the last batch that wrote nothing are refused, as there was no room to keep their answers.
+    private(set) var unkeptRefusal: TandemError?
     /// Blobs that stood nowhere before this position are gone.
     private var sweptBelow: UInt64 = 0
 
     init(
-        journal: Journal, store: Store, clock: any Clock,
+        journal: Journal, store: Store, clock: any Clock, ring: TransactionRing = TransactionRing(),
         log: @escaping @Sendable (LogLevel, String) -> Void
     ) throws {
         self.journal = journal
         self.store = store
         self.clock = clock
+        self.ring = ring
         self.log = log
         leases = LeaseBook(store)
         memory = SaveMemory(store)
-        try growing { try replay() }
+        try applyAgain()
         leases = LeaseBook(store)
         lastCheckpoint = clock.monotonicNanoseconds
     }
@@ -52,6 +54,12 @@ final class Committer {
 
     /// The last position of the batch that is being built.
     private var plannedPosition: UInt64 { position + UInt64(pending.count) }
+
+    /// The bytes of the batch that is being built.
+    var frameBytes: Int { batch.frameBytes }
+
+    /// True while a batch is being built.
+    var hasPending: Bool { !pending.isEmpty }
 
     /// True when the batch should be flushed before another save is taken.
     var isBatchFull: Bool {
@@ -81,7 +89,8 @@ final class Committer {
         guard let model = store.model else {
             throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
         }
-        return try growing { () throws -> Outcome in
+        var outcome: Outcome?
+        try refusing {
             let plan = try SavePlanner.plan(
                 request, model: model, store: store, numbersBelow: leases.numbersBelow)
             guard !plan.changes.isEmpty else {
@@ -90,14 +99,26 @@ final class Committer {
                 let saved = Saved(
                     position: plannedPosition, wrote: false, inserted: plan.inserted)
                 memory.note(saved, to: request, by: uid)
-                return .answered(saved)
+                outcome = .answered(saved)
+                return
             }
             let transaction = Transaction(
                 principal: principal, saveID: request.saveID, contentHash: request.contentHash,
                 content: .objects(plan.changes), blobs: plan.blobs)
             try append(transaction.withOutcomes(plan.inserted))
-            return .planned(
+            outcome = .planned(
                 Saved(position: plannedPosition, wrote: true, inserted: plan.inserted))
+        }
+        guard let outcome else { preconditionFailure("The save was planned or refused.") }
+        return outcome
+    }
+
+    /// Does something that applies a transaction, with `readOnly` thrown when the store has no room for it.
+    private func refusing(_ body: () throws -> Void) throws {
+        do {
+            try growing(body)
+        } catch let error as StoreError {
+            throw meets(error) ?? error
         }
     }
 
@@ -110,7 +131,7 @@ final class Committer {
         guard let compiled else { return }
         var writer = ByteWriter()
         compiled.encode(into: &writer)
-        try growing {
+        try refusing {
             try append(Transaction(principal: principal, content: .model(writer.bytes)))
         }
         try flush()
@@ -136,45 +157,35 @@ final class Committer {
         pending.append(encoded)
     }
 
-    /// Makes sure that the journal has room before anything is applied; without it saves are refused, reads go on.
-    private func reserve(_ bytes: Int) throws {
-        let now = clock.monotonicNanoseconds
-        guard !isReadOnly || now > readOnlySince + DaemonLimits.spaceRetryNanoseconds else {
-            throw Committer.noSpace
-        }
-        do {
-            try journal.reserve(bytes: batch.frameBytes + bytes + 64)
-            if isReadOnly { log(.notice, "there is room for the journal again; saves are taken") }
-            isReadOnly = false
-        } catch {
-            guard error.code == .noSpace else { throw error }
-            if !isReadOnly { log(.error, "read-only: \(error)") }
-            isReadOnly = true
-            readOnlySince = now
-            throw Committer.noSpace
-        }
-    }
-
-    private static let noSpace = TandemError(
-        .readOnly, "the disk of the journal is full; saves are refused until there is room again")
-
     // MARK: Durability
 
     /// Makes the batch durable with one write and one flush; returns its transactions.
     ///
-    /// Answers to saves that wrote nothing have no other place than the store: with any of them a checkpoint follows.
-    /// A failure is final for the process: what is applied is no longer what is in the journal.
+    /// Answers to saves that wrote nothing have no other place than the store: with any of them a checkpoint follows, and
+    /// if there is no room for that they are to be refused (``unkeptRefusal``).
+    /// Throws `readOnly` when the disk turned out to be full: the batch is forgotten, nothing of it happened. Any other failure is
+    /// final for the process: what is applied is no longer what is in the journal.
     @discardableResult
     func flush() throws -> [EncodedTransaction] {
         let done = try write()
-        if memory.unsettled > 0 { try checkpoint() }
+        unkeptRefusal = nil
+        if memory.unsettled > 0, !(try checkpoint()) {
+            memory.forget()
+            unkeptRefusal = ability.refusal
+        }
         return done
     }
 
     private func write() throws -> [EncodedTransaction] {
         guard !pending.isEmpty else { return [] }
         let start = clock.monotonicNanoseconds
-        let outcome = try journal.append(expected: position, batch: &batch)
+        let outcome: AppendOutcome
+        do {
+            outcome = try journal.append(expected: position, batch: &batch)
+        } catch {
+            guard error.code == .noSpace else { throw error }
+            throw try forgetBatch(because: error)
+        }
         guard case .committed = outcome else {
             throw DaemonError(.storage, "the journal did not take the batch: \(outcome)")
         }
@@ -187,11 +198,24 @@ final class Committer {
         return done
     }
 
+    /// Takes back a batch that the journal had no room for.
+    private func forgetBatch(because error: JournalError) throws -> TandemError {
+        let refusal = meets(.journal, error.description, bytes: batch.frameBytes)
+        batch.removeAll()
+        pending.removeAll()
+        memory.forget()
+        try store.revert()
+        try growing { try applyAgain() }
+        return refusal
+    }
+
     /// Commits the store if it is time to.
     ///
     /// Returns the milliseconds until it may be due, nil for never.
     func checkpointIfDue() throws -> Int32? {
         guard store.appliedPosition > store.checkpointPosition else { return nil }
+        // Looked at again in its own time.
+        guard !ability.isShort(.store), !ability.isShort(.map) else { return nil }
         let now = clock.monotonicNanoseconds
         let idle = DaemonLimits.checkpointIdleMilliseconds * 1_000_000
         let longest = DaemonLimits.checkpointMilliseconds * 1_000_000
@@ -204,72 +228,140 @@ final class Committer {
     }
 
     /// Commits the store; the journal is made durable up to there first, if it is not already.
-    func checkpoint() throws {
+    ///
+    /// False when there was no room for it: the daemon is read-only then, and what was not committed is in the journal.
+    @discardableResult
+    func checkpoint() throws -> Bool {
         let start = clock.monotonicNanoseconds
-        try journal.sync()
-        try growing {
-            try sweepBlobs()
+        let first = journal.bounds.first
+        let refusal = try commits {
+            // Contents that nobody can meet any more, after the journal was trimmed.
+            if first > sweptBelow { try store.sweepBlobs(below: first) }
             try memory.write()
             try store.checkpoint()
         }
+        guard refusal == nil else { return false }
+        sweptBelow = first
         memory.settle()
         lastCheckpoint = clock.monotonicNanoseconds
         counters.note(checkpointNanoseconds: lastCheckpoint - start)
+        return true
     }
 
-    /// Removes contents that nobody can meet any more, after the journal was trimmed.
-    private func sweepBlobs() throws {
-        guard journal.bounds.first > sweptBelow else { return }
-        try store.sweepBlobs(below: journal.bounds.first)
-        sweptBelow = journal.bounds.first
+    /// Does something that commits the store, where there is room for it; returns why not, if there is none.
+    private func commits(_ body: () throws -> Void) throws -> TandemError? {
+        try journal.sync()
+        do {
+            try store.reserveRoom()
+            try growing(intoReserve: true, body)
+        } catch let error as StoreError {
+            guard let refusal = meets(error) else { throw error }
+            return refusal
+        }
+        ends(.store)
+        ends(.map)
+        return nil
     }
 
     /// Leases numbers to a client.
+    ///
+    /// Throws `readOnly` when more have to be reserved and there is no room to note that.
     func lease(_ count: UInt32) throws -> Lease {
         let epoch = store.identity.epoch
         // Reserving numbers commits the store.
-        if leases.isShort(of: count) { try journal.sync() }
-        let first = try growing { try leases.lease(count, store) }
+        if leases.isShort(of: count) {
+            if let refusal = ability.refusal { throw refusal }
+            if let refusal = try commits({ try leases.reserve(store) }) { throw refusal }
+        }
+        let first = leases.lease(count)
         return Lease(first: first, count: min(count, DaemonLimits.leaseNumbers), epoch: epoch)
     }
 
     // MARK: Recovery
 
     /// Does something; as often as the map is full it is grown, everything is applied again, and it is done once more.
-    private func growing<Result>(_ body: () throws -> Result) throws -> Result {
-        var isReverted = false
+    ///
+    /// Throws ``StoreError`` of a shortage, with everything applied again, when there is no room for it.
+    func growing<Result>(intoReserve: Bool = false, _ body: () throws -> Result) throws -> Result {
         while true {
             do {
-                if isReverted {
-                    try replay()
-                    for transaction in pending { try store.apply(transaction) }
-                    isReverted = false
-                }
                 return try body()
-            } catch let error as StoreError where error.code == .mapFull {
-                log(.notice, "the store's map is full; growing it")
-                try store.grow()
-                isReverted = true
+            } catch let error as StoreError {
+                guard error.code == .mapFull || error.isShortage else { throw error }
+                let shortage = try makeRoom(after: error, intoReserve)
+                try applyAgain()
+                if let shortage { throw shortage }
             }
         }
     }
 
-    /// Applies what the journal has beyond the store's checkpoint.
+    /// Goes back to the last checkpoint, with a larger map if that was what was missing; returns what can't be had.
+    private func makeRoom(
+        after error: StoreError, _ intoReserve: Bool
+    ) throws(StoreError) -> StoreError? {
+        do throws(StoreError) {
+            guard error.code == .mapFull else {
+                try store.revert()
+                return error
+            }
+            log(.notice, "the store's map is full; growing it")
+            try store.grow(intoReserve: intoReserve)
+            return nil
+        } catch {
+            guard error.isShortage else { throw error }
+            return error
+        }
+    }
+
+    /// Applies what the journal has beyond the store's checkpoint, and the batch, after the store went back to it.
+    ///
+    /// All of it was in the store before or had room at the last start; if it has none any more, the daemon can't go on.
+    private func applyAgain() throws {
+        while true {
+            do {
+                try replay()
+                for transaction in pending where transaction.position > store.appliedPosition {
+                    try store.apply(transaction)
+                }
+                return
+            } catch let error as StoreError {
+                guard error.code == .mapFull else { throw error }
+                log(.notice, "the store's map is full; growing it")
+                try store.grow(intoReserve: true)
+            }
+        }
+    }
+
+    /// Applies what the journal has beyond what the store has.
     private func replay() throws {
         guard store.appliedPosition < position else { return }
         let source = TransactionSource(journal)
         let from = store.appliedPosition + 1
-        for position in from...self.position {
-            let transaction = try source.transaction(at: position, ring)
+        while store.appliedPosition < position {
+            let transaction = try source.transaction(at: store.appliedPosition + 1, ring)
             try store.apply(transaction)
-            if ring[position] == nil, ring.first.map({ $0 < position }) ?? true {
+            if ring[transaction.position] == nil,
+                ring.first.map({ $0 < transaction.position }) ?? true
+            {
                 ring.append(transaction)
             }
             guard store.uncommittedChanges >= DaemonLimits.checkpointChanges else { continue }
-            try journal.sync()
-            try store.checkpoint()
+            try commitReplayed()
         }
         log(.info, "applied transactions \(from) to \(position) from the journal")
+    }
+
+    /// Without room everything stays in the open transaction; a commit that failed is applied once more by ``replay()``.
+    private func commitReplayed() throws {
+        guard !ability.isShort(.store) else { return }
+        try journal.sync()
+        do {
+            try store.reserveRoom()
+            try store.checkpoint()
+        } catch {
+            guard error.code == .noSpace else { throw error }
+            meets(error)
+        }
     }
 }
 
@@ -300,7 +392,9 @@ extension Committer {
     /// Makes a last checkpoint and closes journal and store.
     func close() throws {
         try flush()
-        try checkpoint()
+        if !(try checkpoint()) {
+            log(.notice, "stopping without a last checkpoint; the journal has what is missing")
+        }
         store.close()
         try journal.close()
     }

@@ -24,14 +24,16 @@ struct LeaseBook {
         max(1, min(count, DaemonLimits.leaseNumbers))
     }
 
+    /// Makes more numbers ready, durable on return; commits the store.
+    mutating func reserve(_ store: Store) throws(StoreError) {
+        next = try store.leaseNumbers(DaemonLimits.leaseReserve)
+        reservedBelow = store.nextNumber
+    }
+
     /// The first of `count` numbers that nobody else has; the mark above them is durable.
-    mutating func lease(_ count: UInt32, _ store: Store) throws -> ObjectNumber {
-        let count = LeaseBook.clamped(count)
-        if isShort(of: count) {
-            next = try store.leaseNumbers(DaemonLimits.leaseReserve)
-            reservedBelow = store.nextNumber
-        }
-        defer { next += UInt64(count) }
+    mutating func lease(_ count: UInt32) -> ObjectNumber {
+        precondition(!isShort(of: count), "Numbers are reserved before they are leased.")
+        defer { next += UInt64(LeaseBook.clamped(count)) }
         return next
     }
 }

@@ -66,4 +66,7 @@ struct SaveMemory {
 
     /// Notes that what was written is durable.
     mutating func settle() { unchanged.removeAll() }
+
+    /// Drops what was noted and is to be refused.
+    mutating func forget() { unchanged.removeAll() }
 }

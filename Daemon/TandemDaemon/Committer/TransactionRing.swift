@@ -5,6 +5,16 @@ struct TransactionRing {
     private var transactions: [EncodedTransaction] = []
     private var start = 0
     private var bytes = 0
+    private let maximumCount: Int
+    private let maximumBytes: Int
+
+    /// An empty ring of at most so many transactions and bytes.
+    init(
+        transactions: Int = DaemonLimits.ringTransactions, bytes: Int = DaemonLimits.ringBytes
+    ) {
+        maximumCount = transactions
+        maximumBytes = bytes
+    }
 
     /// The position of the oldest transaction held, or nil when none is.
     var first: UInt64? { start < transactions.count ? transactions[start].position : nil }
@@ -14,8 +24,8 @@ struct TransactionRing {
         let transaction = transaction.withoutBlobs
         transactions.append(transaction)
         bytes += transaction.bytes.count
-        while transactions.count - start > DaemonLimits.ringTransactions
-            || (bytes > DaemonLimits.ringBytes && transactions.count - start > 1)
+        while transactions.count - start > maximumCount
+            || (bytes > maximumBytes && transactions.count - start > 1)
         {
             bytes -= transactions[start].bytes.count
             start += 1

@@ -30,6 +30,9 @@ final class TransactionSource {
             return try EncodedTransaction(bytes: entry.payload)
         } catch let error as TandemError {
             throw error
+        } catch let error as JournalError where error.code == .expired {
+            cursor = nil
+            throw TandemError(.historyExpired, error.description)
         } catch {
             cursor = nil
             throw TandemError(.storage, "transaction \(position) can't be read: \(error)")

@@ -43,10 +43,13 @@ public final class Daemon {
     ) throws(DaemonError) -> Daemon {
         do {
             let lock = try prepare(configuration)
-            let committer = try recover(configuration)
+            let surroundings = Surroundings()
+            let committer = try recover(configuration, surroundings)
             let engine = Engine(
-                committer: committer, clock: SystemClock(), storePath: configuration.store,
+                committer: committer, clock: surroundings.clock, storePath: configuration.store,
                 log: configuration.log)
+            engine.retention = Retention(configuration.retention)
+            engine.retain()
             let loop = try ServiceLoop(engine, listener: try listener(configuration, descriptor))
             return Daemon(configuration, engine, loop, lock)
         } catch let error as DaemonError {
@@ -54,13 +57,27 @@ public final class Daemon {
         } catch let error as IOError {
             let inUse = error.isLocked
             throw DaemonError(
-                inUse ? .inUse : .system,
+                inUse ? .inUse : error.isOutOfSpace ? .noSpace : .system,
                 error.description
-                    + (inUse ? "; stop the other daemon or choose another store and socket" : ""))
-        } catch let error as JournalError {
-            throw DaemonError(error.code == .locked ? .inUse : .storage, error.description)
+                    + (inUse
+                        ? "; stop the other daemon or choose another store and socket"
+                        : "; check the owner, the mode and the disk, then start again"))
         } catch {
-            throw DaemonError(.storage, "\(error)")
+            throw failure(error)
+        }
+    }
+
+    private static func failure(_ error: any Error) -> DaemonError {
+        switch error {
+        case let error as DaemonError: error
+        case let error as JournalError where error.code == .locked:
+            DaemonError(.inUse, error.description)
+        case let error as JournalError
+        where error.code == .noSpace || error.cause?.isOutOfSpace == true:
+            DaemonError(.noSpace, error.description)
+        case let error as StoreError where error.code == .noSpace:
+            DaemonError(.noSpace, error.description)
+        default: DaemonError(.storage, "\(error)")
         }
     }
 
@@ -84,10 +101,8 @@ public final class Daemon {
         do {
             try loop.run(signals: signals)
             try engine.committer.close()
-        } catch let error as DaemonError {
-            throw error
         } catch {
-            throw DaemonError(.storage, "\(error)")
+            throw Daemon.failure(error)
         }
     }
 
@@ -101,18 +116,24 @@ public final class Daemon {
         return lock
     }
 
-    private static func recover(_ configuration: DaemonConfiguration) throws -> Committer {
+    /// Opens store and journal, brings one in step with the other, and gives both to a committer.
+    static func recover(
+        _ configuration: DaemonConfiguration, _ surroundings: Surroundings
+    ) throws -> Committer {
         let journalPath = configuration.store + "/journal"
-        try refuseLostStore(configuration.store + "/store", journalPath)
+        try refuseLostStore(configuration.store + "/store", journalPath, surroundings.fileSystem)
+        var storeOptions = surroundings.store
+        if let bytes = configuration.maximumMapBytes { storeOptions.maximumMapBytes = bytes }
         let store = try Store.open(
             path: configuration.store + "/store",
-            newIdentity: StoreIdentity(log: randomLogID(), epoch: 1))
+            newIdentity: StoreIdentity(log: surroundings.newLog(), epoch: 1), options: storeOptions)
         var options = JournalOptions()
         options.durability = configuration.durability
         if let bytes = configuration.segmentBytes { options.segmentBytes = bytes }
+        if let makeSalt = surroundings.makeSalt { options.makeSalt = makeSalt }
         let identity = store.identity
         let (journal, report) = try Journal.open(
-            directory: configuration.store + "/journal", fileSystem: RealFileSystem(),
+            directory: journalPath, fileSystem: surroundings.fileSystem,
             options: options,
             identityIfNew: LogIdentity(
                 high: identity.log.high, low: identity.log.low, epoch: identity.epoch),
@@ -123,13 +144,16 @@ public final class Daemon {
                 .notice, "cut a torn last batch off the journal; it is kept in \(copy)")
         }
         return try Committer(
-            journal: journal, store: store, clock: SystemClock(), log: configuration.log)
+            journal: journal, store: store, clock: surroundings.clock,
+            ring: surroundings.ring, log: configuration.log)
     }
 
     /// A journal with transactions had a store: a new one in its place would be of another log.
-    private static func refuseLostStore(_ store: String, _ journal: String) throws {
-        let files = RealFileSystem()
-        guard !files.exists(store + "/data.mdb"), files.exists(journal),
+    private static func refuseLostStore(
+        _ store: String, _ journal: String, _ files: any FileSystem
+    ) throws {
+        // The store is in LMDB's own files, wherever the journal is.
+        guard !RealFileSystem().exists(store + "/data.mdb"), files.exists(journal),
             try files.list(journal).contains(where: { $0.hasSuffix(".journal") })
         else { return }
         throw DaemonError(
@@ -150,14 +174,6 @@ public final class Daemon {
                     + "rebuild` if the journal is the right one, else restore both from one backup")
         }
         if identity.epoch != store.identity.epoch { try store.setEpoch(identity.epoch) }
-    }
-
-    private static func randomLogID() -> LogID {
-        let bytes = ThisProcess.randomBytes(16)
-        let halves = [bytes[..<8], bytes[8...]].map {
-            $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        }
-        return LogID(high: halves[0], low: halves[1])
     }
 
     private static func listener(

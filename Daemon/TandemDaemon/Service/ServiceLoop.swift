@@ -5,9 +5,10 @@ final class ServiceLoop {
     let wakeUp: WakeUp
     let inbox = Inbox()
     private let engine: Engine
-    private let poller: Poller
+    private let poller: any Readiness
     private let listener: UnixListener?
     private var writing: Set<UInt64> = []
+    private var events: [Poller.Event] = []
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
     private var lastHandshakeCheck: UInt64 = 0
     /// A descriptor to give up when there are no others left.
@@ -18,14 +19,16 @@ final class ServiceLoop {
     private static let wakeToken = UInt64.max
     private static let signalToken = UInt64.max - 1
 
-    init(_ engine: Engine, listener: UnixListener?) throws(IOError) {
+    init(
+        _ engine: Engine, listener: UnixListener?, poller: (any Readiness)? = nil
+    ) throws(IOError) {
         self.engine = engine
         self.listener = listener
-        poller = try Poller()
+        if let poller { self.poller = poller } else { self.poller = try Poller() }
         wakeUp = try WakeUp()
-        try poller.add(wakeUp.descriptor, token: Self.wakeToken, interest: .read)
+        try self.poller.add(wakeUp.descriptor, token: Self.wakeToken, interest: .read)
         if let listener {
-            try poller.add(listener.descriptor, token: Self.listenerToken, interest: .read)
+            try self.poller.add(listener.descriptor, token: Self.listenerToken, interest: .read)
         }
     }
 
@@ -33,29 +36,35 @@ final class ServiceLoop {
         if let signals {
             try poller.add(signals.descriptor, token: Self.signalToken, interest: .read)
         }
-        var events: [Poller.Event] = []
-        var isStopping = false
-        while !isStopping {
-            let checkpoints = engine.committer.counters.checkpoints
-            let due = try engine.committer.checkpointIfDue()
-            if engine.committer.counters.checkpoints > checkpoints {
-                engine.markProgress()
-                try engine.maintain()
-            }
-            try poller.wait(timeoutMilliseconds: timeout(due), into: &events)
-            for event in events {
-                switch event.token {
-                case Self.listenerToken: accept()
-                case Self.wakeToken: isStopping = takeInbox() || isStopping
-                case Self.signalToken: isStopping = shouldStop(signals) || isStopping
-                default: try handle(event)
-                }
-            }
-            try engine.turn()
-            try watchWrites()
-            checkHandshakes()
-        }
+        while try !pass(signals) {}
         Notify.stopping()
+    }
+
+    /// One round: a checkpoint if it is due, a wait, and what came of it; true when it is time to stop.
+    func pass(_ signals: SignalSource? = nil) throws -> Bool {
+        var isStopping = false
+        let checkpoints = engine.committer.counters.checkpoints
+        try engine.committer.lookAgainIfDue()
+        let due = try engine.committer.checkpointIfDue()
+        engine.tellAbility()
+        if engine.committer.counters.checkpoints > checkpoints {
+            engine.markProgress()
+            engine.retain()
+            try engine.maintain()
+        }
+        try poller.wait(timeoutMilliseconds: timeout(due), into: &events)
+        for event in events {
+            switch event.token {
+            case Self.listenerToken: accept()
+            case Self.wakeToken: isStopping = takeInbox() || isStopping
+            case Self.signalToken: isStopping = shouldStop(signals) || isStopping
+            default: try handle(event)
+            }
+        }
+        try engine.turn()
+        try watchWrites()
+        checkHandshakes()
+        return isStopping
     }
 
     private func shouldStop(_ signals: SignalSource?) -> Bool {
@@ -65,14 +74,15 @@ final class ServiceLoop {
         return false
     }
 
-    /// Sleeps until something happens, a checkpoint or a waiting sync is due, or handshakes are to be looked at.
+    /// Sleeps until something happens, a checkpoint or a waiting sync is due, handshakes are to be looked at, or what is short.
     private func timeout(_ checkpoint: Int32?) -> Int32 {
         var milliseconds: Int32 = engine.hasHandshakes ? 1_000 : -1
         func earlier(_ other: Int32) {
             milliseconds = milliseconds < 0 ? other : min(milliseconds, other)
         }
         if let checkpoint { earlier(checkpoint) }
-        if let deadline = engine.nextDeadline {
+        for deadline in [engine.nextDeadline, engine.committer.ability.nextLook] {
+            guard let deadline else { continue }
             let now = engine.clock.monotonicNanoseconds
             let wait = deadline > now ? (deadline - now) / 1_000_000 + 1 : 0
             earlier(Int32(min(wait, 60_000)))
@@ -112,8 +122,13 @@ final class ServiceLoop {
         guard (try? socket.setNonBlocking()) != nil, let session = engine.connect(socket) else {
             return
         }
+        watch(session)
+    }
+
+    /// Follows what a session's client sends.
+    func watch(_ session: Session) {
         do {
-            try poller.add(socket.descriptor, token: session.id, interest: .read)
+            try poller.add(session.socket.descriptor, token: session.id, interest: .read)
         } catch {
             engine.disconnect(session, because: "\(error)")
         }

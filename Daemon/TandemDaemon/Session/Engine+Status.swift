@@ -20,6 +20,8 @@ extension Engine {
             "uptimeSeconds": .double(Double((now - startedAt) / 1_000_000) / 1_000),
             "checkpoint": .int(Int64(committer.store.checkpointPosition)),
             "journalFirst": .int(Int64(bounds.first)),
+            "retention": retention.status(of: committer.journal),
+            "consumers": .array(consumers),
             "mapBytes": .int(Int64(usage.mapBytes)),
             "usedBytes": .int(Int64(usage.usedBytes)),
             "usedPercent": .int(Int64(Maintenance.percent(committer.store))),
@@ -27,6 +29,9 @@ extension Engine {
             "oldestReaderLag": .int(Int64(clamping: readers.oldestLag)),
             "deadReaders": .int(Int64(maintenance.deadReaders)),
             "readOnly": .bool(committer.isReadOnly),
+            "readOnlyReason": committer.isReadOnly ? .string(committer.ability.reason) : .null,
+            "readOnlySince": committer.ability.since.map { .double(Double($0) / 1_000_000) }
+                ?? .null,
             "model": committer.store.model.map { .string($0.hash.description) } ?? .null,
             "clients": .array(sessions.values.sorted { $0.id < $1.id }.map(client)),
             "refused": .int(Int64(refused)),
@@ -39,6 +44,18 @@ extension Engine {
             "longestFlushMicroseconds": .int(Int64(counters.longestFlush / 1_000)),
             "longestCheckpointMicroseconds": .int(Int64(counters.longestCheckpoint / 1_000)),
         ])
+    }
+
+    private var consumers: [JSON] {
+        let bounds = committer.journal.bounds
+        return ((try? committer.store.consumers()) ?? []).map { consumer in
+            .object([
+                "name": .string(consumer.name),
+                "acknowledged": .int(Int64(clamping: consumer.acknowledged)),
+                "lag": .int(Int64(bounds.last - min(bounds.last, consumer.acknowledged))),
+                "expired": .bool(consumer.acknowledged < bounds.first - 1),
+            ])
+        }
     }
 
     private func client(_ session: Session) -> JSON {

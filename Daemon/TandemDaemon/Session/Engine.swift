@@ -25,8 +25,12 @@ final class Engine {
     private var greeting: Set<UInt64> = []
     /// Sessions whose socket took less than was there since ``takeBlocked()`` was last called.
     private var blocked: [UInt64] = []
+    /// Whether saves are taken as sessions are told, and how often that changed.
+    private var told = (ability: SaveAbility(), changes: UInt64(0))
     let startedAt: UInt64
     let storePath: String
+    /// How much of the journal is kept.
+    var retention = Retention()
     private(set) var maintenance = Maintenance()
 
     init(
@@ -50,6 +54,14 @@ final class Engine {
     /// Takes a connection in, or says why not and drops it.
     func connect(_ socket: Socket) -> Session? {
         guard let peer = try? socket.peerCredentials() else { return nil }
+        let unit = ThisProcess.systemdUnit(ofProcess: peer.pid) ?? ""
+        return connect(socket, of: peer, unit: unit)
+    }
+
+    /// Takes a connection of a known peer in, or says why not and drops it.
+    func connect(
+        _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
+    ) -> Session? {
         let ofUser = sessions.values.count { $0.peer.uid == peer.uid }
         guard sessions.count < DaemonLimits.connections,
             ofUser < DaemonLimits.connectionsPerUser
@@ -59,8 +71,7 @@ final class Engine {
             return nil
         }
         let session = Session(
-            id: nextSession, socket: socket, peer: peer,
-            unit: ThisProcess.systemdUnit(ofProcess: peer.pid) ?? "",
+            id: nextSession, socket: socket, peer: peer, unit: unit,
             now: clock.monotonicNanoseconds, source: TransactionSource(committer.journal))
         nextSession += 1
         sessions[session.id] = session
@@ -151,6 +162,14 @@ final class Engine {
         return true
     }
 
+    /// Tells a session that what it needs next was given up, and ends it: it starts again from a snapshot.
+    private func expire(_ session: Session, _ error: TandemError) {
+        retention.counters.expiredSessions += 1
+        session.answer(.failure(error), to: 0)
+        _ = session.write()
+        disconnect(session, because: "it fell behind the journal's first position")
+    }
+
     private func fail(_ session: Session, _ reason: String) {
         session.answer(.failure(TandemError(.usage, "the connection is closed: \(reason)")), to: 0)
         _ = session.write()
@@ -169,6 +188,7 @@ final class Engine {
         }
         ready.removeAll(keepingCapacity: true)
         try expireSyncs()
+        tellAbility()
     }
 
     /// Plans the saves of all sessions in the order of arrival; a full batch is flushed in between.
@@ -202,13 +222,20 @@ final class Engine {
 
     /// One flush; then everybody is told.
     private func commit() throws {
-        let transactions = try committer.flush()
+        let transactions: [EncodedTransaction]
+        do {
+            transactions = try committer.flush()
+        } catch let error as TandemError {
+            return refusePlanned(error)
+        }
         if transactions.contains(where: \.isModel) { modelChanged() }
         if !transactions.isEmpty {
             for session in sessions.values where session.isReady { try pump(session) }
         }
         for (session, id, saved) in planned where !session.isClosing {
-            if session.sent >= saved.position {
+            if let refusal = committer.unkeptRefusal, !saved.wrote, !saved.isRepeat {
+                session.answer(.failure(refusal), to: id)
+            } else if session.sent >= saved.position {
                 session.answer(.saved(saved), to: id)
             } else {
                 session.held.append((saved.position, id, .saved(saved)))
@@ -216,6 +243,36 @@ final class Engine {
             finish(session)
         }
         planned.removeAll(keepingCapacity: true)
+    }
+
+    /// Nothing of the batch happened.
+    private func refusePlanned(_ error: TandemError) {
+        for (session, id, _) in planned where !session.isClosing {
+            session.answer(.failure(error), to: id)
+            finish(session)
+        }
+        planned.removeAll(keepingCapacity: true)
+    }
+
+    /// Tells sessions whether saves are taken, when that has changed since it was last asked.
+    func tellAbility() {
+        guard committer.ability.reason != told.ability.reason else { return }
+        told = (committer.ability, told.changes + 1)
+        Notify.status(told.ability.isReadOnly ? "read-only: \(told.ability.reason)" : "serving")
+        for session in sessions.values where session.isReady {
+            tellAbility(session)
+            finish(session)
+        }
+    }
+
+    /// A session without room hears of the latest state when it has some again.
+    private func tellAbility(_ session: Session) {
+        guard session.toldAbility != told.changes, session.hasRoom else { return }
+        session.toldAbility = told.changes
+        session.push(
+            StatePush(
+                isReadOnly: told.ability.isReadOnly,
+                since: told.ability.since ?? clock.wallMicroseconds, reason: told.ability.reason))
     }
 
     /// Pushes what is new to a session as far as it has room; then what waited for that.
@@ -233,10 +290,14 @@ final class Engine {
                 }
                 session.sent += 1
             } catch let error as TandemError where error.code == .historyExpired {
-                return disconnect(session, because: "it fell behind the journal's first position")
+                // What is queued goes out whole before.
+                finish(session)
+                guard session.outboundBytes == 0, !session.isClosing else { return }
+                return expire(session, error)
             }
         }
         if session.sent == last { session.source.rest() }
+        tellAbility(session)
         release(session)
         finish(session)
     }
@@ -416,13 +477,22 @@ final class Engine {
         session.sent = resumed ? hello.resume?.number ?? last : last
         let welcome = Welcome(
             protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
-            resumed: resumed, model: committer.modelBytes,
-            lease: try committer.lease(DaemonLimits.leaseNumbers),
-            saveIDFloor: committer.store.saveFloor, isReadOnly: committer.isReadOnly,
+            resumed: resumed, model: committer.modelBytes, lease: try firstLease(),
+            saveIDFloor: committer.store.saveFloor, isReadOnly: told.ability.isReadOnly,
             server: "tandemd")
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
+        session.toldAbility = told.ability.isReadOnly ? 0 : told.changes
         try pump(session)
+    }
+
+    /// Who only reads needs no numbers, so that a store without room greets with none of them.
+    private func firstLease() throws -> Lease {
+        do {
+            return try committer.lease(DaemonLimits.leaseNumbers)
+        } catch let error as TandemError where error.code == .readOnly {
+            return Lease(first: 0, count: 0, epoch: position.epoch)
+        }
     }
 
     /// True when everything after a position is still in the journal, under the model of today.

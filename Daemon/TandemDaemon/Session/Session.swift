@@ -12,7 +12,7 @@ import TandemWire
 /// - `outbound`: bytes not yet taken by the socket, from `outboundStart` on.
 final class Session {
     let id: UInt64
-    let socket: Socket
+    let socket: any Connection
     let peer: PeerCredentials
     let unit: String
     let connectedAt: UInt64
@@ -28,6 +28,8 @@ final class Session {
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
     let source: TransactionSource
+    /// How many changes of the daemon's ability to take saves were there when it was last told.
+    var toldAbility: UInt64 = 0
     private(set) var outbound: [UInt8] = []
     private var outboundStart = 0
     private(set) var isWaitingToWrite = false
@@ -35,7 +37,7 @@ final class Session {
     private(set) var requests: UInt64 = 0
 
     init(
-        id: UInt64, socket: Socket, peer: PeerCredentials, unit: String, now: UInt64,
+        id: UInt64, socket: any Connection, peer: PeerCredentials, unit: String, now: UInt64,
         source: TransactionSource
     ) {
         self.id = id
@@ -93,6 +95,12 @@ final class Session {
         let mark = ProgressPush(previous: previous, position: sent)
         // A mark is a few bytes: it always fits a frame.
         try? FrameEncoder.encode(DaemonMessage.progress(mark), id: 0, into: &outbound)
+    }
+
+    /// Queues whether saves are taken.
+    func push(_ state: StatePush) {
+        // The reason names a file or two: it always fits a frame.
+        try? FrameEncoder.encode(DaemonMessage.state(state), id: 0, into: &outbound)
     }
 
     /// Writes as much as the socket takes.

@@ -22,7 +22,10 @@ import TandemIO
         let (output, news) = (output, news)
         container.onConnectionNotice { [weak self] notice in
             switch notice {
-            case .connection(let event): output.write(Bridge.json(event))
+            case .connection(let event):
+                // That no saves are taken is for a save to say.
+                guard event.state == .lost || event.state == .restored else { return }
+                output.write(Bridge.json(event))
             case .model(let hash, let position):
                 news.withLock { $0.add(hash, position) }
                 Task { await self?.tellNews() }

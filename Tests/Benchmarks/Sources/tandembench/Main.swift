@@ -18,6 +18,8 @@ struct Main {
         guard words.count >= 4, let n = Int(words[1]), n > 0 else { throw Failure(usage) }
         switch (words[0], words.count) {
         case ("p1", 4): try SaveBenchmark(socket: words[2], folder: words[3], n: n).run()
+        case ("sync", 4): try SyncBenchmark(folder: words[3], n: n).run()
+        case ("journal", 4): try JournalBenchmark(folder: words[3], n: n).run()
         case ("p3", 4): try PropagationBenchmark(socket: words[2], folder: words[3], n: n).run()
         case ("p3-reader", 6):
             guard let delivery = PropagationReader.Delivery(rawValue: words[4]),
@@ -28,5 +30,5 @@ struct Main {
         }
     }
 
-    static let usage = "usage: tandembench p1|p3 N SOCKET FOLDER"
+    static let usage = "usage: tandembench p1|p3|sync|journal N SOCKET FOLDER"
 }

@@ -1,0 +1,128 @@
+import TandemModel
+import TandemQuery
+
+/// Lays a context's pending edits over the answer to a fetch, as Core Data does.
+///
+/// Only the objects that were edited themselves come, go or move by it; all others keep the order of the answer. What
+/// the edits lead to over to-one relationships is ``lacking`` until it is loaded.
+struct PendingOverlay {
+    private let request: CompiledRequest
+    private let context: ManagedObjectContext
+    private let edited: [ObjectRecord]
+
+    init(
+        _ request: FetchRequest, _ context: ManagedObjectContext, _ model: CompiledModel
+    ) throws(TandemError) {
+        let compiled = try CompiledRequest(request, in: model)
+        self.context = context
+        self.request = compiled
+        var edited: [ObjectNumber: ObjectRecord] = [:]
+        for record in context.edited.values.map(\.record) + (context.unanswered?.records ?? [])
+        where record.hasEdits && compiled.includes(tag: record.reference.tag) {
+            edited[record.reference.number] = record
+        }
+        self.edited = edited.values.sorted { $0.reference < $1.reference }
+    }
+
+    /// Whether nothing that the request may pick was edited.
+    var isEmpty: Bool { edited.isEmpty }
+
+    // MARK: What to ask
+
+    /// The request with room for all that edits may take out, from the first object on.
+    var wideRequest: FetchRequest {
+        var wide = request.request
+        wide.offset = 0
+        wide.limit = wide.limit.map { limit in
+            [request.request.offset, edited.count].reduce(limit) { sum, more in
+                let (sum, overflow) = sum.addingReportingOverflow(more)
+                return overflow ? .max : sum
+            }
+        }
+        return wide
+    }
+
+    /// The to-one paths that order the objects found.
+    var relatedPaths: [[String]] { ResultsPlan.relatedPaths(request, everything: false) }
+
+    /// The entities whose objects decide: they are held from now on.
+    var interests: [EntityTag] { ResultsPlan.interests(request) }
+
+    /// The objects without which the place of an edited one can't be told.
+    var lacking: [ObjectReference] {
+        let reader = ContextReader(context: context, includesEdits: true)
+        var found: Set<ObjectReference> = []
+        for record in edited where !record.isDeleted {
+            if record.isFault {
+                found.insert(record.reference)
+                continue
+            }
+            guard let row = currentRow(record) else { continue }
+            for path in request.paths {
+                if let object = firstUnknown(path.hops[...], row, reader) { found.insert(object) }
+            }
+        }
+        return found.sorted()
+    }
+
+    /// The first object of a path that isn't held, as far as to-one relationships lead.
+    private func firstUnknown(
+        _ hops: ArraySlice<ObservedHop>, _ row: Row, _ reader: ContextReader
+    ) -> ObjectReference? {
+        guard let hop = hops.first, !hop.isToMany,
+            let entity = request.model.entity(tagged: row.tag),
+            let target = row.reference(hop.slot, in: entity)
+        else { return nil }
+        switch reader.row(of: target) {
+        case .unknown: return target
+        case .missing: return nil
+        case .row(let next): return firstUnknown(hops.dropFirst(), next, reader)
+        }
+    }
+
+    private func currentRow(_ record: ObjectRecord) -> Row? {
+        record.currentRow(modelVersion: request.model.version)
+    }
+
+    // MARK: The result
+
+    /// The records that match with all edits; what can't be judged here stays as the store has it.
+    func applied(to found: [ObjectRecord]) -> [ObjectRecord] {
+        let reader = ContextReader(context: context, includesEdits: true)
+        let changed = Set(edited.map(\.reference.number))
+        let numbers = Set(found.map(\.reference.number))
+        var result = found.filter { !changed.contains($0.reference.number) }.map(stored)
+        for record in edited where !record.isDeleted {
+            let wasFound = numbers.contains(record.reference.number)
+            let row = currentRow(record)
+            let matches = row.flatMap { request.matches(record.reference, $0, reader) }
+            guard matches ?? wasFound else { continue }
+            let key = row.flatMap { request.sortKey(record.reference, $0, reader) }
+            let placed = Placed(key: key, record: record)
+            let place = result.firstIndex { placed.precedes($0) } ?? result.endIndex
+            result.insert(placed, at: place)
+        }
+        let rest = result.dropFirst(request.request.offset)
+        return (request.request.limit.map { rest.prefix($0) } ?? rest).map(\.record)
+    }
+
+    /// A record that stands where the store has it.
+    private func stored(_ record: ObjectRecord) -> Placed {
+        let reader = ContextReader(context: context)
+        let key = record.row.flatMap { request.sortKey(record.reference, $0, reader) }
+        return Placed(key: key, record: record)
+    }
+
+    /// A record with its sort key; nil when that can't be told.
+    private struct Placed {
+        var key: [UInt8]?
+        var record: ObjectRecord
+
+        func precedes(_ other: Placed) -> Bool {
+            guard let key, let other = other.key.map({ ($0, other.record.reference.number) })
+            else { return false }
+            if key != other.0 { return key.lexicographicallyPrecedes(other.0) }
+            return record.reference.number < other.1
+        }
+    }
+}

@@ -1,0 +1,26 @@
+import Glibc
+
+extension UnsafeRawBufferPointer {
+    /// The index of the last byte that is not zero; nil if all are.
+    ///
+    /// By the C library's comparison, which is as quick in a debug build.
+    public var lastNonZero: Int? {
+        var end = count
+        while end > 0 {
+            let start = Swift.max(0, end - Self.zeroBlock)
+            let block = UnsafeRawBufferPointer(rebasing: self[start..<end])
+            if !block.isZero { return block.lastIndex { $0 != 0 }.map { start + $0 } }
+            end = start
+        }
+        return nil
+    }
+
+    /// Whether every byte is zero.
+    public var isZero: Bool {
+        guard let base = baseAddress, count > 0 else { return true }
+        // Each byte equals the one before, and the first is zero.
+        return self[0] == 0 && memcmp(base, base + 1, count - 1) == 0
+    }
+
+    private static var zeroBlock: Int { 4_096 }
+}

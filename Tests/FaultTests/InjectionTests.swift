@@ -1,0 +1,56 @@
+import TandemIO
+import Testing
+
+/// Calls that fail: the first, the second, … until a life passes without.
+@Suite struct InjectionTests {
+    /// How many calls are passed over between two that fail; 1 with a large TANDEM_IMAGES.
+    static let stride = imageCount > 1_000 ? 1 : 4
+
+    /// What goes wrong, and whether a life with it may go on.
+    static let faults = [
+        "sync,/journal/,N,eio", "write,/journal/,N,eio", "write,/journal/,N,short",
+        "write,/journal/,N,torn", "write,/journal/,N,enospc", "dwrite,/journal/,N,eio",
+        "sync,data.mdb,N,eio", "write,data.mdb,N,eio", "dwrite,data.mdb,N,eio",
+        "dirsync,/,N,eio", "rename,/journal/,N,eio", "open,/journal/,N,eio",
+        "alloc,/journal/,N,enospc",
+    ]
+
+    static let remedies = ["start again", "try again", "open the log again", "free room"]
+
+    @Test(arguments: faults)
+    func `laws 1, 3 and 6: after any failed call the daemon ends or goes on, and nothing is lost`(
+        _ fault: String
+    ) throws {
+        let number = Self.faults.firstIndex(of: fault) ?? 0
+        var world = try World(seed: seed &+ UInt64(number), in: try Scratch())
+        var n = 1 + Int((seed &+ UInt64(number)) % UInt64(Self.stride))
+        while true {
+            let faults = fault.split(separator: "N").joined(separator: "\(n)")
+            let outcome = try world.live(World.Life(faults: faults, steps: 12))
+            let what = "TANDEM_SEED=\(seed) \(faults): \(outcome.status) \(outcome.text)"
+            if outcome.status != .exited(0) {
+                // 75 where only room was missing.
+                #expect([.exited(78), .exited(75)].contains(outcome.status), "\(what)")
+                #expect(outcome.text.contains("/store"), "names no file: \(what)")
+                #expect(Self.remedies.contains { outcome.text.contains($0) }, "no remedy: \(what)")
+            }
+            if outcome.faults.isEmpty {
+                #expect(outcome.status == .exited(0), "\(what)")
+                break
+            }
+            n += Self.stride
+        }
+        let (found, reference) = world.violations()
+        #expect(found.isEmpty, "TANDEM_SEED=\(seed) \(fault): \(found)")
+        guard let reference else { return }
+        for problem in try world.violations(ofImages: 10, against: reference) {
+            Issue.record("TANDEM_SEED=\(seed) \(fault): \(problem)")
+        }
+        // Nobody was told of anything whose flush had failed.
+        try world.imagesOfEnds { image in
+            for problem in world.violations(of: image, against: reference) {
+                Issue.record("TANDEM_SEED=\(seed) \(fault): \(problem)")
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+/// A flush that does nothing has to be found: else the images prove nothing.
+@Suite struct NegativeControlTests {
+    @Test(arguments: ["sync,/journal/,1+,lie", "dirsync,/,1+,lie"])
+    func `a journal whose flushes do nothing is caught`(_ faults: String) throws {
+        let world = try World.ordinary(seed: seed, steps: 30, faults: faults)
+        let (_, reference) = world.violations()
+        var caught = 0
+        try world.images(80) { image in
+            guard let reference else { return }
+            if !world.violations(of: image, against: reference).isEmpty { caught += 1 }
+        }
+        #expect(caught > 4, "\(caught) of 80 images broke a law")
+    }
+
+    /// In a process of its own, for a store with lost pages may take the process with it.
+    @Test func `an LMDB whose flushes do nothing is caught`() async throws {
+        let scratch = try Scratch()
+        await #expect(processExitsWith: .failure) { [path = scratch.path as String] in
+            exit(NegativeControlTests.status("sync,data.mdb,1+,lie", path))
+        }
+    }
+
+    @Test func `the same LMDB with real flushes is not`() async throws {
+        let scratch = try Scratch()
+        await #expect(processExitsWith: .success) { [path = scratch.path as String] in
+            exit(NegativeControlTests.status("", path))
+        }
+    }
+
+    /// 0 when all images recover, 3 when one breaks a law; a world that can't be made is no finding.
+    private static func status(_ faults: String, _ path: String) -> Int32 {
+        do {
+            let world = try World.ordinary(
+                seed: seed, steps: 50, faults: faults, in: Scratch(in: path))
+            guard let reference = world.violations().reference else { return 0 }
+            return try world.violations(ofImages: 60, against: reference).isEmpty ? 0 : 3
+        } catch {
+            return 0
+        }
+    }
+}

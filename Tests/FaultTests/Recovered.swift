@@ -1,0 +1,128 @@
+import TandemDaemon
+import TandemIO
+import TandemJournal
+import TandemModel
+import TandemStore
+
+/// What is in the journal, and the hash that the store has to have at each of its positions.
+struct Reference: Sendable {
+    let encoded: [EncodedTransaction]
+    /// The hash of the dump at position 0, 1, ….
+    let hashes: [StableHash]
+
+    /// Applies a journal's transactions one by one to an empty store.
+    init(_ encoded: [EncodedTransaction], onlyLast: Bool = false) throws {
+        self.encoded = encoded
+        let scratch = try Scratch()
+        let store = try Store.open(
+            path: scratch.path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 1))
+        defer { store.close() }
+        var hashes = [try store.stateHash()]
+        for (index, transaction) in encoded.enumerated() {
+            try store.apply(transaction)
+            let isWanted = !onlyLast || index == encoded.count - 1
+            hashes.append(isWanted ? try store.stateHash() : hashes[0])
+        }
+        self.hashes = hashes
+    }
+}
+
+/// Journal and store as a recovery leaves them.
+struct Recovered {
+    let encoded: [EncodedTransaction]
+    let hash: StableHash
+    let applied: UInt64
+    let nextNumber: UInt64
+    /// Blobs that the store holds with other bytes than the journal.
+    let wrongBlobs: Int
+
+    /// Recovers a store the way the daemon does, without a socket, and stops it in order.
+    static func recover(_ store: String) throws {
+        var configuration = DaemonConfiguration(store: store)
+        configuration.segmentBytes = RecordedDaemon.segmentBytes
+        let daemon = try Daemon.open(configuration)
+        daemon.handle.stop()
+        try daemon.run()
+    }
+
+    /// Looks at what a stopped daemon left.
+    init(_ place: String) throws {
+        var options = JournalOptions()
+        options.segmentBytes = RecordedDaemon.segmentBytes
+        let (journal, _) = try Journal.open(
+            directory: place + "/journal", fileSystem: RealFileSystem(), options: options,
+            identityIfNew: LogIdentity(high: 0, low: 0), appliedPosition: nil)
+        defer { try? journal.close() }
+        let cursor = try journal.read(from: 1)
+        var encoded: [EncodedTransaction] = []
+        while let entry = try cursor.next() {
+            encoded.append(try EncodedTransaction(bytes: entry.payload))
+        }
+        self.encoded = encoded
+        let store = try Store.open(
+            path: place + "/store",
+            newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 1))
+        defer { store.close() }
+        applied = store.appliedPosition
+        nextNumber = store.nextNumber
+        hash = try store.stateHash()
+        // The dump has only the blobs' hashes.
+        let blobs = try encoded.flatMap { $0.blobBytes > 0 ? try $0.decoded().blobs : [] }
+        wrongBlobs = try blobs.count { blob in
+            try store.holds(blob.reference)
+                && store.content(of: blob.reference) != blob.content
+        }
+    }
+}
+
+/// One image after a crash, and what must be true of it.
+struct ImageCheck {
+    /// The store's directory.
+    let store: String
+    let told: Told
+    let reference: Reference
+
+    /// Recovers the image and says what is wrong with it; empty when all laws hold.
+    func violations() -> [String] {
+        do {
+            try Recovered.recover(store)
+        } catch {
+            return ["refused: \(error)"]
+        }
+        do {
+            return compare(try Recovered(store))
+        } catch {
+            return ["can't be read after a recovery: \(error)"]
+        }
+    }
+
+    private func compare(_ found: Recovered) -> [String] {
+        var violations: [String] = []
+        let last = UInt64(found.encoded.count)
+        if last < told.position {
+            violations.append("law 3: \(told.position) was told, the journal ends at \(last)")
+        }
+        if last > UInt64(reference.encoded.count) {
+            violations.append("position \(last) was never written")
+        } else {
+            for (found, expected) in zip(found.encoded, reference.encoded) where found != expected {
+                violations.append("law 3: position \(expected.position) has other bytes")
+            }
+            if found.hash != reference.hashes[Int(last)] {
+                violations.append("law 6: the store at \(last) is not the journal's replay")
+            }
+        }
+        if found.applied != last {
+            violations.append("the store stands at \(found.applied), the journal at \(last)")
+        }
+        if found.wrongBlobs > 0 {
+            violations.append("law 6: \(found.wrongBlobs) blobs have other bytes")
+        }
+        if found.nextNumber < told.numbersBelow {
+            violations.append(
+                "law 3: numbers below \(told.numbersBelow) were handed out, the next is "
+                    + "\(found.nextNumber)")
+        }
+        return violations
+    }
+}

@@ -1,0 +1,54 @@
+import TandemModel
+import TandemWire
+
+/// What other processes know at a moment of a recording, read from the bytes that the daemon sent.
+///
+/// Every position that is named in any message counts: nobody may learn of one that can be lost.
+struct Told {
+    /// The highest position that was named.
+    private(set) var position: UInt64 = 0
+    /// All numbers below may have been handed out.
+    private(set) var numbersBelow: UInt64 = 0
+    private var streams: [Int32: DaemonMessageDecoder] = [:]
+
+    /// Takes what was known before.
+    init(_ position: UInt64 = 0, numbersBelow: UInt64 = 0) {
+        self.position = position
+        self.numbersBelow = numbersBelow
+    }
+
+    mutating func play(_ record: Recording.Record) throws {
+        switch record {
+        case .close(let fd): streams[fd] = nil
+        case .restart: streams.removeAll()
+        case .send(let fd, let bytes):
+            var decoder = streams[fd] ?? DaemonMessageDecoder()
+            decoder.append(bytes)
+            while let envelope = try decoder.next() { note(envelope.message) }
+            streams[fd] = decoder
+        default: break
+        }
+    }
+
+    private mutating func note(_ message: DaemonMessage) {
+        switch message {
+        case .welcome(let welcome):
+            note(position: welcome.position)
+            note(welcome.lease)
+        case .lease(let lease): note(lease)
+        case .transaction(let push): note(position: push.transaction.position)
+        case .progress(let mark): note(position: mark.position)
+        case .status(let text):
+            if case .int(let number)? = try? JSON(parsing: text)["position"] {
+                note(position: UInt64(clamping: number))
+            }
+        default: note(position: message.announcedPosition ?? 0)
+        }
+    }
+
+    private mutating func note(position: UInt64) { self.position = max(self.position, position) }
+
+    private mutating func note(_ lease: Lease) {
+        numbersBelow = max(numbersBelow, lease.first + UInt64(lease.count))
+    }
+}

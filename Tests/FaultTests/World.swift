@@ -1,0 +1,212 @@
+import FoundationEssentials
+import TandemIO
+import TandemModel
+import Testing
+
+/// Recorded lives of daemons on one store, from which crash images are made.
+struct World {
+    /// One life of a daemon.
+    struct Life {
+        /// What goes wrong; see `Recorder/recorder.c`.
+        var faults = ""
+        /// Things that clients do.
+        var steps = 20
+        /// Whether it is stopped in order; otherwise it is killed.
+        var isStopped = true
+        var durability = "full"
+    }
+
+    /// How a life ended.
+    struct Outcome {
+        let status: ChildProcess.Status
+        /// What the daemon said.
+        let text: String
+        /// What was made to go wrong.
+        let faults: [String]
+    }
+
+    let seed: UInt64
+    let scratch: Scratch
+    private let place: FaultPlace
+    private(set) var records: [Recording.Record] = []
+    private var workload: Workload
+    /// What clients had been told before.
+    private let past: Told
+    /// A copy of the files that were there at the beginning, if any were.
+    private let beginning: String?
+
+    /// A store that nobody has opened yet.
+    init(seed: UInt64, in scratch: Scratch) throws {
+        self.seed = seed
+        self.scratch = scratch
+        place = try FaultPlace(scratch)
+        workload = Workload(place, seed: seed)
+        past = Told()
+        beginning = nil
+    }
+
+    /// A store as a power cut left it.
+    init(after image: Image, seed: UInt64) throws {
+        self.seed = seed
+        scratch = try Scratch()
+        let copy = scratch.path + "/beginning"
+        try FileManager.default.copyItem(atPath: image.place.disk, toPath: copy)
+        try FileManager.default.copyItem(
+            atPath: image.place.disk, toPath: scratch.path + "/disk")
+        place = try FaultPlace(scratch)
+        workload = Workload(place, seed: seed, name: "w\(seed)")
+        past = Told(image.told.position, numbersBelow: image.told.numbersBelow)
+        beginning = copy
+    }
+
+    /// One life that nothing goes wrong in.
+    static func ordinary(seed: UInt64, steps: Int, faults: String = "") throws -> World {
+        try ordinary(seed: seed, steps: steps, faults: faults, in: try Scratch())
+    }
+
+    static func ordinary(
+        seed: UInt64, steps: Int, faults: String = "", in scratch: Scratch
+    ) throws -> World {
+        var world = try World(seed: seed, in: scratch)
+        let life = Life(faults: faults, steps: steps, isStopped: seed % 2 == 0)
+        let outcome = try world.live(life)
+        try #require(
+            outcome.status == (life.isStopped ? .exited(0) : .signalled(9)), "\(outcome.text)")
+        return world
+    }
+
+    // MARK: Lives
+
+    /// Runs a daemon until its clients are done or it dies.
+    @discardableResult
+    mutating func live(_ life: Life) throws -> Outcome {
+        let daemon = try RecordedDaemon(place, faults: life.faults, durability: life.durability)
+        var isAlive = daemon.isServing
+        if isAlive {
+            do {
+                try workload.begin()
+                for _ in 0..<life.steps { try workload.step() }
+            } catch is TandemError {
+                Issue.record("TANDEM_SEED=\(seed): an answer can't be understood")
+            } catch {
+                // The fault; the daemon ends.
+                isAlive = false
+            }
+        }
+        if isAlive { life.isStopped ? daemon.terminate() : daemon.kill() }
+        let status = daemon.wait()
+        let recording = Recording(log: Scratch.file(place.log) ?? [])
+        if !records.isEmpty { records.append(.restart) }
+        records += recording.records
+        return Outcome(status: status, text: daemon.text, faults: recording.faults)
+    }
+
+    /// Recovers the store and says what is wrong with it against what clients were answered.
+    func violations() -> (found: [String], reference: Reference?) {
+        do {
+            try Recovered.recover(place.store)
+            let found = try Recovered(place.store)
+            let reference = try Reference(found.encoded)
+            var violations = try workload.violations(in: found)
+            if found.hash != reference.hashes[found.encoded.count] {
+                violations.append("law 6: the store is not the journal's replay")
+            }
+            return (violations, reference)
+        } catch {
+            return (["refused: \(error)"], nil)
+        }
+    }
+
+    // MARK: Images
+
+    /// An image: where it was cut and what a crash kept.
+    struct Image {
+        let place: FaultPlace
+        let told: Told
+        let cut: Int
+        let luck: UInt64
+    }
+
+    /// Calls `body` with images of cuts at random moments, in the order of the recording.
+    func images(_ count: Int, _ body: (Image) throws -> Void) throws {
+        var random = SplitMix64(seed: seed ^ 0xfeed)
+        let cuts = (0..<count).map { _ in Int.random(in: 0...records.count, using: &random) }
+        try images(at: cuts, nil, body)
+    }
+
+    /// Calls `body` with images of the moments when a life had ended, without what was not synced.
+    func imagesOfEnds(_ body: (Image) throws -> Void) throws {
+        let ends = records.indices.filter { if case .restart = records[$0] { true } else { false } }
+        try images(at: ends + [records.count], .losesAll, body)
+    }
+
+    private func images(
+        at cuts: [Int], _ kind: CrashLuck.Kind?, _ body: (Image) throws -> Void
+    ) throws {
+        var random = SplitMix64(seed: seed ^ 0xbeef)
+        var disk =
+            try beginning.map { try Disk(root: place.disk, filledFrom: $0) }
+            ?? Disk(root: place.disk)
+        var told = past
+        for (number, cut) in cuts.sorted().enumerated() {
+            for record in records[disk.played..<cut] {
+                disk.play(record)
+                try told.play(record)
+            }
+            var luck = random.next()
+            while let kind, CrashLuck(seed: luck, played: cut).kind != kind { luck = random.next() }
+            let directory = scratch.path + "/image\(number)"
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            try disk.crash(into: directory, seed: luck)
+            let place = try FaultPlace(scratch, disk: directory)
+            try body(Image(place: place, told: told, cut: cut, luck: luck))
+        }
+    }
+
+    /// Recovers images and says what is wrong with them.
+    func violations(ofImages count: Int, against reference: Reference) throws -> [String] {
+        var found: [String] = []
+        try images(count) { found += violations(of: $0, against: reference) }
+        return found
+    }
+
+    func violations(of image: Image, against reference: Reference) -> [String] {
+        let check = ImageCheck(store: image.place.store, told: image.told, reference: reference)
+        return check.violations().map { "\(name(image)): \($0)" }
+    }
+
+    func name(_ image: Image) -> String {
+        let kind = CrashLuck(seed: image.luck, played: image.cut).kind
+        return "seed \(seed), cut at \(image.cut) of \(records.count), luck \(image.luck) (\(kind))"
+    }
+
+    /// Recovers an image under the recorder, crashes that recovery at random moments, and says what is
+    /// wrong with what is left.
+    func violationsAfterCrashedRecovery(
+        of image: Image, against reference: Reference, cuts: Int
+    ) throws -> [String] {
+        var disk = try Disk(root: image.place.disk, filledFrom: image.place.disk)
+        let daemon = try RecordedDaemon(image.place)
+        guard daemon.isServing else { return ["\(name(image)): refused: \(daemon.text)"] }
+        // A lease; a store without a model would be given one, which is another history.
+        if image.told.position > 0 { try FaultClient(image.place.socket).close() }
+        daemon.kill()
+        let records = Recording(log: Scratch.file(image.place.log) ?? []).records
+        var told = Told(image.told.position, numbersBelow: image.told.numbersBelow)
+        var random = SplitMix64(seed: image.luck)
+        var found: [String] = []
+        let moments = (0..<cuts).map { _ in Int.random(in: 0...records.count, using: &random) }
+        for cut in moments.sorted() {
+            for record in records[disk.played..<cut] {
+                disk.play(record)
+                try told.play(record)
+            }
+            let directory = image.place.disk + "-again"
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            try disk.crash(into: directory, seed: random.next())
+            let check = ImageCheck(store: directory + "/store", told: told, reference: reference)
+            found += check.violations().map { "\(name(image)), its recovery cut at \(cut): \($0)" }
+        }
+        return found
+    }
+}

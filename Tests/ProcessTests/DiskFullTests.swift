@@ -1,0 +1,242 @@
+import Glibc
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+/// A daemon that runs out of room in the middle of saves, seen by real clients.
+@Suite(.serialized) struct DiskFullTests {
+    /// Daemon, a reader with a controller, a saver, and what takes their room.
+    private final class World {
+        let scarcity: Scarcity
+        let disk: SmallDisk?
+        let place: Place
+        var daemon: DaemonProcess
+        let reader: BridgeProcess
+        let saver: BridgeProcess
+        /// The position of every save that was answered, by name.
+        var acknowledged: [String: UInt64] = [:]
+        var saves = 0
+        private let text = String(repeating: "z", count: 20_000)
+
+        init(_ scarcity: Scarcity) throws {
+            self.scarcity = scarcity
+            if case .disk(let kind) = scarcity {
+                disk = try SmallDisk(kind, mebibytes: 24)
+            } else {
+                disk = nil
+            }
+            place = try Place(store: disk.map { $0.path + "/store" })
+            daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+            reader = try BridgeProcess(place.socket, author: "reader")
+            try reader.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+            try reader.ask(
+                #"{"do": "open", "controller": "c", "entity": "Team", "sort": ["name"]}"#)
+            saver = try BridgeProcess(place.socket, author: "saver")
+        }
+
+        /// Below the size of a segment a limit also cuts writes into one that is there.
+        func begin(_ bytes: Int = 64 << 10) throws {
+            try disk?.fill()
+            if disk == nil { try #require(try limit(daemon.processID, "--fsize=\(bytes):")) }
+        }
+
+        func end() throws {
+            try disk?.free()
+            if disk == nil { try #require(try limit(daemon.processID, "--fsize=unlimited:")) }
+        }
+
+        /// Saves once; the code with which it was refused, if it was.
+        func save() throws -> String? {
+            saves += 1
+            let answer = try saver.answer(
+                #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "t\#(saves)", "#
+                    + #""zone": "\#(text)"}}]}"#)
+            if let position = answer["ok"]?["position"]?.int {
+                acknowledged["t\(saves)"] = UInt64(position)
+                return nil
+            }
+            return answer["error"]?["code"]?.string ?? "\(answer)"
+        }
+
+        /// Saves until it is refused.
+        func saveUntilRefused() throws {
+            for _ in 0..<400 {
+                guard let code = try save() else { continue }
+                #expect(code == "readOnly")
+                return
+            }
+            Issue.record("400 saves found room")
+        }
+
+        /// The reader fetches what was acknowledged, and its controller was told of each.
+        func checkReader() throws {
+            let last = acknowledged.values.max() ?? 0
+            try reader.ask(#"{"do": "reach", "position": \#(last)}"#)
+            let fetched = try reader.ask(#"{"do": "count", "entity": "Team"}"#)
+            #expect(fetched["count"] == .int(Int64(acknowledged.count)))
+            let sections = try reader.ask(#"{"do": "sections", "controller": "c"}"#)
+            let rows = sections["sections"]?.array?.first?["objects"]?.array
+            #expect(rows?.count == acknowledged.count)
+        }
+
+        /// Waits until the daemon says that it takes saves.
+        func awaitRoom(_ client: WireClient) throws {
+            _ = try client.ask(.sync(Sync()))
+            for _ in 0..<120 where client.states.last?.isReadOnly == true {
+                _ = try client.ask(.sync(Sync(number: .max, timeoutMilliseconds: 250)))
+            }
+            #expect(client.states.last?.isReadOnly == false, "no word of room within 30 s")
+        }
+
+        /// Everything that was acknowledged is there once, where the answer said.
+        func checkJournal() throws {
+            let journal = try Journaled(place)
+            #expect(
+                journal.transactions.map(\.position)
+                    == Array(1...UInt64(journal.transactions.count)))
+            #expect(Set(acknowledged.values).count == acknowledged.count)
+            #expect(journal.transactions.count == acknowledged.count + 1)
+            #expect(try journal.storeDump() == journal.replayedDump())
+        }
+    }
+
+    @Test(arguments: Scarcity.possible)
+    func `laws 3, 7 and 8: without room saves are refused, the rest goes on, and room mends it`(
+        _ scarcity: Scarcity
+    ) throws {
+        let world = try World(scarcity)
+        for _ in 0..<3 { #expect(try world.save() == nil) }
+        let watcher = try WireClient(world.place.socket, Hello(author: "watcher"))
+        #expect(!watcher.welcome.isReadOnly)
+        try world.begin()
+        try world.saveUntilRefused()
+        try world.checkReader()
+        _ = try watcher.ask(.sync(Sync()))
+        #expect(watcher.states.last?.isReadOnly == true)
+        #expect(watcher.states.last?.reason.contains(world.place.store) == true)
+        try checkStatus(world)
+        try world.end()
+        try world.awaitRoom(watcher)
+        #expect(try world.save() == nil, "refused without a restart")
+        #expect(try world.save() == nil)
+        try world.checkReader()
+        #expect(try CommandRun("tandem", ["status", "--socket", world.place.socket]).code == 0)
+        _ = try world.saver.finish()
+        _ = try world.reader.finish()
+        #expect(world.daemon.end(SIGTERM) == 0)
+        try world.checkJournal()
+    }
+
+    private func checkStatus(_ world: World) throws {
+        let run = try CommandRun("tandem", ["status", "--socket", world.place.socket])
+        #expect(run.code == 1)
+        #expect(run.output.contains("read-only since "), "\(run.output)")
+        let json = try CommandRun(
+            "tandem", ["status", "-o", "json", "--socket", world.place.socket])
+        #expect(json.code == 1)
+        let status = try #require(json.json.first)
+        #expect(status["readOnly"] == .bool(true))
+        #expect(status["readOnlyReason"]?.string?.contains(world.place.store) == true)
+        #expect((status["readOnlySince"]?.number ?? 0) > 1_700_000_000)
+    }
+
+    @Test(arguments: Scarcity.possible, [SIGKILL, SIGTERM])
+    func `law 3: a daemon that ends without room starts without room and has everything`(
+        _ scarcity: Scarcity, _ signal: Int32
+    ) throws {
+        let world = try World(scarcity)
+        for _ in 0..<3 { #expect(try world.save() == nil) }
+        try world.begin(1_200 << 10)
+        try world.saveUntilRefused()
+        #expect(world.daemon.end(signal) == (signal == SIGKILL ? -SIGKILL : 0))
+        // The limit is the old process's; the new one begins with it.
+        let limits = world.disk == nil ? "ulimit -S -f 2400" : nil
+        world.daemon = try DaemonProcess.serving(
+            store: world.place.store, socket: world.place.socket, limits: limits)
+        try world.checkReader()
+        let watcher = try WireClient(world.place.socket, Hello(author: "watcher"))
+        try world.saveUntilRefused()
+        try world.checkReader()
+        try world.end()
+        try world.awaitRoom(watcher)
+        #expect(try world.save() == nil)
+        try world.checkReader()
+        _ = try world.saver.finish()
+        _ = try world.reader.finish()
+        #expect(world.daemon.end(SIGTERM) == 0)
+        try world.checkJournal()
+    }
+
+    @Test(
+        .enabled(if: SmallDisk.canMount(.tmpfs), "mounting takes root"))
+    func `a store can't be begun without room, and the exit code says that this may pass`() throws {
+        let disk = try SmallDisk(.tmpfs, mebibytes: 2)
+        let place = try Place(store: disk.path + "/store")
+        let daemon = try DaemonProcess(
+            "tandemd", ["--store", place.store, "--socket", place.socket])
+        let output = daemon.readOutput()
+        #expect(daemon.wait() == 75)
+        #expect(output.contains("No space left") && output.contains(place.store), "\(output)")
+    }
+
+    @Test(.enabled(if: isInstalled("strace"), "strace is not installed"))
+    func `law 3: a quota that is used up is a full disk`() throws {
+        let place = try Place()
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let bridge = try BridgeProcess(place.socket)
+        try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        _ = try bridge.finish()
+        #expect(daemon.end(SIGTERM) == 0)
+        // The kernel here knows no quota of users: its answer is put in the place of fallocate's.
+        let tracer = try StracedDaemon(place, "inject=fallocate:error=EDQUOT")
+        let saver = try BridgeProcess(place.socket)
+        let text = String(repeating: "q", count: 40_000)
+        var code: String?
+        var count = 0
+        while code == nil, count < 200 {
+            count += 1
+            let answer = try saver.answer(
+                #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(count)", "#
+                    + #""zone": "\#(text)"}}]}"#)
+            code = answer["error"]?["code"]?.string
+        }
+        #expect(code == "readOnly")
+        let fetched = try saver.ask(#"{"do": "count", "entity": "Team"}"#)
+        #expect(fetched["count"] == .int(Int64(count - 1)))
+        let status = try CommandRun("tandem", ["status", "--socket", place.socket])
+        #expect(status.code == 1 && status.output.contains("quota"), "\(status.output)")
+        _ = try saver.finish()
+        #expect(tracer.end(SIGTERM) == 0)
+    }
+}
+
+/// A daemon under strace, which changes what some of its calls return.
+struct StracedDaemon {
+    let strace: DaemonProcess
+    let processID: pid_t
+
+    init(_ place: Place, _ injection: String, segmentMebibytes: Int = 1) throws {
+        let words = [
+            "strace -f -qq -o /dev/null -e trace=\(injection.split(separator: "=")[1].prefix { $0 != ":" })",
+            "-e \(injection)",
+        ]
+        strace = try DaemonProcess(
+            "tandemd",
+            [
+                "--store", place.store, "--socket", place.socket, "--segment-mebibytes",
+                "\(segmentMebibytes)",
+            ], wrapper: words.joined(separator: " "))
+        let lines = strace.readOutput { $0.contains("ready:") }
+        try #require(lines.contains("ready:"), "the daemon did not start: \(lines)")
+        let children = try CommandRun(shell: "pgrep -P \(strace.processID)")
+        processID = try #require(children.lines.first.flatMap { pid_t($0) })
+    }
+
+    /// Sends a signal to the daemon and waits for strace, which ends as it does.
+    func end(_ signal: Int32) -> Int32 {
+        kill(processID, signal)
+        return strace.wait()
+    }
+}

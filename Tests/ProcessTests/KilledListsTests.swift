@@ -1,0 +1,98 @@
+import Glibc
+import Tandem
+import TandemIO
+import TestSupport
+import Testing
+
+/// Random worlds whose daemon is a process that is killed, or stopped, while lists are watched (laws 4 and 5).
+@MainActor @Suite(.serialized, .timeLimit(.minutes(5))) struct KilledListsTests {
+    @Test(arguments: 0..<Seed.worlds(3))
+    func `laws 4 and 5: lists live through a daemon that is killed in the middle of saves`(
+        _ run: Int
+    ) async throws {
+        let seed = Seed.value(run)
+        var random = SplitMix(seed)
+        let daemon = try MortalDaemon(&random)
+        defer { daemon.end(SIGKILL) }
+        let world = try RandomWorld(
+            .socketPath(daemon.place.socket), isHarsh: true, windowSlack: run % 4, &random)
+        let watched = try world.controllers(count: 8, &random)
+        for round in 0..<30 {
+            try saves(world, daemon, &random)
+            try world.disturb(&random)
+            for _ in 0..<random.next(4) { await Task.yield() }
+            guard random.next(3) > 0 else { continue }
+            try catchUp(world, &random)
+            let problems = try world.problems(watched)
+            #expect(problems.isEmpty, "TANDEM_SEED=\(seed) round \(round)")
+        }
+    }
+
+    /// Some saves, in the middle of which the daemon may die and another be started.
+    private func saves(
+        _ world: RandomWorld, _ daemon: MortalDaemon, _ random: inout SplitMix
+    ) throws {
+        let killer = random.next(4) == 0 ? try daemon.replace(&random) : nil
+        for _ in 0..<(1 + random.next(3)) {
+            do {
+                try world.save(&random)
+            } catch let error as TandemError {
+                // What was inserted under a lease of the epoch before may be refused.
+                #expect(error.code != .storage && error.code != .timeout, "\(error)")
+                world.rollback()
+            }
+        }
+        killer?.join()
+    }
+
+    private func catchUp(_ world: RandomWorld, _ random: inout SplitMix) throws {
+        let end = try world.end()
+        if random.next(3) == 0 {
+            #expect(try world.reader.resume() == end)
+        } else {
+            #expect(try world.reader.reach(end) == end)
+        }
+    }
+}
+
+/// A daemon process and those that take its place, with full durability or relaxed, which raises the epoch at a kill.
+private final class MortalDaemon: Sendable {
+    let place: Place
+    private let process: Locked<DaemonProcess>
+
+    init(_ random: inout SplitMix) throws {
+        place = try Place()
+        process = Locked(try Self.start(place, isRelaxed: random.next(2) == 0))
+    }
+
+    private static func start(_ place: Place, isRelaxed: Bool) throws -> DaemonProcess {
+        let daemon = try DaemonProcess(
+            "tandemd",
+            [
+                "--store", place.store, "--socket", place.socket, "--segment-mebibytes", "1",
+                "--durability", isRelaxed ? "relaxed" : "full",
+            ])
+        let lines = daemon.readOutput { $0.contains("ready:") }
+        try #require(lines.contains("ready:"), "the daemon did not start: \(lines)")
+        return daemon
+    }
+
+    func end(_ signal: Int32) { process.withLock { _ = $0.end(signal) } }
+
+    /// Ends the daemon some moments from now and starts another.
+    func replace(_ random: inout SplitMix) throws -> KernelThread {
+        let signal = random.next(3) == 0 ? SIGTERM : SIGKILL
+        let isRelaxed = random.next(2) == 0
+        let moments = random.next(2_000)
+        return try KernelThread.start(name: "killer") { [self] in
+            for _ in 0..<moments { sched_yield() }
+            end(signal)
+            do {
+                let next = try Self.start(place, isRelaxed: isRelaxed)
+                process.withLock { $0 = next }
+            } catch {
+                Issue.record(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+import Dispatch
+import FoundationEssentials
+import Glibc
+import TandemIO
+import TandemModel
+import TandemWire
+import Testing
+
+/// Memory, clocks and clients that stand still.
+@Suite(.serialized) struct PressureTests {
+    @Test(.enabled(if: isInstalled("prlimit"), "prlimit is not installed"))
+    func `laws 2 and 3: a daemon that runs out of memory is as one that was killed`() throws {
+        let place = try Place()
+        let saver = Saver("one", place)
+        let listener = Listener(place)
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let acknowledged = DispatchSemaphore(value: 0)
+        let threads = [
+            try KernelThread.start(name: "saver") { saver.run(acknowledged) },
+            try KernelThread.start(name: "listener") { listener.run() },
+        ]
+        for _ in 0..<100 { acknowledged.wait() }
+        // From here on it gets no more memory; a frame of a mebibyte that never ends asks for some.
+        try #require(try limit(daemon.processID, "--as=1048576:"))
+        let eater = try WireClient(place.socket, Hello())
+        for _ in 0..<64 {
+            guard (try? eater.write([UInt8](repeating: 7, count: 1 << 20))) != nil else { break }
+        }
+        // If it was careful enough to live on, it is killed.
+        daemon.end(SIGKILL)
+        for thread in threads { thread.join() }
+        let again = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        saver.settle()
+        listener.finish()
+        #expect(again.end(SIGTERM) == 0)
+        #expect(saver.problems + listener.problems == [])
+        let journal = try Journaled(place)
+        let positions = Set(journal.transactions.map(\.position))
+        for (_, position) in saver.answered { #expect(positions.contains(position)) }
+        #expect(saver.answered.count >= 100)
+        #expect(
+            listener.pushed.map(\.position) == Array(2...UInt64(journal.transactions.count)))
+        #expect(try journal.storeDump() == journal.replayedDump())
+    }
+
+    @Test(.enabled(if: MemoryGroup.isPossible, "no cgroup of version 1 that this user may make"))
+    func `law 3: the kernel's memory killer is as a kill`() throws {
+        let place = try Place()
+        let saver = Saver("one", place)
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let group = try MemoryGroup(daemon.processID)
+        let acknowledged = DispatchSemaphore(value: 0)
+        let thread = try KernelThread.start(name: "saver") { saver.run(acknowledged) }
+        for _ in 0..<100 { acknowledged.wait() }
+        group.squeeze()
+        let status = daemon.wait()
+        #expect(status == -SIGKILL)
+        thread.join()
+        let again = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        saver.settle()
+        #expect(again.end(SIGTERM) == 0)
+        #expect(saver.problems == [])
+        let journal = try Journaled(place)
+        let positions = Set(journal.transactions.map(\.position))
+        for (_, position) in saver.answered { #expect(positions.contains(position)) }
+        #expect(try journal.storeDump() == journal.replayedDump())
+    }
+
+    @Test func `laws 2, 7 and 8: a reader that stands still costs nobody anything`() throws {
+        let world = try BridgedDaemon()
+        let saver = try world.first("saver")
+        let reader = try world.bridge("reader")
+        try reader.ask(#"{"do": "observe", "observer": "o", "entity": "Team"}"#)
+        kill(reader.processID, SIGSTOP)
+        let before = try memory(world.daemon.processID)
+        let text = String(repeating: "s", count: 60_000)
+        var last: Int64 = 0
+        for number in 0..<400 {
+            let saved = try saver.ask(
+                #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(number)", "#
+                    + #""zone": "\#(text)"}}]}"#)
+            last = saved["position"]?.int ?? 0
+        }
+        // 24 MB went by; the ring of 16 MB and the queue of one client stay.
+        let after = try memory(world.daemon.processID)
+        #expect(after < before + 64 << 20, "\(before) bytes before, \(after) after")
+        let clients = try CommandRun(
+            "tandem", ["clients", "-o", "json", "--socket", world.place.socket])
+        let row = try #require(clients.json.first { $0["author"]?.string == "reader" })
+        #expect((row["queuedBytes"]?.int ?? .max) <= 2 << 20)
+        #expect((row["lag"]?.int ?? 0) > 200)
+        kill(reader.processID, SIGCONT)
+        try reader.ask(#"{"do": "reach", "position": \#(last)}"#)
+        let positions = reader.takeEvents().filter { $0["event"]?.string == "save" }
+            .compactMap { $0["position"]?.int }
+        #expect(positions == Array((last - 399)...last))
+        _ = try reader.finish()
+        _ = try saver.finish()
+        #expect(world.daemon.end(SIGTERM) == 0)
+    }
+
+    /// The resident bytes of a process that are its own, not a file's.
+    private func memory(_ process: pid_t) throws -> Int {
+        let file = try RealFileSystem().open("/proc/\(process)/status", .read)
+        let text = String(decoding: try file.read(count: 8_192, at: 0), as: UTF8.self)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("RssAnon:") })
+        return try #require(Int(line.filter(\.isNumber))) << 10
+    }
+
+    @Test(.enabled(if: FakeTime.library != nil, "libfaketime is not installed"))
+    func `laws 2 and 6: a clock that jumps both ways changes no order and no timer`() throws {
+        let place = try Place()
+        let time = try FakeTime(place)
+        let daemon = try DaemonProcess("tandemd", [], wrapper: time.environment)
+        try #require(daemon.readOutput { $0.contains("ready:") }.contains("ready:"))
+        let saver = try BridgeProcess(place.socket)
+        try saver.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        let reader = try BridgeProcess(place.socket)
+        try reader.ask(#"{"do": "observe", "observer": "o", "entity": "Team"}"#)
+        var last: Int64 = 0
+        for (number, jump) in ["+0", "-30d", "+10y", "-20y", "+0"].enumerated() {
+            try time.jump(jump)
+            for part in 0..<4 {
+                let saved = try saver.ask(
+                    #"{"do": "save", "ops": [{"insert": "Team", "#
+                        + #""set": {"name": "\#(number) \#(part)"}}]}"#)
+                #expect(saved["position"]?.int == last + (last == 0 ? 2 : 1))
+                last = saved["position"]?.int ?? 0
+            }
+            // A timer that went by this clock would never come, or at once.
+            let late = try WireClient(place.socket, Hello())
+            let answer = try late.ask(.sync(Sync(number: 9_999, timeoutMilliseconds: 20)))
+            guard case .failure(let error) = answer else {
+                Issue.record("a position that is not there was reached")
+                return
+            }
+            #expect(error.code == .timeout)
+        }
+        try reader.ask(#"{"do": "reach", "position": \#(last)}"#)
+        let positions = reader.takeEvents().filter { $0["event"]?.string == "save" }
+            .compactMap { $0["position"]?.int }
+        #expect(positions == Array(2...last))
+        _ = try reader.finish()
+        _ = try saver.finish()
+        #expect(daemon.end(SIGTERM) == 0)
+        let journal = try Journaled(place)
+        let times = journal.transactions.map(\.time)
+        #expect(zip(times, times.dropFirst()).contains { $0 > $1 }, "the clock went back")
+        #expect(try journal.storeDump() == journal.replayedDump())
+    }
+}
+
+/// A wall clock that a test lets jump while a program runs.
+struct FakeTime {
+    static let library: String? = [
+        "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+        "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+    ].first { RealFileSystem().exists($0) }
+
+    private let place: Place
+    private let file: String
+
+    init(_ place: Place) throws {
+        self.place = place
+        file = place.path + "/time"
+        try jump("+0")
+    }
+
+    /// The words in front of the program's.
+    var environment: String {
+        // Under this library a Swift program does not see its arguments.
+        "env LD_PRELOAD=\(Self.library ?? "") FAKETIME_TIMESTAMP_FILE='\(file)' FAKETIME_NO_CACHE=1"
+            + " FAKETIME_DONT_FAKE_MONOTONIC=1 TANDEM_STORE='\(place.store)'"
+            + " TANDEM_SOCKET='\(place.socket)'"
+    }
+
+    /// Sets how far the clock is from the true time.
+    func jump(_ distance: String) throws {
+        let next = try RealFileSystem().open(file + ".next", .createIfMissing)
+        try next.truncate(to: 0)
+        try next.write(Array((distance + "\n").utf8), at: 0)
+        next.close()
+        try RealFileSystem().rename(file + ".next", to: file)
+    }
+}
+
+/// A control group of version 1 that bounds a process's memory.
+final class MemoryGroup: Sendable {
+    private static let root = "/sys/fs/cgroup/memory"
+    private let path: String
+
+    static var isPossible: Bool {
+        RealFileSystem().exists(root + "/memory.limit_in_bytes") && access(root, W_OK) == 0
+    }
+
+    init(_ process: pid_t) throws {
+        path = "\(Self.root)/tandem-test-\(process)"
+        try #require(mkdir(path, 0o700) == 0)
+        let run = try CommandRun(
+            shell: "echo \(process) > \(path)/cgroup.procs")
+        try #require(run.code == 0, "\(run.output)")
+    }
+
+    /// Takes away nearly all memory: what is used stays until the next page is asked for.
+    func squeeze() {
+        _ = try? CommandRun(shell: "echo 262144 > \(path)/memory.limit_in_bytes")
+    }
+
+    deinit { rmdir(path) }
+}

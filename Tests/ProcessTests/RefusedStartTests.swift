@@ -1,0 +1,193 @@
+import FoundationEssentials
+import Glibc
+import TandemIO
+import TandemJournal
+import TandemModel
+import TandemStore
+import TandemWire
+import Testing
+
+/// What a daemon does not start on, and that it leaves everything as it found it.
+@Suite(.serialized) struct RefusedStartTests {
+    /// A store with some segments of journal, left by a daemon that was killed.
+    private func world() throws -> Place {
+        let place = try Place()
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let bridge = try BridgeProcess(place.socket)
+        try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        let text = String(repeating: "r", count: 40_000)
+        var last: Int64 = 0
+        for number in 0..<60 {
+            let saved = try bridge.ask(
+                #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(number)", "#
+                    + #""zone": "\#(text)"}}]}"#)
+            last = saved["position"]?.int ?? 0
+        }
+        _ = try bridge.finish()
+        // Its last checkpoint has everything.
+        #expect(daemon.end(SIGTERM) == 0)
+        #expect(last == 61)
+        return place
+    }
+
+    private func segments(_ place: Place) throws -> [String] {
+        try RealFileSystem().list(place.store + "/journal").filter { $0.hasSuffix(".journal") }
+            .map { place.store + "/journal/" + $0 }
+    }
+
+    /// A hash of every file but the locks, into which a daemon writes its number.
+    private func hashes(_ place: Place) throws -> [String: StableHash] {
+        let files = RealFileSystem()
+        var found: [String: StableHash] = [:]
+        for directory in ["", "/journal", "/store"] {
+            for name in try files.list(place.store + directory) {
+                let path = "\(directory)/\(name)"
+                guard !["lock", "lock.mdb", "journal", "store", "spare.new"].contains(name) else {
+                    continue
+                }
+                found[path] = StableHash(
+                    try files.contents(of: place.store + path, maximumBytes: 64 << 20))
+            }
+        }
+        return found
+    }
+
+    /// Starts a daemon that must refuse, with nothing changed on the disk.
+    private func refusal(_ place: Place, _ code: Int32 = 78) throws -> String {
+        let before = try hashes(place)
+        #expect(before.count >= 1)
+        let daemon = try DaemonProcess(
+            "tandemd",
+            ["--store", place.store, "--socket", place.socket, "--segment-mebibytes", "1"])
+        let output = daemon.readOutput()
+        #expect(daemon.wait() == code, "\(output)")
+        #expect(try hashes(place) == before, "something was changed: \(output)")
+        #expect(!RealFileSystem().exists(place.socket))
+        return output
+    }
+
+    @Test func `a log that ends before what the store has applied is refused`() throws {
+        let place = try world()
+        let last = try #require(try segments(place).last)
+        try RealFileSystem().remove(last)
+        let output = try refusal(place)
+        #expect(output.contains("the store has applied 61"), "\(output)")
+        #expect(output.contains(place.store + "/journal"), "\(output)")
+        #expect(output.contains("backup"), "\(output)")
+    }
+
+    @Test func `a journal that is gone is refused`() throws {
+        let place = try world()
+        for segment in try segments(place) { try RealFileSystem().remove(segment) }
+        let output = try refusal(place)
+        #expect(output.contains("there is no segment"), "\(output)")
+    }
+
+    @Test func `a lost data file of the store is refused with what to do`() throws {
+        let place = try world()
+        try RealFileSystem().remove(place.store + "/store/data.mdb")
+        let output = try refusal(place)
+        #expect(output.contains("data.mdb") && output.contains("tandem rebuild"), "\(output)")
+        #expect(!RealFileSystem().exists(place.store + "/store/data.mdb"))
+    }
+
+    @Test(arguments: [0.1, 0.5, 0.9])
+    func `damage before the last batch is refused with segment and offset`(
+        _ part: Double
+    ) throws {
+        let place = try world()
+        let segment = try #require(try segments(place).first)
+        let file = try RealFileSystem().open(segment, .readWrite)
+        let offset = UInt64(part * 900_000)
+        let byte = try file.read(count: 1, at: offset)
+        try file.write([byte[0] ^ 0x40], at: offset)
+        file.close()
+        let output = try refusal(place)
+        #expect(output.contains(segment) && output.contains("at offset"), "\(output)")
+        #expect(output.contains("Nothing was changed"), "\(output)")
+    }
+
+    @Test func `law 3: a full map refuses saves until the daemon is started with a larger one`()
+        throws
+    {
+        let place = try Place()
+        var daemon = try DaemonProcess.serving(
+            store: place.store, socket: place.socket, options: ["--map-limit-mebibytes", "2"])
+        let bridge = try BridgeProcess(place.socket)
+        try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        let text = String(repeating: "m", count: 40_000)
+        var code: String?
+        var count = 0
+        func save() throws {
+            count += 1
+            let answer = try bridge.answer(
+                #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(count)", "#
+                    + #""zone": "\#(text)"}}]}"#)
+            code = answer["error"]?["code"]?.string
+            if code != nil { count -= 1 }
+        }
+        while code == nil, count < 200 { try save() }
+        #expect(code == "readOnly")
+        #expect(count > 10)
+        let fetched = try bridge.ask(#"{"do": "count", "entity": "Team"}"#)
+        #expect(fetched["count"] == .int(Int64(count)))
+        let status = try CommandRun("tandem", ["status", "--socket", place.socket])
+        #expect(status.code == 1 && status.output.contains("map"), "\(status.output)")
+        for options in [["--map-limit-mebibytes", "2"], ["--map-limit-mebibytes", "16"]] {
+            #expect(daemon.end(SIGKILL) == -SIGKILL)
+            daemon = try DaemonProcess.serving(
+                store: place.store, socket: place.socket, options: options)
+            let there = try bridge.ask(#"{"do": "count", "entity": "Team"}"#)
+            #expect(there["count"] == .int(Int64(count)))
+        }
+        try save()
+        #expect(code == nil)
+        _ = try bridge.finish()
+        #expect(daemon.end(SIGTERM) == 0)
+        let journal = try Journaled(place)
+        #expect(journal.transactions.count == count + 1)
+        #expect(try journal.storeDump() == journal.replayedDump())
+    }
+
+    @Test func `a limit on address space makes the map smaller, not the start fail`() throws {
+        let place = try Place()
+        let daemon = try DaemonProcess.serving(
+            store: place.store, socket: place.socket, limits: "ulimit -v 4000000")
+        let bridge = try BridgeProcess(place.socket)
+        try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        try bridge.ask(#"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "a"}}]}"#)
+        _ = try bridge.finish()
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
+    @Test func `a position that retention gave up is answered with historyExpired`() throws {
+        let place = try world()
+        let files = RealFileSystem()
+        var options = JournalOptions()
+        options.segmentBytes = 1 << 20
+        let (journal, _) = try Journal.open(
+            directory: place.store + "/journal", fileSystem: files, options: options,
+            identityIfNew: LogIdentity(high: 0, low: 0), appliedPosition: nil)
+        try journal.trim(below: 61)
+        let first = journal.bounds.first
+        try journal.close()
+        try #require(first > 2)
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let now = try WireClient(place.socket, Hello())
+        for (number, isKept) in [(UInt64(1), false), (first - 2, false), (first - 1, true)] {
+            let client = try WireClient(
+                place.socket, Hello(resume: now.cursor.at(number), interests: ["Team"]))
+            #expect(client.welcome.resumed == isKept, "\(number)")
+            client.onPush = { _ in #expect(isKept, "pushed to a reader that starts again") }
+            _ = try client.ask(.sync(Sync()))
+            let history = try client.ask(.history(HistoryRequest(from: number)))
+            if case .failure(let error) = history {
+                #expect(error.code == .historyExpired && !isKept)
+                #expect(error.message.contains("snapshot"))
+            } else {
+                #expect(isKept, "\(number)")
+            }
+        }
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+}

@@ -1,0 +1,163 @@
+import TandemIO
+import TandemWire
+
+@testable import TandemDaemon
+
+/// A connection in memory, both directions: bytes are under way until the world lets them arrive.
+///
+/// Nothing is lost or reordered within a direction, as with a Unix socket; only the ends may go.
+final class Pipe: Connection {
+    let descriptor: Int32
+    /// What the client wrote and the daemon can't read yet.
+    private(set) var outgoing: [UInt8] = []
+    /// What the daemon can read.
+    private var arrived: [UInt8] = []
+    /// What the daemon wrote and the client has not read; at most `capacity`.
+    private(set) var incoming: [UInt8] = []
+    /// How many bytes of `incoming` were there when the daemon's round began.
+    private var roundStart = 0
+    private var capacity: Int
+    private let isDead: () -> Bool
+    private var chance: Chance
+    private(set) var clientHasClosed = false
+    private(set) var daemonHasClosed = false
+    /// Sees what the daemon writes, at the moment at which it does.
+    private var tap = DaemonMessageDecoder()
+    private let watch: (Envelope<DaemonMessage>) -> Void
+
+    init(
+        _ number: Int32, capacity: Int, chance: Chance, isDead: @escaping () -> Bool,
+        watch: @escaping (Envelope<DaemonMessage>) -> Void
+    ) {
+        descriptor = number
+        self.capacity = capacity
+        self.chance = chance
+        self.isDead = isDead
+        self.watch = watch
+    }
+
+    // MARK: The daemon's end
+
+    var isReadable: Bool { !daemonHasClosed && (!arrived.isEmpty || isAtEnd) }
+    var isWritable: Bool { !daemonHasClosed && (incoming.count < capacity || clientHasClosed) }
+    private var isAtEnd: Bool { clientHasClosed && outgoing.isEmpty && arrived.isEmpty }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(IOError) -> ReadResult {
+        if daemonHasClosed || isAtEnd { return .closed }
+        let count = min(buffer.count, arrived.count)
+        guard count > 0 else { return .wouldBlock }
+        buffer.copyBytes(from: arrived[..<count])
+        arrived.removeFirst(count)
+        return .bytes(count)
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws(IOError) -> WriteResult {
+        if daemonHasClosed || isGone || isDead() { return .closed }
+        let room = min(bytes.count, capacity - incoming.count)
+        guard room > 0 else { return .wouldBlock }
+        let count = chance.percent(70) ? room : 1 + chance.below(room)
+        let piece = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+        incoming.append(contentsOf: piece)
+        look(piece)
+        return .bytes(count)
+    }
+
+    func shutdown() { daemonHasClosed = true }
+
+    private func look(_ bytes: UnsafeRawBufferPointer) {
+        tap.append(bytes)
+        while let envelope = try? tap.next() { watch(envelope) }
+    }
+
+    func beginRound() { roundStart = incoming.count }
+
+    /// The daemon dies in its round: of what it wrote in it the first `share` of 255 parts were written.
+    func cutRound(_ share: Int) {
+        let written = max(0, incoming.count - roundStart)
+        incoming.removeLast(written - written * share / 255)
+        daemonHasClosed = true
+    }
+
+    // MARK: The client's end
+
+    /// True when both directions are closed by the client, or its process is gone.
+    private(set) var isGone = false
+
+    func send(_ bytes: [UInt8]) {
+        if !clientHasClosed && !daemonHasClosed { outgoing += bytes }
+    }
+
+    /// Takes as much as comes.
+    func widen() { capacity = .max / 2 }
+
+    /// Says that nothing more will be sent.
+    func closeSending() { clientHasClosed = true }
+
+    /// The client's process is gone, or closed the connection: what was sent still arrives.
+    func drop() {
+        clientHasClosed = true
+        isGone = true
+        incoming = []
+    }
+
+    /// What is under way to the daemon is lost as well.
+    func reset() {
+        drop()
+        outgoing = []
+        arrived = []
+    }
+
+    /// Lets bytes arrive at the daemon.
+    func carry(_ count: Int) {
+        let count = min(count, outgoing.count)
+        arrived += outgoing[..<count]
+        outgoing.removeFirst(count)
+    }
+
+    /// What arrives at the client, at most `count` bytes.
+    func receive(_ count: Int) -> [UInt8] {
+        let count = min(count, incoming.count)
+        defer { incoming.removeFirst(count) }
+        return Array(incoming[..<count])
+    }
+
+    var isAtEndForClient: Bool { daemonHasClosed && incoming.isEmpty }
+}
+
+/// Tells the daemon's loop which pipes are ready: those that the world picks among them.
+final class SimulatedReadiness: Readiness {
+    private var watched: [Int32: (token: UInt64, interest: Interest)] = [:]
+    private var pipes: [Pipe] = []
+    /// Picks and orders the pipes that the next wait tells of.
+    var choose: ([Pipe]) -> [Pipe] = { $0 }
+    /// The wait that was asked for last.
+    private(set) var timeout: Int32 = -1
+
+    func add(_ pipe: Pipe) { pipes.append(pipe) }
+
+    func add(_ target: Int32, token: UInt64, interest: Interest) throws(IOError) {
+        watched[target] = (token, interest)
+    }
+
+    func modify(_ target: Int32, token: UInt64, interest: Interest) throws(IOError) {
+        watched[target] = (token, interest)
+    }
+
+    func wait(timeoutMilliseconds: Int32, into events: inout [Poller.Event]) throws(IOError) {
+        timeout = timeoutMilliseconds
+        events.removeAll(keepingCapacity: true)
+        pipes.removeAll { $0.daemonHasClosed }
+        for pipe in choose(pipes.filter { event(for: $0) != nil }) {
+            if let event = event(for: pipe) { events.append(event) }
+        }
+    }
+
+    private func event(for pipe: Pipe) -> Poller.Event? {
+        guard let (token, interest) = watched[pipe.descriptor] else { return nil }
+        let reads = pipe.isReadable && interest.contains(.read)
+        let writes = pipe.isWritable && interest.contains(.write)
+        guard reads || writes || pipe.isGone else { return nil }
+        return Poller.Event(
+            token: token, isReadable: reads, isWritable: writes, isClosed: pipe.isGone)
+    }
+}

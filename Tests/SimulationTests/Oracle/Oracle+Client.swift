@@ -1,0 +1,186 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+
+/// What a client was told, against the truth.
+extension Oracle {
+    // MARK: Law 2
+
+    /// A client that stood at `cursor` is told of `position`, and of nothing in between.
+    func skips(from cursor: UInt64, below position: UInt64, _ interests: Set<EntityTag>) {
+        guard cursor < position else { return }
+        for number in (cursor + 1)..<position where number <= truth.last {
+            let missed = truth[number].filtered { interests.contains($0) }
+            expect(missed == nil, 2, "a client at \(cursor) never heard of \(number)")
+        }
+    }
+
+    func receives(
+        _ transaction: EncodedTransaction, after cursor: UInt64, _ interests: Set<EntityTag>
+    ) {
+        let position = transaction.position
+        learns(position)
+        guard position <= truth.last else {
+            return report(1, "a client was pushed \(position), which is not durable")
+        }
+        expect(position > cursor, 2, "a client at \(cursor) is pushed \(position)")
+        skips(from: cursor, below: position, interests)
+        let expected = truth[position].filtered { interests.contains($0) }
+        expect(expected == transaction, 2, "transaction \(position) arrives as another one")
+    }
+
+    // MARK: Law 3
+
+    /// A save was acknowledged.
+    func acknowledges(_ saved: Saved, _ save: SaveRecord, uid: UInt32) {
+        learns(saved.position)
+        if let first = save.answer {
+            let isSame =
+                saved.position == first.position && saved.wrote == first.wrote
+                && saved.inserted == first.inserted
+            return expect(
+                isSame, 3, "a repeat is answered with \(saved), the save with \(first)")
+        }
+        let key = Truth.SaveKey(uid: uid, id: save.request.saveID)
+        let position = truth.position(of: key)
+        guard saved.wrote else {
+            return expect(position == nil, 3, "a save at \(saved.position) is said to be none")
+        }
+        guard let position, position == saved.position else {
+            let place = position.map { "at \($0)" } ?? "nowhere"
+            return report(3, "a save is acknowledged at \(saved.position), it is \(place)")
+        }
+        expect(
+            position > save.floor, 3,
+            "a save is at \(position); \(save.floor) was known before it was begun")
+        check(save, saved)
+    }
+
+    /// A save was refused: it did not happen.
+    func refuses(_ save: SaveRecord, uid: UInt32, _ error: TandemError) {
+        let key = Truth.SaveKey(uid: uid, id: save.request.saveID)
+        if let position = truth.position(of: key) {
+            report(3, "a save is at \(position), its repeat was refused: \(error)")
+        }
+    }
+
+    /// What was saved is what is there, as far as the save alone decides over it.
+    private func check(_ save: SaveRecord, _ saved: Saved) {
+        let inserts = save.request.operations.filter {
+            if case .insert = $0 { true } else { false }
+        }
+        var aliases: Set<ObjectNumber> = []
+        var taken: Set<ObjectNumber> = []
+        expect(inserts.count == saved.inserted.count, 3, "a save's inserts are not all answered")
+        for (operation, object) in zip(inserts, saved.inserted) where object != operation.object {
+            aliases.insert(operation.object.number)
+            if let object { taken.insert(object.number) }
+        }
+        for operation in save.request.operations {
+            let number = operation.object.number
+            guard !aliases.contains(number), !taken.contains(number) else { continue }
+            switch operation {
+            case .insert(_, let values, _):
+                for item in values { check(number, item.slot, item.value, save, saved) }
+            case .update(_, let version, let values, _):
+                let wins = version == 0 || [.objectTrump, .overwrite].contains(save.request.policy)
+                for item in values where wins {
+                    check(number, item.slot, item.value, save, saved)
+                }
+            case .delete: break
+            }
+        }
+    }
+
+    private func check(
+        _ number: ObjectNumber, _ slot: Int, _ value: Value, _ save: SaveRecord, _ saved: Saved
+    ) {
+        // A cascade of the same save may have taken the object, and a deletion by others an update.
+        guard let tag = truth.tags[number],
+            let meant = save.model.entity(tagged: tag)?.properties[slot], meant.attribute != nil,
+            let slot = truth.model(at: saved.position)?.entity(tagged: tag)?.slot(of: meant.name),
+            let values = truth.image(number, at: saved.position)?.values
+        else { return }
+        expect(
+            values[slot] == value, 3,
+            "\(meant.name) of \(number) is \(values[slot]) at \(saved.position), "
+                + "\(value) was saved")
+    }
+
+    // MARK: Reads
+
+    /// An answer at `position` to a question asked when `floor` was known.
+    func reads(at position: UInt64, askedAt floor: UInt64) {
+        learns(position)
+        expect(
+            position >= floor, 3,
+            "a read is answered at \(position), \(floor) was known when it was asked")
+        expect(position <= truth.last, 1, "a read shows \(position), which is not durable")
+    }
+
+    /// The rows of an entity, by rank, then number.
+    func fetches(_ answer: Fetched, _ request: FetchRequest) {
+        guard answer.position <= truth.last,
+            let entity = truth.model(at: answer.position)?.entity(named: request.entity)
+        else { return }
+        let rank = entity.slot(of: "rank")
+        func key(_ number: ObjectNumber) -> Int64 {
+            let values = truth.image(number, at: answer.position)?.values
+            guard let rank, case .int(let value) = values?[rank] else { return .min }
+            return value
+        }
+        let expected = truth.objects(of: entity, at: answer.position).map { (key($0), $0) }
+            .sorted { $0 < $1 }.map(\.1)
+        expect(
+            answer.objects.map(\.object.number) == expected, 3,
+            "a fetch at \(answer.position) gives \(answer.objects.map(\.object.number)), "
+                + "the fold \(expected)")
+        for object in answer.objects { shows(object, at: answer.position) }
+    }
+
+    /// One row in an answer.
+    func shows(_ object: StoredObject, at position: UInt64) {
+        guard position <= truth.last else { return }
+        guard let image = truth.image(object.object.number, at: position),
+            let values = image.values,
+            let entity = truth.model(at: position)?.entity(tagged: object.object.tag)
+        else { return report(3, "an answer at \(position) shows an object that is not there") }
+        guard object.row.isValid(for: entity) else {
+            return report(3, "an answer at \(position) has a row of another model")
+        }
+        expect(
+            object.version == image.version && object.row.values(in: entity) == values, 3,
+            "object \(object.object.number) at \(position) is read as of \(object.version), "
+                + "the fold is of \(image.version)")
+    }
+
+    func shows(_ list: MemberList, at position: UInt64) {
+        guard position <= truth.last,
+            let entity = truth.model(at: position)?.entity(tagged: list.owner.tag),
+            list.slot < entity.properties.count,
+            let relationship = entity.properties[list.slot].relationship
+        else { return }
+        let members = truth.members(of: list.owner.number, relationship.linkID, at: position)
+        expect(
+            list.members.map(\.number) == members.sorted(), 3,
+            "the members of \(list.owner.number) at \(position) are read as "
+                + "\(list.members.map(\.number)), the fold is \(members.sorted())")
+    }
+
+    /// A piece of the past.
+    func recalls(_ history: History, _ request: HistoryRequest) {
+        learns(history.position)
+        guard history.position <= truth.last, request.from <= history.position else {
+            return report(2, "a history from \(request.from) ends at \(history.position)")
+        }
+        let wanted = Set(request.interests)
+        var expected: [EncodedTransaction] = []
+        for position in (request.from..<history.position).map({ $0 + 1 }) {
+            let whole = truth[position]
+            if let part = wanted.isEmpty ? whole : whole.filtered(wanted.contains) {
+                expected.append(part)
+            }
+        }
+        expect(history.transactions == expected, 2, "a history is not the slice it should be")
+    }
+}

@@ -1,0 +1,166 @@
+import TandemModel
+import TandemWire
+
+@testable import TandemDaemon
+
+/// Judges a world against the laws; knows only what lies on the disk and what went over the wire.
+///
+/// The first violation is kept, and ends the world.
+final class Oracle {
+    private let machine: Machine
+    private var log: DurableLog
+    private(set) var truth: Truth
+    private(set) var violation: Violation?
+    /// The epoch in which the truth holds.
+    private(set) var epoch: UInt32 = 1
+    /// The highest position that any client knows of.
+    private(set) var known: UInt64 = 0
+    private var leased: [Range<UInt64>] = []
+    private let isRelaxed: Bool
+
+    init(_ machine: Machine, isRelaxed: Bool, savesKept: UInt64) {
+        truth = Truth(savesKept: savesKept)
+        self.machine = machine
+        self.isRelaxed = isRelaxed
+        log = DurableLog(machine, takesWritten: isRelaxed)
+    }
+
+    func report(_ violation: Violation) { if self.violation == nil { self.violation = violation } }
+
+    func report(_ law: Int, _ what: @autoclosure () -> String) {
+        if violation == nil { violation = Violation(law, what()) }
+    }
+
+    func expect(_ condition: Bool, _ law: Int, _ what: @autoclosure () -> String) {
+        if !condition { report(law, what()) }
+    }
+
+    // MARK: The disk
+
+    /// Takes in what has become durable since.
+    func look() {
+        do {
+            for (position, bytes) in log.advance() {
+                let transaction = try Self.transaction(bytes)
+                guard position > truth.last else {
+                    expect(
+                        truth[position] == transaction, 3,
+                        "transaction \(position) is another one after a restart")
+                    continue
+                }
+                try truth.append(transaction)
+            }
+        } catch {
+            report(error)
+        }
+    }
+
+    private static func transaction(_ bytes: [UInt8]) throws(Violation) -> EncodedTransaction {
+        do {
+            return try EncodedTransaction(bytes: bytes)
+        } catch {
+            throw Violation(3, "a durable transaction can't be read: \(error)")
+        }
+    }
+
+    /// After a restart: whatever was durable has to be there still, and be the same.
+    func lookAgain(last: UInt64, epoch: UInt32) {
+        let before = truth.last
+        log.restart()
+        if epoch != self.epoch { return begin(epoch: epoch, at: last) }
+        look()
+        expect(
+            last >= before, 3,
+            "the journal ends at \(last) after a restart, \(before) was durable")
+        expect(last == truth.last, 1, "the daemon stands at \(last), the disk at \(truth.last)")
+    }
+
+    /// Another epoch begins: what is behind `last` is gone, and nobody may take it for the same.
+    func begin(epoch: UInt32, at last: UInt64) {
+        expect(epoch > self.epoch, 2, "epoch \(epoch) comes after \(self.epoch)")
+        self.epoch = epoch
+        known = min(known, last)
+        leased = []
+        do {
+            truth = try truth.cut(to: last)
+        } catch {
+            report(error)
+        }
+        log.restart()
+        look()
+    }
+
+    /// The positions that the disk has segments for.
+    var firstKept: UInt64 { log.segments().first ?? 1 }
+
+    // MARK: Law 1
+
+    /// Something is about to be told or committed that shows transaction `position`.
+    func mustBeDurable(_ position: UInt64, _ what: @autoclosure () -> String) {
+        guard position > truth.last else { return }
+        look()
+        expect(
+            position <= truth.last, 1,
+            "\(what()) shows \(position), only \(truth.last) is durable")
+    }
+
+    /// The store commits; what it shows has to survive a power cut, also with relaxed durability.
+    func commits(_ position: UInt64) {
+        mustBeDurable(position, "a commit of the store")
+        guard isRelaxed else { return }
+        var durable = DurableLog(machine, takesWritten: false)
+        _ = durable.advance()
+        expect(
+            position <= durable.last, 1,
+            "a commit of the store shows \(position), only \(durable.last) is durable")
+    }
+
+    /// A message leaves the daemon.
+    func sends(_ envelope: Envelope<DaemonMessage>) {
+        switch envelope.message {
+        case .transaction(let push): mustBeDurable(push.transaction.position, "a push")
+        case .progress(let push): mustBeDurable(push.position, "a mark of progress")
+        case .welcome(let welcome): mustBeDurable(welcome.position, "a welcome")
+        case .history(let history): mustBeDurable(history.position, "a history")
+        default:
+            guard let position = envelope.message.announcedPosition else { return }
+            mustBeDurable(position, "an answer of type \(envelope.message.type)")
+        }
+    }
+
+    // MARK: What clients learn
+
+    func learns(_ position: UInt64) { known = max(known, position) }
+
+    /// Numbers are given out once in an epoch, and never those of an object.
+    func leases(_ lease: Lease) {
+        guard lease.epoch == epoch, lease.count > 0 else { return }
+        let range = lease.first..<(lease.first + UInt64(lease.count))
+        if let other = leased.first(where: { $0.overlaps(range) }) {
+            report(3, "the numbers \(range) are leased, \(other) were before")
+        }
+        if let used = truth.numbers.first(where: { range.contains($0) }) {
+            report(3, "the numbers \(range) are leased, \(used) is in use")
+        }
+        leased.append(range)
+    }
+
+    // MARK: Law 8
+
+    func measure(_ session: Session) {
+        let outbound = DaemonLimits.outboundBytes + 2 * truth.bytes + (64 << 10)
+        let measures = [
+            ("outbound bytes", session.outboundBytes, outbound),
+            ("requests", session.inbox.count, WireLimits.requestsInFlight + 1),
+            ("held answers", session.held.count, WireLimits.requestsInFlight),
+            ("waiting syncs", session.syncs.count, WireLimits.requestsInFlight),
+            (
+                "bytes of an unfinished message", session.decoder.bufferedBytes,
+                WireLimits.clientMessageBytes + WireLimits.frameBytes
+            ),
+        ]
+        for (name, value, limit) in measures where value > limit {
+            report(8, "a session has \(value) \(name), at most \(limit) are allowed")
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import TandemModel
+
+/// What happened: every transaction that was ever proven durable, and the graph at each position.
+///
+/// Built from the disk alone, transaction by transaction, as plainly as can be.
+struct Truth {
+    /// A save of a user.
+    struct SaveKey: Hashable {
+        var uid: UInt32
+        var id: [UInt8]
+    }
+
+    /// An object's row from a position on; nil values where it is deleted.
+    struct Image {
+        var position: UInt64
+        var version: UInt64
+        var values: [Value]?
+    }
+
+    private struct LinkKey: Hashable {
+        var owner: ObjectNumber
+        var link: UInt16
+    }
+
+    private(set) var transactions: [EncodedTransaction] = []
+    /// How much all transactions take: no answer is longer by much.
+    private(set) var bytes = 0
+    private(set) var models: [(position: UInt64, model: CompiledModel)] = []
+    private(set) var tags: [ObjectNumber: EntityTag] = [:]
+    private var images: [ObjectNumber: [Image]] = [:]
+    private var links: [LinkKey: [(position: UInt64, members: Set<ObjectNumber>)]] = [:]
+    private var saves: [SaveKey: UInt64] = [:]
+    /// The objects in the order in which they were inserted.
+    private(set) var numbers: [ObjectNumber] = []
+
+    /// For how many positions a save is known under its id.
+    let savesKept: UInt64
+
+    init(savesKept: UInt64) { self.savesKept = savesKept }
+
+    /// Whether a save at `position` has to be known still.
+    func remembers(_ position: UInt64) -> Bool { last - min(last, position) < savesKept }
+
+    /// The last position.
+    var last: UInt64 { UInt64(transactions.count) }
+
+    subscript(position: UInt64) -> EncodedTransaction { transactions[Int(position) - 1] }
+
+    func position(of save: SaveKey) -> UInt64? { saves[save] }
+
+    func model(at position: UInt64) -> CompiledModel? {
+        models.last { $0.position <= position }?.model
+    }
+
+    /// An object at a position; nil when there was none.
+    func image(_ number: ObjectNumber, at position: UInt64) -> Image? {
+        guard let image = images[number]?.last(where: { $0.position <= position }),
+            image.values != nil
+        else { return nil }
+        return image
+    }
+
+    func members(
+        of owner: ObjectNumber, _ link: UInt16, at position: UInt64
+    ) -> Set<ObjectNumber> {
+        links[LinkKey(owner: owner, link: link)]?.last { $0.position <= position }?.members ?? []
+    }
+
+    /// The objects of an entity, or of one that inherits from it, at a position.
+    func objects(of entity: CompiledEntity, at position: UInt64) -> [ObjectNumber] {
+        numbers.filter { number in
+            entity.includes(tags[number] ?? 0) && image(number, at: position) != nil
+        }
+    }
+
+    /// The same with everything behind a position forgotten.
+    func cut(to position: UInt64) throws(Violation) -> Truth {
+        var cut = Truth(savesKept: savesKept)
+        for transaction in transactions.prefix(Int(position)) { try cut.append(transaction) }
+        return cut
+    }
+
+    // MARK: Building
+
+    mutating func append(_ encoded: EncodedTransaction) throws(Violation) {
+        bytes += encoded.bytes.count
+        let position = last + 1
+        let transaction: Transaction
+        do {
+            transaction = try encoded.decoded()
+        } catch {
+            throw Violation(3, "transaction \(position) can't be decoded: \(error)")
+        }
+        guard transaction.position == position else {
+            throw Violation(2, "transaction \(transaction.position) lies at \(position)")
+        }
+        transactions.append(encoded)
+        if !transaction.saveID.isEmpty {
+            let key = SaveKey(uid: transaction.principal.uid, id: transaction.saveID)
+            if let first = saves.updateValue(position, forKey: key) {
+                throw Violation(3, "the save at \(first) was applied again at \(position)")
+            }
+        }
+        switch transaction.content {
+        case .model(let bytes): try install(bytes, position)
+        case .objects(let changes): for change in changes { try apply(change, position) }
+        }
+    }
+
+    private mutating func install(_ bytes: [UInt8], _ position: UInt64) throws(Violation) {
+        var reader = ByteReader(bytes)
+        guard let model = try? CompiledModel(from: &reader) else {
+            throw Violation(3, "the model at \(position) can't be read")
+        }
+        let old = models.last?.model
+        models.append((position, model))
+        guard let old else { return }
+        // The rows stay what they were, by name; what is new has its default.
+        for number in numbers {
+            guard let image = image(number, at: position), let values = image.values,
+                let before = old.entity(tagged: tags[number] ?? 0),
+                let after = model.entity(named: before.name)
+            else { continue }
+            let moved = after.properties.map { property in
+                before.slot(of: property.name).map { values[$0] } ?? after.defaults[property.slot]
+            }
+            images[number]?.append(
+                Image(position: position, version: image.version, values: moved))
+        }
+    }
+
+    private mutating func apply(_ change: Change, _ position: UInt64) throws(Violation) {
+        let number = change.object.number
+        guard let entity = model(at: position)?.entity(tagged: change.object.tag) else {
+            throw Violation(3, "transaction \(position) names an unknown entity")
+        }
+        let exists = image(number, at: position) != nil
+        guard exists == (change.kind != .insert) else {
+            throw Violation(3, "transaction \(position) does not fit object \(number)")
+        }
+        if change.kind == .insert {
+            guard tags.updateValue(change.object.tag, forKey: number) == nil else {
+                throw Violation(3, "number \(number) is used again at \(position)")
+            }
+            numbers.append(number)
+        }
+        switch change.kind {
+        case .insert, .update:
+            let values = change.row?.values(in: entity)
+            images[number, default: []].append(
+                Image(position: position, version: position, values: values))
+        case .delete:
+            images[number]?.append(Image(position: position, version: position, values: nil))
+        case .touch: break
+        }
+        for link in change.links { try apply(link, number, entity, position) }
+    }
+
+    private mutating func apply(
+        _ link: LinkChange, _ owner: ObjectNumber, _ entity: CompiledEntity, _ position: UInt64
+    ) throws(Violation) {
+        guard let relationship = entity.properties[link.slot].relationship else {
+            throw Violation(3, "transaction \(position) links over an attribute")
+        }
+        let key = LinkKey(owner: owner, link: relationship.linkID)
+        var members = links[key]?.last?.members ?? []
+        let isNew =
+            link.isAdded
+            ? members.insert(link.target.number).inserted
+            : members.remove(link.target.number) != nil
+        guard isNew else {
+            throw Violation(3, "transaction \(position) links \(owner) against what was there")
+        }
+        links[key, default: []].append((position, members))
+    }
+}
+
+/// A law that does not hold.
+struct Violation: Error, Hashable, CustomStringConvertible {
+    /// The law's number; 0 for a daemon that does not go on.
+    var law: Int
+    var what: String
+
+    init(_ law: Int, _ what: String) {
+        self.law = law
+        self.what = what
+    }
+
+    var description: String { "law \(law): \(what)" }
+}

@@ -1,0 +1,85 @@
+import TandemIO
+import TandemModel
+import TandemStore
+import TandemWire
+
+@testable import TandemDaemon
+@testable import TandemStore
+
+/// What is broken on purpose, to see that the oracle reports it: one way at least for each law.
+enum Sabotage: CaseIterable {
+    /// Law 1: a sync does nothing and says that it did.
+    case diskLies
+    /// Law 2: a client misses a push.
+    case clientLosesPush
+    /// Law 3: the last durable batch is gone after a crash.
+    case losesLastBatch
+    /// Law 3: the store falls back behind a commit, and with it the mark of leased numbers.
+    case losesCheckpoint
+    /// Law 3: saves are repeated though their ids are forgotten.
+    case ignoresFloor
+    /// Linearizability: a read is answered from the past.
+    case readsOldAnswers
+    /// Law 6: the store holds what no transaction made.
+    case writesIntoStore
+    /// Law 8: answers pile up in a session.
+    case overfillsSession
+}
+
+extension World {
+    func apply(_ sabotage: Sabotage?) {
+        switch sabotage {
+        case .diskLies: machine.lies = true
+        case .clientLosesPush: for client in clients { client.sabotage = .losesPush }
+        case .ignoresFloor: for client in clients { client.sabotage = .ignoresFloor }
+        case .readsOldAnswers: for client in clients { client.sabotage = .readsOldAnswers }
+        default: break
+        }
+    }
+
+    /// Done between steps, on a running daemon.
+    func sabotageDaemon() {
+        guard let daemon else { return }
+        switch plan.sabotage {
+        case .losesCheckpoint: if counters.rounds == 20 { savedStore() }
+        case .writesIntoStore:
+            guard counters.rounds == 60, let open = try? daemon.committer.store.current else {
+                return
+            }
+            let key: [UInt8] = [0, 1] + [UInt8](repeating: 9, count: 16)
+            try? open.put(daemon.committer.store.tables.links, key, [0, 1])
+        case .overfillsSession:
+            guard let session = daemon.engine.sessions.values.first(where: \.isReady) else {
+                return
+            }
+            for id in UInt32(1_000)..<1_100 {
+                session.held.append((.max, id, .synced(position: 1)))
+            }
+        default: break
+        }
+    }
+
+    private func savedStore() {
+        try? daemon?.committer.checkpoint()
+        directory.saveStore()
+    }
+
+    /// Takes the newest batch off the disk, as if it had never been flushed.
+    func loseLastBatch() {
+        let names = (try? machine.disk.list(machine.journal)) ?? []
+        guard let name = names.last(where: { $0.hasSuffix(".journal") }),
+            var bytes = machine.disk.bytes(of: machine.journal + "/" + name)
+        else { return }
+        var offset = 4_096
+        var last: Range<Int>?
+        while offset + 40 <= bytes.count, bytes[offset] != 0 {
+            let length = (0..<4).reduce(0) { $0 | Int(bytes[offset + 8 + $1]) << (8 * $1) }
+            let end = offset + (40 + length + 7) / 8 * 8
+            last = offset..<end
+            offset = end
+        }
+        guard let last else { return }
+        for index in last { bytes[index] = 0 }
+        machine.disk.place(bytes, at: machine.journal + "/" + name)
+    }
+}

@@ -1,0 +1,313 @@
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// A client: the wire's own state machine, and a model of what an application holds and hopes.
+final class SimulatedClient {
+    let number: Int
+    let uid: UInt32
+    let oracle: Oracle
+    private(set) var pipe: Pipe?
+    private(set) var machine = ClientConnectionStateMachine(hello: Hello())
+    private var decoder = DaemonMessageDecoder()
+    private var hello = Hello()
+    /// Where it goes on after the connection is lost.
+    private(set) var resume: Position?
+    private var identity: Position?
+    /// The entities it follows, by tag, as the daemon knows them.
+    private(set) var interests: Set<EntityTag> = []
+    private(set) var model: CompiledModel?
+    private var lease: (next: UInt64, end: UInt64) = (0, 0)
+    private(set) var requests: [UInt32: OpenRequest] = [:]
+    private(set) var saves: [SaveRecord] = []
+    private var saveCount: UInt64 = 0
+    /// It does not read.
+    var isStalled = false
+    /// It sent bytes that are no messages, or broke the order of them.
+    private(set) var isRude = false
+    var sabotage: ClientSabotage?
+    private var oldAnswer: Fetched?
+    private(set) var reads = 0
+
+    init(_ number: Int, uid: UInt32, _ oracle: Oracle) {
+        self.number = number
+        self.uid = uid
+        self.oracle = oracle
+    }
+
+    var isReady: Bool { machine.state == .ready && pipe != nil }
+    var cursor: UInt64 { machine.cursor }
+
+    // MARK: Connection
+
+    /// Connects and says hello, with the names of what it follows.
+    func connect(_ pipe: Pipe, model text: String?, following names: [String]) {
+        hello = Hello(
+            author: "client \(number)", model: text, resume: resume, interests: names.sorted())
+        machine = ClientConnectionStateMachine(hello: hello)
+        decoder = DaemonMessageDecoder()
+        self.pipe = pipe
+        isRude = false
+        guard case .send(let hello) = machine.connected() else { return }
+        write(.hello(hello), 0)
+    }
+
+    /// The connection is over.
+    func disconnected() {
+        if machine.state == .ready, let identity { resume = identity.at(machine.cursor) }
+        _ = machine.closed()
+        for save in saves { save.isSent = false }
+        requests = [:]
+        pipe = nil
+        isStalled = false
+    }
+
+    /// Ends the connection from this side.
+    func leave(_ how: (Pipe) -> Void) {
+        if let pipe { how(pipe) }
+        disconnected()
+    }
+
+    func write(_ message: ClientMessage, _ id: UInt32) {
+        var bytes: [UInt8] = []
+        guard (try? FrameEncoder.encode(message, id: id, into: &bytes)) != nil else { return }
+        pipe?.send(bytes)
+    }
+
+    /// Sends a request, if one more is allowed.
+    func send(_ message: ClientMessage, _ request: OpenRequest) {
+        guard isReady, let id = try? machine.begin() else { return }
+        requests[id] = request
+        write(message, id)
+    }
+
+    func sendRubbish(_ bytes: [UInt8]) {
+        isRude = true
+        pipe?.send(bytes)
+    }
+
+    // MARK: Saves
+
+    /// Saves operations for the first time.
+    func save(_ operations: [SaveOperation], _ policy: MergePolicy) {
+        guard let model, let identity, isReady else { return }
+        saveCount += 1
+        var writer = ByteWriter()
+        for operation in operations { operation.encode(into: &writer) }
+        var id = ByteWriter()
+        id.uint32(UInt32(number))
+        id.uint64(saveCount)
+        let request = SaveRequest(
+            saveID: id.bytes, contentHash: StableHash(writer.bytes), policy: policy,
+            operations: operations)
+        let save = SaveRecord(
+            request, model, floor: oracle.known, sentAt: machine.cursor, epoch: identity.epoch)
+        saves.append(save)
+        send(save)
+    }
+
+    func send(_ save: SaveRecord) {
+        guard isReady, !save.isSent, machine.inFlightCount < WireLimits.requestsInFlight else {
+            return
+        }
+        var request = save.request
+        if save.wasSent, sabotage != .ignoresFloor { request.firstSentAt = save.sentAt }
+        save.isSent = true
+        save.wasSent = true
+        send(.save(request), .save(save))
+    }
+
+    /// The saves that may be repeated: open ones, and answered ones that wrote.
+    func repeatable(isOpen: Bool) -> [SaveRecord] {
+        saves.filter { save in
+            guard !save.isSent, save.epoch == identity?.epoch else { return false }
+            if isOpen { return save.state == .open }
+            return save.state == .acknowledged
+        }
+    }
+
+    /// The next of the numbers that it has leased.
+    func takeNumber() -> UInt64? {
+        guard lease.next < lease.end else { return nil }
+        defer { lease.next += 1 }
+        return lease.next
+    }
+
+    // MARK: Receiving
+
+    /// Takes bytes in; false when the connection is over.
+    func receive(_ bytes: [UInt8]) -> Bool {
+        decoder.append(bytes)
+        do {
+            while let envelope = try decoder.next() {
+                guard take(envelope) else { return false }
+            }
+        } catch {
+            oracle.report(2, "client \(number) can't read the daemon: \(error)")
+        }
+        return oracle.violation == nil
+    }
+
+    private func take(_ envelope: Envelope<DaemonMessage>) -> Bool {
+        let cursor = machine.cursor
+        switch envelope.message {
+        case .welcome(let welcome): return take(welcome)
+        case .transaction(let push):
+            if sabotage == .losesPush {
+                sabotage = nil
+                return true
+            }
+            let position = push.transaction.position
+            guard announced(machine.received(push: push.previous, position: position)) else {
+                return false
+            }
+            oracle.receives(push.transaction, after: cursor, interests)
+            takeModel(push.transaction)
+        case .progress(let push):
+            guard announced(machine.received(push: push.previous, position: push.position)) else {
+                return false
+            }
+            oracle.learns(push.position)
+            oracle.skips(from: cursor, below: push.position + 1, interests)
+        case .failure(let error):
+            return failed(envelope.id, error)
+        default:
+            let position = envelope.message.announcedPosition
+            if let position { oracle.skips(from: cursor, below: position + 1, interests) }
+            guard machine.received(answer: envelope.id, position: position) == .complete,
+                let request = requests.removeValue(forKey: envelope.id)
+            else {
+                oracle.report(0, "client \(number) is answered what it did not ask")
+                return false
+            }
+            answered(request, envelope.message)
+        }
+        return true
+    }
+
+    private func announced(_ action: ClientConnectionStateMachine.PushAction) -> Bool {
+        switch action {
+        case .deliver: return true
+        case .gap(let expected, let got):
+            oracle.report(2, "client \(number) at \(expected) is sent what follows \(got)")
+        case .ignore: oracle.report(2, "client \(number) is pushed to before its welcome")
+        }
+        return false
+    }
+
+    private func takeModel(_ transaction: EncodedTransaction) {
+        guard transaction.isModel, case .model(let bytes)? = try? transaction.decoded().content
+        else { return }
+        takeModel(bytes)
+    }
+
+    private func takeModel(_ bytes: [UInt8]?) {
+        guard let bytes else { return }
+        var reader = ByteReader(bytes)
+        model = try? CompiledModel(from: &reader)
+    }
+
+    private func failed(_ id: UInt32, _ error: TandemError) -> Bool {
+        guard id != 0 else {
+            let isExpected = isRude || (machine.state == .awaitingWelcome && hello.model != nil)
+            oracle.expect(isExpected, 7, "client \(number) is thrown out: \(error)")
+            return false
+        }
+        _ = machine.received(failure: id)
+        guard case .save(let save)? = requests.removeValue(forKey: id) else { return true }
+        save.isSent = false
+        let isForgotten =
+            error.code == .unknownOutcome
+            && save.answer.map { !oracle.truth.remembers($0.position) } ?? true
+        oracle.expect(
+            save.state != .acknowledged || isForgotten, 3,
+            "the repeat of a save is refused: \(error)")
+        guard error.code != .unknownOutcome else {
+            save.state = .unknown
+            return true
+        }
+        oracle.refuses(save, uid: uid, error)
+        save.state = .refused
+        return true
+    }
+
+    // MARK: Welcome
+
+    private func take(_ welcome: Welcome) -> Bool {
+        switch machine.received(welcome) {
+        case .close(let error):
+            oracle.report(2, "client \(number) can't take its welcome: \(error)")
+            return false
+        case .resume: break
+        case .refresh: refused(welcome)
+        }
+        oracle.learns(welcome.position)
+        oracle.leases(welcome.lease)
+        lease = (welcome.lease.first, welcome.lease.first + UInt64(welcome.lease.count))
+        takeModel(welcome.model)
+        identity = Position(log: welcome.log, epoch: welcome.epoch, number: welcome.position)
+        let known = oracle.truth.model(at: welcome.position)
+        interests = Set(hello.interests.compactMap { known?.entity(named: $0)?.tag })
+        settleSaves(welcome)
+        for save in repeatable(isOpen: true) { send(save) }
+        return true
+    }
+
+    /// To go on may be refused only where the journal does not reach back, or the model is newer.
+    private func refused(_ welcome: Welcome) {
+        guard let resume, resume.epoch == welcome.epoch else { return }
+        let isExpired =
+            resume.number + 1 < oracle.firstKept
+            || oracle.truth.models.contains { $0.position > resume.number }
+        oracle.expect(
+            isExpired, 2, "client \(number) can't go on at \(resume.number), which is kept")
+    }
+
+    private func settleSaves(_ welcome: Welcome) {
+        for save in saves where save.state == .open || save.state == .acknowledged {
+            let isForgotten =
+                save.sentAt + 1 < welcome.saveIDFloor && sabotage != .ignoresFloor
+            if save.epoch != welcome.epoch || isForgotten {
+                save.state = .unknown
+            }
+        }
+    }
+
+    // MARK: Answers
+
+    private func answered(_ request: OpenRequest, _ message: DaemonMessage) {
+        switch (request, message) {
+        case (.save(let save), .saved(let saved)):
+            save.isSent = false
+            oracle.acknowledges(saved, save, uid: uid)
+            if save.answer == nil { save.answer = saved }
+            save.state = .acknowledged
+        case (.fetch(let fetch, let floor), .fetched(let answer)):
+            reads += 1
+            interests.formUnion(fetch.interests)
+            let answer = sabotage == .readsOldAnswers ? oldAnswer ?? answer : answer
+            oldAnswer = answer
+            oracle.reads(at: answer.position, askedAt: floor)
+            oracle.fetches(answer, fetch.request)
+        case (.read(let read, let floor), .objects(let answer)):
+            reads += 1
+            interests.formUnion(read.interests)
+            oracle.reads(at: answer.position, askedAt: floor)
+            for object in answer.objects { oracle.shows(object, at: answer.position) }
+            for list in answer.members { oracle.shows(list, at: answer.position) }
+            for object in answer.missing {
+                let image = oracle.truth.image(object.number, at: answer.position)
+                oracle.expect(image == nil, 3, "object \(object.number) is read as missing")
+            }
+        case (.sync(let wanted, let floor), .synced(let position)):
+            oracle.reads(at: position, askedAt: max(floor, wanted))
+        case (.history(let wanted), .history(let history)): oracle.recalls(history, wanted)
+        case (.lease, .lease(let lease)):
+            oracle.leases(lease)
+            self.lease = (lease.first, lease.first + UInt64(lease.count))
+        case (.schema, .schema(let answer)): takeModel(answer.model)
+        case (.status, .status): break
+        default: oracle.report(0, "client \(number) is given another answer than it asked for")
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import FoundationEssentials
+import TandemIO
+import TandemJournal
+import TandemModel
+
+@testable import TandemDaemon
+
+/// What goes wrong.
+extension World {
+    func disturb(_ chance: inout Chance) {
+        if chance.percent(10 * traits.faultShare) { return armFaults(&chance) }
+        switch chance.below(10) {
+        case 0...3: disturbClient(&chance)
+        case 4: fillDisk(&chance)
+        case 5: trim(&chance)
+        case 6: stage = min(WorldModels.count - 1, stage + 1)
+        case 7: restart()
+        case 8: if traits.faultShare > 0 { restore(&chance) }
+        default: compareStores()
+        }
+    }
+
+    /// Prepares what will befall the daemon's process.
+    func armFaults(_ chance: inout Chance) {
+        var faults = Machine.Faults()
+        switch chance.below(5) {
+        case 0, 1: faults.deathAtOperation = chance.number(1...8)
+        case 2: faults.errorAtOperation = chance.number(1...8)
+        case 3:
+            faults.deathAtCommit = chance.number(1...2)
+            faults.isAfterCommit = chance.percent(50)
+        default: faults.deathAtRoundEnd = chance.number(1...6)
+        }
+        note("armed", UInt64(faults.deathAtOperation ?? 0), UInt64(faults.errorAtOperation ?? 0))
+        machine.arm(faults, seed: chance.next())
+    }
+
+    private func disturbClient(_ chance: inout Chance) {
+        guard let client = chance.pick(clients.filter { $0.pipe != nil }) else { return }
+        let kind = chance.below(6)
+        note("disturb", UInt64(client.number), UInt64(kind))
+        switch kind {
+        case 0: client.leave { $0.drop() }
+        case 1: client.leave { $0.reset() }
+        case 2: client.pipe?.closeSending()
+        case 3: client.isStalled.toggle()
+        case 4:
+            client.sendRubbish((0..<chance.number(1...40)).map { _ in UInt8(chance.below(256)) })
+        default:
+            // A process that is gone in the middle of a message.
+            let cut = chance.below((client.pipe?.outgoing.count ?? 0) + 1)
+            client.pipe?.carry(cut)
+            client.leave { $0.reset() }
+        }
+    }
+
+    // MARK: The disk
+
+    private func fillDisk(_ chance: inout Chance) {
+        if machine.disk.capacityBytes != nil {
+            machine.disk.capacityBytes = nil
+        } else {
+            counters.full += 1
+            let paths = (try? machine.disk.list(machine.journal)) ?? []
+            let used = paths.reduce(0) {
+                $0 + (machine.disk.bytes(of: machine.journal + "/" + $1)?.count ?? 0)
+            }
+            machine.disk.capacityBytes = used + chance.below(10_000)
+        }
+        note("capacity", UInt64(machine.disk.capacityBytes ?? 0))
+    }
+
+    private func trim(_ chance: inout Chance) {
+        guard let daemon else { return }
+        let bounds = daemon.committer.journal.bounds
+        let limit = daemon.committer.store.checkpointPosition + 1
+        guard limit > bounds.first else { return }
+        let below = bounds.first + UInt64(chance.below(Int(limit - bounds.first) + 1))
+        note("trim", below)
+        counters.trims += 1
+        do {
+            try daemon.committer.journal.trim(below: below)
+        } catch {
+            oracle.expect(
+                machine.isDead || machine.hasFailed, 0, "the journal can't be trimmed: \(error)")
+            crash(&chance)
+        }
+    }
+
+    // MARK: The end of a process
+
+    /// Stops the daemon as an operator would, and starts it.
+    private func restart() {
+        guard let daemon else { return }
+        note("restart")
+        do {
+            try daemon.committer.close()
+        } catch {
+            let isOurs =
+                machine.isDead || machine.hasFailed || machine.disk.capacityBytes != nil
+            oracle.expect(isOurs, 0, "the daemon does not stop: \(error)")
+            daemon.vanish()
+        }
+        for pipe in pipes { pipe.shutdown() }
+        self.daemon = nil
+        machine.endProcess()
+        start()
+    }
+
+    /// Keeps a copy of everything, or goes back to the one that was kept.
+    private func restore(_ chance: inout Chance) {
+        machine.disarm()
+        guard let backup else {
+            restart()
+            guard let daemon else { return }
+            try? daemon.committer.close()
+            for pipe in pipes { pipe.shutdown() }
+            self.daemon = nil
+            machine.endProcess()
+            self.backup = Backup(machine.disk, machine.journal, directory)
+            note("backup", oracle.truth.last)
+            return start()
+        }
+        daemon?.vanish()
+        daemon = nil
+        dropEverything()
+        machine.endProcess()
+        machine.replaceDisk(backup.disk)
+        self.backup = nil
+        counters.restores += 1
+        do {
+            try directory.replaceStore(with: backup.store)
+            try beginEpoch()
+        } catch {
+            oracle.report(3, "a backup can't be restored: \(error)")
+        }
+        note("restore")
+        start()
+    }
+
+    /// Raises the epoch of a restored journal until it is above every one that was used.
+    private func beginEpoch() throws {
+        let target = oracle.epoch + 1
+        machine.begin()
+        var options = JournalOptions()
+        options.segmentBytes = settings.segmentBytes
+        options.durability = settings.durability
+        let salt = settings.salt
+        options.makeSalt = { salt }
+        let (journal, _) = try Journal.open(
+            directory: machine.journal, fileSystem: MachineFileSystem(machine),
+            options: options, identityIfNew: LogIdentity(high: 0, low: 0), appliedPosition: nil)
+        while journal.identity.epoch < target { try journal.beginEpoch() }
+        try journal.close()
+        machine.endProcess()
+    }
+}
+
+/// A copy of the journal's disk and of the store, taken while no daemon ran.
+struct Backup {
+    let disk = SimulatedFileSystem()
+    let store: [UInt8]
+
+    init?(_ other: SimulatedFileSystem, _ journal: String, _ directory: ScratchDirectory) {
+        for name in (try? other.list(journal)) ?? [] {
+            let path = journal + "/" + name
+            if let bytes = other.bytes(of: path) { disk.place(bytes, at: path) }
+        }
+        guard let store = directory.storeBytes else { return nil }
+        self.store = store
+    }
+}

@@ -1,0 +1,232 @@
+import FoundationEssentials
+import TandemIO
+import TandemModel
+import TandemWire
+
+@testable import TandemDaemon
+@testable import TandemStore
+
+/// A machine, a daemon and its clients, from one seed: a step at a time, judged after each.
+///
+/// Every step draws from a stream of its own, so that leaving one out (``Plan/skipped``) leaves the others as they were.
+final class World {
+    /// What a world is made from.
+    struct Plan {
+        var seed: UInt64
+        var steps = 160
+        var skipped: Set<Int> = []
+        var sabotage: Sabotage?
+    }
+
+    let plan: Plan
+    let machine: Machine
+    let oracle: Oracle
+    let settings: SimulatedDaemon.Settings
+    let traits: Traits
+    let directory: ScratchDirectory
+    let clients: [SimulatedClient]
+    var daemon: SimulatedDaemon?
+    var pipes: [Pipe] = []
+    var backup: Backup?
+    /// The newest model that somebody may bring.
+    var stage = 0
+    private(set) var trace = Trace()
+    var counters = WorldCounters()
+
+    /// What the seed decides about the world as a whole.
+    struct Traits {
+        var isRelaxed = false
+        var isFat = false
+        var faultShare = 4
+        var savesKept: UInt64 = 1_000_000
+    }
+
+    init(_ plan: Plan) throws {
+        var chance = Chance(plan.seed, 0)
+        self.plan = plan
+        directory = try ScratchDirectory()
+        machine = Machine(journal: directory.path + "/journal")
+        var traits = Traits()
+        traits.isRelaxed = chance.percent(15)
+        traits.isFat = chance.percent(15)
+        traits.faultShare = [0, 3, 5, 7][chance.below(4)]
+        if chance.percent(25) { traits.savesKept = UInt64(chance.number(5...40)) }
+        if plan.sabotage == .ignoresFloor { traits.savesKept = 3 }
+        self.traits = traits
+        oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
+        settings = World.settings(traits, directory.path, &chance)
+        let oracle = oracle
+        clients = (0..<chance.number(2...5)).map { number in
+            SimulatedClient(number, uid: UInt32(100 + number % 3), oracle)
+        }
+    }
+
+    private static func settings(
+        _ traits: Traits, _ directory: String, _ chance: inout Chance
+    ) -> SimulatedDaemon.Settings {
+        var settings = SimulatedDaemon.Settings(
+            directory: directory, log: LogID(high: chance.next(), low: chance.next()))
+        settings.durability = traits.isRelaxed ? .relaxed : .full
+        settings.savesKept = traits.savesKept
+        settings.segmentBytes = traits.isFat ? 256 << 10 : [8, 12, 20, 64][chance.below(4)] << 10
+        settings.salt = UInt32(truncatingIfNeeded: chance.next())
+        if chance.percent(40) { settings.ringTransactions = chance.number(1...12) }
+        if chance.percent(30) { settings.mapBytes = 128 << 10 }
+        return settings
+    }
+
+    // MARK: Running
+
+    /// Runs to the end or to the first violation, which is returned.
+    func run() -> Violation? {
+        apply(plan.sabotage)
+        start()
+        for step in 1...plan.steps where !plan.skipped.contains(step) {
+            guard oracle.violation == nil else { break }
+            var chance = Chance(plan.seed, UInt64(step))
+            note("step", UInt64(step))
+            act(&chance)
+            sabotageDaemon()
+            judge()
+        }
+        if oracle.violation == nil { settle() }
+        count()
+        daemon?.vanish()
+        daemon = nil
+        return oracle.violation
+    }
+
+    private func count() {
+        counters.transactions = Int(oracle.truth.last)
+        counters.reads = clients.reduce(0) { $0 + $1.reads }
+        for client in clients {
+            let answers = client.saves.compactMap(\.answer)
+            counters.saves += answers.count
+            counters.lostAnswers += answers.count(where: \.isRepeat)
+        }
+    }
+
+    func note(_ what: StaticString, _ a: UInt64 = 0, _ b: UInt64 = 0, _ c: UInt64 = 0) {
+        trace.note(what, a, b, c)
+    }
+
+    /// What holds between any two steps.
+    private func judge() {
+        guard let daemon else { return }
+        oracle.mustBeDurable(daemon.committer.position, "the committer")
+        for session in daemon.engine.sessions.values { oracle.measure(session) }
+        oracle.expect(
+            daemon.engine.sessions.count <= DaemonLimits.connections, 8, "too many sessions")
+    }
+
+    // MARK: The daemon
+
+    /// Starts the daemon, again and again while faults are left that end it.
+    func start() {
+        for _ in 0..<20 where daemon == nil && oracle.violation == nil {
+            do {
+                let started = try SimulatedDaemon(
+                    on: machine, settings,
+                    observe: { [unowned self] moment, position in
+                        guard moment == .before else { return }
+                        oracle.commits(position)
+                        note("commit", position)
+                    })
+                daemon = started
+                counters.starts += 1
+                let last = started.committer.position
+                let epoch = started.engine.position.epoch
+                note("start", last, UInt64(epoch))
+                oracle.lookAgain(last: last, epoch: epoch)
+            } catch {
+                startFailed(error)
+            }
+        }
+    }
+
+    private func startFailed(_ error: any Error) {
+        let isOurs = machine.isDead || machine.hasFailed || machine.disk.capacityBytes != nil
+        note("start failed", isOurs ? 1 : 0)
+        oracle.expect(isOurs, 3, "the daemon does not start: \(error)")
+        machine.endProcess()
+        machine.disk.capacityBytes = nil
+    }
+
+    /// One round of the daemon's loop, over some of the pipes that are ready.
+    func round(_ chance: inout Chance, all: Bool = false) {
+        guard let daemon else { return start() }
+        var choice = Chance(chance.next())
+        daemon.readiness.choose = { ready in
+            all ? ready : choice.shuffled(ready.filter { _ in choice.percent(75) })
+        }
+        for pipe in pipes { pipe.beginRound() }
+        counters.rounds += 1
+        do {
+            _ = try daemon.loop.pass()
+            note("round", daemon.committer.position, daemon.committer.counters.checkpoints)
+        } catch {
+            note("round failed")
+            oracle.expect(
+                machine.isDead || machine.hasFailed, 0, "the daemon ends by itself: \(error)")
+            machine.die()
+        }
+        if machine.isDead || machine.endRound() { crash(&chance) }
+    }
+
+    /// The process dies; perhaps the power goes with it.
+    func crash(_ chance: inout Chance) {
+        counters.crashes += 1
+        let share = chance.below(256)
+        for pipe in pipes where !pipe.daemonHasClosed { pipe.cutRound(share) }
+        daemon?.vanish()
+        daemon = nil
+        if traits.isRelaxed { dropEverything() }
+        if chance.percent(55) {
+            let severity = CrashSeverity.allCases[chance.below(3)]
+            note("power cut", oracle.truth.last)
+            machine.cutPower(seed: chance.next(), severity)
+        } else {
+            note("process dies", oracle.truth.last)
+            machine.endProcess()
+        }
+        if plan.sabotage == .losesLastBatch { loseLastBatch() }
+        if plan.sabotage == .losesCheckpoint { try? directory.restoreStore() }
+        if chance.percent(25) { armFaults(&chance) }
+        start()
+    }
+
+    /// Nothing that is under way arrives any more.
+    func dropEverything() {
+        for client in clients { client.leave { $0.reset() } }
+        pipes = []
+    }
+}
+
+/// What a world did, to see that it did something.
+struct WorldCounters {
+    var starts = 0
+    var rounds = 0
+    var crashes = 0
+    var restores = 0
+    var full = 0
+    var trims = 0
+    var connections = 0
+    var transactions = 0
+    var saves = 0
+    var lostAnswers = 0
+    var reads = 0
+
+    static func += (sum: inout WorldCounters, other: WorldCounters) {
+        sum.starts += other.starts
+        sum.rounds += other.rounds
+        sum.crashes += other.crashes
+        sum.restores += other.restores
+        sum.full += other.full
+        sum.trims += other.trims
+        sum.connections += other.connections
+        sum.transactions += other.transactions
+        sum.saves += other.saves
+        sum.lostAnswers += other.lostAnswers
+        sum.reads += other.reads
+    }
+}

@@ -1,0 +1,109 @@
+import TandemJournal
+import Testing
+
+@testable import TandemDaemon
+
+@Suite struct RetentionPolicyTests {
+    /// Ten segments of ten positions and a hundred bytes; the last one is being written.
+    let segments = (0..<10 as Range<UInt64>).map {
+        JournalSegment(first: $0 * 10 + 1, last: $0 * 10 + 10, bytes: 100)
+    }
+
+    /// The last transaction of a segment is as many seconds old as positions follow it.
+    func plan(
+        _ policy: RetentionPolicy, checkpoint: UInt64 = 100, floors: [UInt64] = []
+    ) -> RetentionPlan {
+        let state = RetentionState(
+            segments: segments, checkpoint: checkpoint, floors: floors, now: 100_000_000)
+        return policy.plan(state) { Int64($0.last) * 1_000_000 }
+    }
+
+    @Test func `without bounds all is kept`() {
+        #expect(plan(RetentionPolicy()) == RetentionPlan(trimBelow: 1))
+    }
+
+    @Test func `size gives up what is above it`() {
+        #expect(
+            plan(RetentionPolicy(keepBytes: 650))
+                == RetentionPlan(trimBelow: 41, segments: 4, bytes: 400))
+        #expect(plan(RetentionPolicy(keepBytes: 1_000)).segments == 0)
+        // The last segment stays, whatever its size.
+        #expect(plan(RetentionPolicy(keepBytes: 1)).trimBelow == 91)
+    }
+
+    @Test func `age counts from a segment's last transaction`() {
+        #expect(plan(RetentionPolicy(keepSeconds: 75)).trimBelow == 21)
+        #expect(plan(RetentionPolicy(keepSeconds: 0)).trimBelow == 91)
+        #expect(plan(RetentionPolicy(keepSeconds: 90)).segments == 0)
+        // A segment of unknown age, or from the future, is not old.
+        let state = RetentionState(segments: segments, checkpoint: 100, floors: [], now: 50)
+        #expect(RetentionPolicy(keepSeconds: 0).plan(state) { _ in nil }.segments == 0)
+        #expect(RetentionPolicy(keepSeconds: 0).plan(state) { _ in .max }.segments == 0)
+    }
+
+    @Test func `one bound that is exceeded is enough`() {
+        #expect(plan(RetentionPolicy(keepBytes: 650, keepSeconds: 85)).trimBelow == 41)
+        #expect(plan(RetentionPolicy(keepBytes: 950, keepSeconds: 65)).trimBelow == 31)
+    }
+
+    @Test func `nothing above the durable checkpoint goes, not even over the cap`() {
+        #expect(plan(RetentionPolicy(keepBytes: 1), checkpoint: 34).trimBelow == 31)
+        #expect(plan(RetentionPolicy(capBytes: 1), checkpoint: 34).trimBelow == 31)
+        #expect(plan(RetentionPolicy(capBytes: 1), checkpoint: 0).segments == 0)
+    }
+
+    @Test func `below the cap nobody loses what they need`() {
+        #expect(plan(RetentionPolicy(keepBytes: 1), floors: [60, 29, 80]).trimBelow == 21)
+        #expect(plan(RetentionPolicy(keepBytes: 1), floors: [30]).trimBelow == 31)
+        #expect(plan(RetentionPolicy(keepBytes: 1), floors: [0]).segments == 0)
+    }
+
+    @Test func `over the cap the oldest goes and who needs it is expired`() {
+        let both = RetentionPolicy(keepBytes: 200, capBytes: 700)
+        #expect(
+            plan(both, floors: [15])
+                == RetentionPlan(trimBelow: 31, segments: 3, bytes: 300, expires: true))
+        // Who needs only what is below the cap keeps it.
+        #expect(!plan(both, floors: [40]).expires && plan(both, floors: [40]).trimBelow == 41)
+    }
+
+    @Test func `who is expired already holds nothing back`() {
+        let late = segments.map {
+            JournalSegment(first: $0.first + 500, last: $0.last + 500, bytes: 100)
+        }
+        let state = RetentionState(
+            segments: late, checkpoint: 1_000, floors: [499, 600, 0, .max], now: 0)
+        #expect(RetentionPolicy(keepBytes: 500).plan(state) { _ in nil }.trimBelow == 551)
+    }
+
+    @Test func `a plan has a bounded number of segments`() {
+        let state = RetentionState(segments: segments, checkpoint: 100, floors: [], now: 0)
+        #expect(RetentionPolicy(keepBytes: 0).plan(state, limit: 3) { _ in nil }.trimBelow == 31)
+    }
+
+    @Test func `random plans keep to every bound`() {
+        var random = SplitMix64(seed: seed)
+        func some(_ range: ClosedRange<UInt64>) -> UInt64? {
+            Bool.random(using: &random) ? .random(in: range, using: &random) : nil
+        }
+        for round in 0..<5_000 {
+            let policy = RetentionPolicy(
+                keepBytes: some(0...1_200), keepSeconds: some(0...120), capBytes: some(0...1_200))
+            let checkpoint = UInt64.random(in: 0...110, using: &random)
+            let floors = (0..<Int.random(in: 0...3, using: &random)).map { _ in
+                UInt64.random(in: 0...110, using: &random)
+            }
+            let plan = plan(policy, checkpoint: checkpoint, floors: floors)
+            let what: Comment = "seed \(seed) round \(round)"
+            #expect(plan.trimBelow <= checkpoint + 1 || plan.segments == 0, what)
+            #expect(plan.trimBelow <= 91 && plan.bytes == UInt64(plan.segments) * 100, what)
+            let isNeeded = floors.contains { $0 + 1 < plan.trimBelow }
+            #expect(plan.expires == isNeeded, what)
+            if isNeeded { #expect(policy.capBytes != nil, what) }
+            if let cap = policy.capBytes, plan.trimBelow < 91, plan.trimBelow + 9 <= checkpoint {
+                #expect(1_000 - plan.bytes <= cap, what)
+            }
+            if policy.keepsAll { #expect(plan.segments == 0, what) }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+import TandemIO
+import TandemJournal
+import TandemModel
+import TandemStore
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+@Suite struct RetentionTests {
+    let text = Value.string(String(repeating: "x", count: 30_000))
+
+    /// Saves nodes of 30 kB from a number on, four of which fill a segment, and makes a checkpoint.
+    func fill(_ bench: EngineBench, _ saver: Peer, _ numbers: ClosedRange<UInt64>) throws {
+        for number in numbers {
+            try saver.save([try bench.bench.insert("Node", number, ["name": text])])
+        }
+        try bench.bench.committer.checkpoint()
+    }
+
+    func first(_ bench: EngineBench) -> UInt64 { bench.bench.committer.journal.bounds.first }
+
+    @Test func `a checkpoint is followed by what the policy gives up`() throws {
+        let bench = try EngineBench()
+        bench.engine.retention = Retention(RetentionPolicy(keepBytes: 400 << 10))
+        let saver = try bench.client()
+        for number in UInt64(1)...30 {
+            try saver.save([try bench.bench.insert("Node", number, ["name": text])])
+        }
+        let kept = try dump(bench.bench.store)
+        // Not yet in the store on the disk.
+        bench.engine.retain()
+        #expect(first(bench) == 1)
+        try bench.bench.committer.checkpoint()
+        bench.engine.retain()
+        #expect(first(bench) > 10)
+        let bytes = bench.bench.committer.journal.segments.reduce(0) { $0 + $1.bytes }
+        #expect(bytes <= 400 << 10)
+        #expect(bench.engine.status["retention"]?["trimmedSegments"]?.int ?? 0 > 3)
+        try bench.crash()
+        #expect(try dump(bench.bench.store) == kept)
+        #expect(first(bench) > 10)
+    }
+
+    @Test func `age is told by the transactions themselves`() throws {
+        let bench = try EngineBench()
+        try fill(bench, try bench.client(), 1...20)
+        let journal = bench.bench.committer.journal
+        var retention = Retention(RetentionPolicy(keepSeconds: 3_600))
+        let last = try #require(try bench.bench.transactions().last).time
+        func plan(after seconds: Int64) -> RetentionPlan {
+            let state = RetentionState(
+                segments: journal.segments, checkpoint: journal.bounds.last, floors: [],
+                now: last + seconds * 1_000_000)
+            return retention.plan(state, journal)
+        }
+        #expect(plan(after: 3_500).segments == 0)
+        #expect(plan(after: 3_700).trimBelow == journal.segments.last?.first)
+    }
+
+    @Test func `law 2: a session behind the cap is told historyExpired and sees no gap before`()
+        throws
+    {
+        let bench = try EngineBench()
+        bench.engine.retention = Retention(RetentionPolicy(keepBytes: 0, capBytes: 300 << 10))
+        let slow = try bench.client(Hello(author: "slow", interests: ["Node"]))
+        let saver = try bench.client()
+        // More than the ring holds in memory.
+        try fill(bench, saver, 1...UInt64(DaemonLimits.ringBytes / 30_000 + 100))
+        #expect(slow.session.sent < 80)
+        for _ in 0..<100 { bench.engine.retain() }
+        #expect(first(bench) > slow.session.sent + 1)
+        for _ in 0..<200 where slow.failure == nil {
+            try slow.read()
+            try bench.turn()
+            if !slow.session.isClosing { try bench.engine.serve(slow.session) }
+        }
+        #expect(slow.failure?.code == .historyExpired)
+        let positions = slow.pushes.map(\.transaction.position)
+        #expect(positions == Array(2..<UInt64(positions.count) + 2))
+        #expect(bench.engine.retention.counters.expiredSessions == 1)
+        // Coming back it is not resumed, so it starts from a snapshot; others never noticed.
+        let last = try #require(positions.last)
+        let resume = Position(
+            log: bench.position.log, epoch: bench.position.epoch, number: last)
+        let again = try bench.client(Hello(author: "slow", resume: resume, interests: ["Node"]))
+        #expect(again.welcome?.resumed == false)
+        try saver.save([try bench.bench.insert("Node", 999)])
+    }
+
+    @Test func `below the cap a session that is behind gets everything`() throws {
+        let bench = try EngineBench()
+        bench.engine.retention = Retention(RetentionPolicy(keepBytes: 0))
+        let slow = try bench.client(Hello(author: "slow", interests: ["Node"]))
+        try fill(bench, try bench.client(), 1...100)
+        for _ in 0..<20 { bench.engine.retain() }
+        #expect(first(bench) <= slow.session.sent + 1)
+        for _ in 0..<500 where slow.pushes.count < 100 {
+            try slow.read()
+            try bench.turn()
+            try bench.engine.serve(slow.session)
+        }
+        #expect(slow.pushes.map(\.transaction.position) == Array(2...101))
+        for _ in 0..<20 { bench.engine.retain() }
+        #expect(first(bench) > 90)
+    }
+
+    @Test func `consumers hold the journal until they acknowledge, also over restarts`() throws {
+        let bench = try EngineBench()
+        let committer = bench.bench.committer
+        _ = try committer.register("mirror", at: 1)
+        try fill(bench, try bench.client(), 1...40)
+        try committer.acknowledge("mirror", 20)
+        try committer.acknowledge("mirror", 10)
+        try fill(bench, try bench.client(), 41...44)
+        try bench.crash()
+        bench.engine.retention = Retention(RetentionPolicy(keepBytes: 0))
+        for _ in 0..<20 { bench.engine.retain() }
+        #expect((17...21).contains(first(bench)))
+        #expect(try bench.bench.store.consumers() == [Consumer(name: "mirror", acknowledged: 20)])
+        #expect(try bench.bench.committer.removeConsumer("mirror"))
+        for _ in 0..<20 { bench.engine.retain() }
+        #expect(first(bench) > 40)
+        #expect(try !bench.bench.committer.removeConsumer("mirror"))
+    }
+
+    @Test func `a consumer behind the cap is expired, says so, and registers anew`() throws {
+        let bench = try EngineBench()
+        bench.engine.retention = Retention(RetentionPolicy(capBytes: 300 << 10))
+        let committer = bench.bench.committer
+        _ = try committer.register("mirror", at: 1)
+        try fill(bench, try bench.client(), 1...40)
+        for _ in 0..<20 { bench.engine.retain() }
+        #expect(first(bench) > 2)
+        #expect(bench.engine.retention.counters.expiredConsumers == 1)
+        #expect(bench.engine.status["consumers"]?.array?.first?["expired"]?.bool == true)
+        let error = #expect(throws: TandemError.self) { try committer.acknowledge("mirror", 41) }
+        #expect(error?.code == .historyExpired)
+        #expect(throws: TandemError.self) { try committer.register("mirror", at: 2) }
+        let last = bench.position.number
+        #expect(try committer.register("mirror", at: last).acknowledged == last)
+        try committer.acknowledge("mirror", last)
+    }
+
+    @Test func `consumers have names, limits and positions that exist`() throws {
+        let bench = try CommitBench()
+        let committer = bench.committer
+        func code(_ body: () throws -> Void) -> TandemError.Code? {
+            #expect(throws: TandemError.self, performing: body)?.code
+        }
+        #expect(code { _ = try committer.register("", at: 0) } == .usage)
+        let long = String(repeating: "n", count: 129)
+        #expect(code { _ = try committer.register(long, at: 0) } == .usage)
+        #expect(code { _ = try committer.register("a", at: 99) } == .usage)
+        #expect(code { try committer.acknowledge("a", 1) } == .usage)
+        #expect(try committer.register("a", at: 0).acknowledged == 0)
+        #expect(code { try committer.acknowledge("a", .max) } == .usage)
+        // Registered once more it keeps its place.
+        #expect(try committer.register("a", at: 1).acknowledged == 0)
+        for number in 1..<DaemonLimits.consumers {
+            try bench.store.put(Consumer(name: "c\(number)", acknowledged: 0))
+        }
+        #expect(code { _ = try committer.register("z", at: 0) } == .limitExceeded)
+        let before = try dump(bench.store)
+        #expect(try committer.removeConsumer("a"))
+        #expect(try dump(bench.store) == before, "law 6: consumers are no part of the dump")
+    }
+
+    @Test func `a segment that can't be removed is tried again and costs nobody anything`() throws {
+        let bench = try EngineBench()
+        bench.engine.retention = Retention(RetentionPolicy(keepBytes: 0))
+        try fill(bench, try bench.client(), 1...12)
+        bench.bench.disk.faults.failingSync = 1
+        bench.engine.retain()
+        #expect(bench.engine.retention.counters.failure != nil)
+        #expect(bench.log.lines.contains { $0.contains("can't trim the journal") })
+        try fill(bench, try bench.client(), 13...20)
+        bench.engine.retain()
+        #expect(bench.engine.retention.counters.failure == nil)
+    }
+}

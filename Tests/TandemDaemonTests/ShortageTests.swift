@@ -1,0 +1,218 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// What the committer does when disk or map run out, with a disk and a clock of the test's own.
+@Suite struct ShortageTests {
+    private let text = Value.string(String(repeating: "x", count: 20_000))
+
+    private func fill(_ client: Peer, _ bench: EngineBench) throws -> UInt64 {
+        for number in UInt64(1)...200 {
+            do {
+                try client.save([try bench.bench.insert("Node", number, ["name": text])])
+            } catch let error as TandemError {
+                #expect(error.code == .readOnly)
+                return number
+            }
+        }
+        Issue.record("the disk did not fill up")
+        return 0
+    }
+
+    @Test func `laws 3 and 8: who listens is told of a full disk and of the room that comes back`()
+        throws
+    {
+        let clock = ManualClock(monotonicNanoseconds: 5, wallMicroseconds: 1_000_000)
+        let bench = try EngineBench(clock: clock)
+        let saver = try bench.client(Hello(author: "a", interests: ["Node"]))
+        bench.bench.disk.capacityBytes = 300 << 10
+        let refused = try fill(saver, bench)
+        let state = try #require(saver.states.last)
+        #expect(saver.states.count == 1)
+        #expect(state.isReadOnly && state.since == 1_000_000)
+        #expect(state.reason.contains("/journal"))
+        #expect(bench.engine.status["readOnlyReason"] == .string(state.reason))
+        #expect(bench.engine.status["readOnlySince"] == .double(1))
+        // Who comes now hears of it at once, and reads.
+        let late = try bench.client()
+        #expect(late.welcome?.isReadOnly == true)
+        #expect(late.states == saver.states)
+        let count = try late.fetch(Fetch(request: FetchRequest(entity: "Node"), kind: .count))
+        #expect(count.count == refused - 1)
+        // Nothing is looked at before its time.
+        bench.bench.disk.capacityBytes = nil
+        try bench.engine.committer.lookAgainIfDue()
+        #expect(bench.engine.committer.isReadOnly)
+        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        try bench.engine.committer.lookAgainIfDue()
+        try bench.turn()
+        for client in [saver, late] {
+            try client.read()
+            #expect(client.states.map(\.isReadOnly) == [true, false])
+        }
+        try saver.save([try bench.bench.insert("Node", refused, ["name": text])])
+        #expect(saver.pushes.map(\.transaction.position) == Array(2...(refused + 1)))
+    }
+
+    @Test func `laws 1 and 3: a batch that found room only in part never happened`() throws {
+        let clock = ManualClock()
+        let bench = try CommitBench(clock: clock)
+        try bench.save([try bench.insert("Node", 1, ["name": text])])
+        let before = try dump(bench.store)
+        let end = bench.committer.position
+        bench.disk.faults.failingWrite = 1
+        bench.disk.faults.writeErrno = 28
+        bench.disk.faults.bytesKept = 700
+        let error = try bench.refusal([try bench.insert("Node", 2, ["name": text])])
+        #expect(error?.code == .readOnly)
+        #expect(bench.committer.position == end)
+        #expect(try dump(bench.store) == before)
+        // Room is back, at once for the disk, for the daemon when it looks.
+        #expect(try bench.refusal([try bench.insert("Node", 2)])?.code == .readOnly)
+        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        let saved = try bench.save([try bench.insert("Node", 2)])
+        #expect(saved.position == end + 1)
+        let after = try dump(bench.store)
+        try bench.cutPower(seed: seed)
+        #expect(try dump(bench.store) == after)
+    }
+
+    @Test func `law 3: all saves of a batch without room are refused and may be repeated`() throws {
+        let clock = ManualClock()
+        let bench = try EngineBench(clock: clock)
+        let (one, two) = (try bench.client(), try bench.client())
+        bench.bench.disk.faults.failingWrite = 1
+        bench.bench.disk.faults.writeErrno = 28
+        let saves = [
+            one.saveRequest([try bench.bench.insert("Node", 1)]),
+            two.saveRequest([try bench.bench.insert("Node", 2)]),
+        ]
+        let ids = [try one.send(.save(saves[0])), try two.send(.save(saves[1]))]
+        for (client, id) in zip([one, two], ids) {
+            guard case .failure(let error) = try client.answer(id) else {
+                Issue.record("a save that never happened was answered")
+                return
+            }
+            #expect(error.code == .readOnly)
+        }
+        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        for (client, save) in zip([one, two], saves) {
+            guard case .saved(let saved) = try client.ask(.save(save)) else {
+                Issue.record("the repeated save was refused")
+                return
+            }
+            #expect(saved.wrote && !saved.isRepeat)
+        }
+        #expect(bench.position.number == 3)
+    }
+
+    @Test func `law 3: a save without effect whose answer finds no room is refused, not forgotten`()
+        throws
+    {
+        let clock = ManualClock()
+        let bench = try EngineBench(clock: clock)
+        let client = try bench.client()
+        let number = client.welcome?.lease.first ?? 0
+        try client.save([try bench.bench.insert("Node", number, ["name": text])])
+        let same = try bench.bench.update("Node", number, ["name": text])
+        let request = client.saveRequest([same])
+        // The batch's journal has nothing to write; the checkpoint has no room.
+        bench.engine.committer.meets(.store, "no room")
+        guard case .failure(let error) = try client.ask(.save(request)) else {
+            Issue.record("answered, though the answer could not be kept")
+            return
+        }
+        #expect(error.code == .readOnly)
+        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        guard case .saved(let first) = try client.ask(.save(request)),
+            case .saved(let second) = try client.ask(.save(request))
+        else {
+            Issue.record("refused with room")
+            return
+        }
+        #expect(!first.wrote && !first.isRepeat)
+        #expect(second.isRepeat && second.position == first.position)
+    }
+
+    @Test func `law 3: a map at its limit refuses saves and keeps what was acknowledged`() throws {
+        let clock = ManualClock()
+        let bench = try CommitBench(
+            mapBytes: 512 << 10, maximumMapBytes: 2 << 20, clock: clock)
+        var number: UInt64 = 0
+        var refusal: TandemError?
+        while refusal == nil, number < 500 {
+            number += 1
+            refusal = try bench.refusal([try bench.insert("Node", number, ["name": text])])
+        }
+        #expect(refusal?.code == .readOnly)
+        #expect(refusal?.message.contains("map") == true)
+        #expect(number > 20)
+        let expected = try dump(bench.store)
+        #expect(bench.committer.position == number)
+        // It looks again and commits what it has, also after a restart; another save is refused again.
+        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        try bench.committer.lookAgainIfDue()
+        #expect(!bench.committer.isReadOnly)
+        #expect(bench.store.checkpointPosition == number)
+        try bench.crash()
+        #expect(try dump(bench.store) == expected)
+        let again = try bench.refusal([try bench.insert("Node", number, ["name": text])])
+        #expect(again?.code == .readOnly)
+        // Only who allows it more makes room.
+        try bench.crash(maximumMapBytes: 8 << 20)
+        #expect(try dump(bench.store) == expected)
+        try bench.save([try bench.insert("Node", number, ["name": text])])
+    }
+
+    @Test(arguments: [300 << 10, 512 << 10])
+    func `law 3: a map that fills up at a checkpoint loses nothing`(_ mapBytes: Int) throws {
+        let clock = ManualClock()
+        let bench = try CommitBench(
+            mapBytes: mapBytes, maximumMapBytes: mapBytes, clock: clock)
+        var random = SplitMix64(seed: seed)
+        var number: UInt64 = 0
+        var kept: UInt64 = 0
+        for _ in 0..<80 {
+            number += 1
+            let size = Int.random(in: 1...9_000, using: &random)
+            let name = Value.string(String(repeating: "y", count: size))
+            if try bench.refusal([try bench.insert("Node", number, ["name": name])]) == nil {
+                kept += 1
+            }
+            if Int.random(in: 0..<5, using: &random) == 0 { try bench.committer.checkpoint() }
+            clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        }
+        #expect(bench.committer.position == kept + 1)
+        let expected = try dump(bench.store)
+        #expect(kept > 20 && kept < 80)
+        try bench.crash()
+        #expect(try dump(bench.store) == expected, "seed \(seed)")
+    }
+
+    @Test func `laws 7 and 8: a client that does not read hears of the latest state only`() throws {
+        let clock = ManualClock()
+        let bench = try EngineBench(clock: clock)
+        let saver = try bench.client()
+        let silent = try bench.client(Hello(author: "silent", interests: ["Node"]))
+        // Fills the silent client's socket and its queue.
+        for number in UInt64(1)...120 {
+            try saver.save([try bench.bench.insert("Node", number, ["name": text])])
+        }
+        #expect(!silent.session.hasRoom)
+        let queued = silent.session.outboundBytes
+        for round in 0..<500 {
+            if round.isMultiple(of: 2) {
+                bench.engine.committer.meets(.store, "round \(round)")
+            } else {
+                bench.engine.committer.ends(.store)
+            }
+            bench.engine.tellAbility()
+        }
+        #expect(silent.session.outboundBytes == queued)
+        #expect(!bench.engine.committer.isReadOnly)
+    }
+}

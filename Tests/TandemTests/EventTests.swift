@@ -1,0 +1,68 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import Tandem
+
+/// Sequences that a slow or unlucky reader reads: nothing is left out silently (law 8).
+@MainActor @Suite(.timeLimit(.minutes(1))) struct EventTests {
+    @Test func `law8: a slow reader of connection events is told how many it missed`() async {
+        let feed = ConnectionFeed(limit: 3)
+        func event(_ number: UInt64) -> ConnectionEvent {
+            ConnectionEvent(
+                state: .lost,
+                position: Position(log: LogID(high: 1, low: 1), epoch: 1, number: number))
+        }
+        for number in 1...3 { feed.publish(event(UInt64(number))) }
+        #expect(await feed.next() == event(1))
+        for number in 4...9 { feed.publish(event(UInt64(number))) }
+        var seen: [(UInt64, Int)] = []
+        for _ in 0..<3 {
+            if let event = await feed.next() { seen.append((event.position.number, event.skipped)) }
+        }
+        #expect(seen.map(\.0) == [7, 8, 9] && seen.map(\.1) == [5, 0, 0])
+        feed.finish()
+        #expect(await feed.next() == nil)
+    }
+
+    @Test func `connection events name what was lost and where it goes on`() async throws {
+        let daemon = try FakeDaemon(buckets)
+        let container = daemon.container()
+        var events = container.connectionEvents.makeAsyncIterator()
+        _ = try await container.makeContext(name: "test").fetch(FetchRequest(entity: "Content"))
+        daemon.cutConnections()
+        #expect(await events.next()?.state == .lost)
+        #expect(await events.next()?.state == .restored)
+        container.close()
+        #expect(await events.next() == nil)
+        var late = container.connectionEvents.makeAsyncIterator()
+        #expect(await late.next() == nil)
+    }
+
+    @Test func `law2: those who list every save are told when some were missed`() async throws {
+        let daemon = try FakeDaemon(buckets)
+        let container = daemon.container()
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        let context = container.makeContext(name: "test")
+        _ = try await context.fetch(FetchRequest(entity: "Content"))
+        var all = container.didSave.makeAsyncIterator()
+        var merged = context.didSave.makeAsyncIterator()
+        daemon.update(reference, ["size": .int(2)])
+        try await context.reach(daemon.end)
+        let heard = [
+            try await all.next()?.position, try await merged.next(isolation: #isolation)?.position,
+        ]
+        #expect(heard == [daemon.end, daemon.end])
+        daemon.state.withLock { $0.expiresHistory = true }
+        daemon.cutConnections()
+        daemon.update(reference, ["size": .int(3)])
+        try await context.reach(daemon.end)
+        var ends: [TandemError.Code?] = []
+        do { _ = try await all.next() } catch { ends.append((error as? TandemError)?.code) }
+        do { _ = try await merged.next(isolation: #isolation) } catch {
+            ends.append((error as? TandemError)?.code)
+        }
+        #expect(ends == [.historyExpired, .historyExpired])
+    }
+}

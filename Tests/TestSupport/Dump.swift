@@ -1,0 +1,125 @@
+package import Tandem
+import TandemModel
+import TandemResults
+
+/// The graph as plain dictionaries, and what the rules of lists make of it, said as simply as can be.
+///
+/// None of the library's predicates, keys, lists or change arithmetic is used, so that it can judge them.
+package struct Dump {
+    struct Object {
+        var number: UInt64
+        /// Its own entity and those it inherits from.
+        var entities: [String]
+        var values: [String: Value] = [:]
+        var members: [String: [UInt64]] = [:]
+
+        subscript(name: String) -> Value { values[name] ?? .null }
+
+        /// An integer; -1 stands for nil, as no test has negative ones.
+        func int(_ name: String) -> Int {
+            if case .int(let value) = self[name] { Int(value) } else { -1 }
+        }
+    }
+
+    private var objects: [UInt64: Object] = [:]
+
+    /// Reads everything in a context.
+    package init(_ context: ManagedObjectContext) throws {
+        for root in ["Owner", "Bucket", "Content", "Tag"] {
+            for object in try context.fetch(FetchRequest(entity: root)) {
+                var copy = Object(number: object.id.number, entities: [object.entityName])
+                if object.entityName != root { copy.entities.append(root) }
+                for property in object.entity.properties {
+                    if property.isToMany {
+                        copy.members[property.name] = object.objects(property.name).map(\.id.number)
+                    } else {
+                        copy.values[property.name] = object[property.name]
+                    }
+                }
+                objects[copy.number] = copy
+            }
+        }
+    }
+
+    // MARK: Paths
+
+    /// The object at the end of a to-one relationship.
+    func object(_ object: Object, _ name: String) -> Object? {
+        object[name].reference.flatMap { objects[$0.number] }
+    }
+
+    /// The members of a to-many relationship.
+    func members(_ object: Object, _ name: String) -> [Object] {
+        (object.members[name] ?? []).compactMap { objects[$0] }
+    }
+
+    /// All that are in the same bucket.
+    func siblings(_ object: Object) -> [Object] {
+        self.object(object, "bucket").map { members($0, "contents") } ?? []
+    }
+
+    /// The value at the end of a path of to-one relationships; null when it ends early.
+    func reached(_ object: Object, _ path: String) -> Value {
+        var names = path.split(separator: ".").map(String.init)
+        let last = names.removeLast()
+        var end: Object? = object
+        for name in names { end = end.flatMap { self.object($0, name) } }
+        return end?[last] ?? .null
+    }
+
+    // MARK: Lists
+
+    /// The sections of a list; nil when a section comes back after another one.
+    func sections(_ shape: ListShape) -> [SectionIDs]? {
+        let rows = objects.values.filter { row in
+            (shape.includesSubentities || row.entities[0] == shape.entity)
+                && row.entities.contains(shape.entity) && shape.rule.holds(self, row)
+        }
+        let sorted = rows.sorted { precedes($0, $1, shape.sort) }.dropFirst(shape.offset)
+        var sections =
+            shape.section == nil ? [SectionIDs(name: "", numbers: [])] : []
+        for row in shape.limit.map({ sorted.prefix($0) }) ?? sorted {
+            let name = shape.section.map { Dump.name(reached(row, $0)) } ?? ""
+            if sections.last?.name != name {
+                if sections.contains(where: { $0.name == name }) { return nil }
+                sections.append(SectionIDs(name: name, numbers: []))
+            }
+            sections[sections.count - 1].numbers.append(row.number)
+        }
+        return sections
+    }
+
+    private func precedes(_ a: Object, _ b: Object, _ sort: [String]) -> Bool {
+        for key in sort {
+            let isDescending = key.hasPrefix("-")
+            let path = isDescending ? String(key.dropFirst()) : key
+            let order = Dump.order(reached(a, path), reached(b, path))
+            if order != 0 { return isDescending ? order > 0 : order < 0 }
+        }
+        return a.number < b.number
+    }
+
+    /// Below zero, zero or above it; nil comes before everything.
+    private static func order(_ a: Value, _ b: Value) -> Int {
+        switch (a, b) {
+        case (.null, .null): 0
+        case (.null, _): -1
+        case (_, .null): 1
+        case (.bool(let a), .bool(let b)): (a ? 1 : 0) - (b ? 1 : 0)
+        case (.int(let a), .int(let b)): Int(a - b)
+        case (.string(let a), .string(let b)):
+            a == b ? 0 : a.utf8.lexicographicallyPrecedes(b.utf8) ? -1 : 1
+        default: preconditionFailure("no test sorts by \(a)")
+        }
+    }
+
+    private static func name(_ value: Value) -> String {
+        switch value {
+        case .null: ""
+        case .bool(let value): value ? "1" : "0"
+        case .int(let value): "\(value)"
+        case .string(let value): value
+        default: preconditionFailure("no test has sections by \(value)")
+        }
+    }
+}

@@ -1,0 +1,189 @@
+package import Tandem
+import TandemModel
+import TandemQuery
+
+/// A model with every kind of relationship, a writer that does anything, and a reader with controllers.
+@MainActor package final class RandomWorld {
+    /// The context whose lists are watched.
+    package let reader: ManagedObjectContext
+    private let writers: [ManagedObjectContext]
+    private let containers: [PersistentContainer]
+
+    /// A model of one of many shapes: what the requests name is always there, the rest is up to chance.
+    ///
+    /// Delete rules, indexes, further attributes (which move the slots of others), the depth of inheritance and
+    /// relationships of every kind beside the observed ones.
+    static func model(_ random: inout SplitMix) -> Model {
+        func rule() -> DeleteRule {
+            [DeleteRule.nullify, .nullify, .nullify, .cascade, .noAction][random.next(5)]
+        }
+        let depth = random.next(3)
+        let extras = (0..<random.next(4)).map { Attribute("a\($0)", .string) }
+        var model = Model {
+            Entity("Owner") {
+                Attribute("name", .string)
+                extras
+                Relationship(
+                    "buckets", to: "Bucket", inverse: "owner", toMany: true, deleteRule: rule())
+            }
+            Entity("Bucket", indexes: random.next(2) == 0 ? [["name"]] : []) {
+                Attribute("name", .string)
+                Attribute("rank", .int)
+                Relationship("owner", to: "Owner", inverse: "buckets", deleteRule: rule())
+                Relationship(
+                    "contents", to: "Content", inverse: "bucket", toMany: true, deleteRule: rule())
+                if random.next(2) == 0 {
+                    Relationship("twin", to: "Bucket", inverse: "twin")
+                }
+            }
+            Entity("Content", indexes: random.next(2) == 0 ? [["size"], ["bucket", "name"]] : []) {
+                Attribute("name", .string)
+                Attribute("size", .int)
+                Attribute("isEven", .bool)
+                extras
+                Relationship("bucket", to: "Bucket", inverse: "contents")
+                Relationship("tags", to: "Tag", inverse: "contents", toMany: true)
+                if random.next(2) == 0 {
+                    Relationship("likes", to: "Content", inverse: "likes", toMany: true)
+                }
+            }
+            for level in 0..<depth {
+                Entity("Level\(level)", parent: level == 0 ? "Content" : "Level\(level - 1)") {
+                    Attribute("b\(level)", .int)
+                }
+            }
+            Entity("Image", parent: depth == 0 ? "Content" : "Level\(depth - 1)") {
+                Attribute("width", .int)
+            }
+            Entity("Tag") {
+                Attribute("name", .string)
+                Relationship(
+                    "contents", to: "Content", inverse: "tags", toMany: true, deleteRule: rule())
+            }
+        }
+        if random.next(2) == 0 { model.entities["Spare"] = Entity("Spare") }
+        return model
+    }
+
+    /// A harsh one gives its clients next to no memory, and a reader that may merge unprompted.
+    package init(
+        _ transport: Transport, isHarsh: Bool = false, windowSlack: Int = 1,
+        _ random: inout SplitMix
+    ) throws {
+        let model = RandomWorld.model(&random)
+        containers = (0..<4).map { number in
+            var limits = ClientLimits()
+            limits.windowSlack = windowSlack
+            if isHarsh {
+                limits.connectMilliseconds = 60_000
+                limits.recentTransactions = [1, 3, 4_096][random.next(3)]
+                limits.cachedRows = [1, 16, 65_536][random.next(3)]
+                limits.historyBatch = UInt32(1 + random.next(5))
+            }
+            return PersistentContainer(
+                model: model, author: "c\(number)", transport: transport, limits: limits)
+        }
+        writers = containers[1...2].map { $0.makeContext(name: "writer") }
+        reader = containers[0].makeContext(
+            name: "reader", mergesAutomatically: isHarsh && random.next(2) == 0)
+        for _ in 0..<6 { try save(&random) }
+    }
+
+    /// Pauses the reader, makes it hold more of the graph, or leaves it alone.
+    package func disturb(_ random: inout SplitMix) throws {
+        switch random.next(8) {
+        case 0, 1: reader.pause()
+        case 2:
+            let entity = ["Owner", "Bucket", "Tag"][random.next(3)]
+            _ = try reader.fetch(FetchRequest(entity: entity))
+        default: break
+        }
+    }
+
+    /// The end of the journal.
+    package func end() throws -> Position {
+        try containers[3].makeContext(name: "end").connect()
+    }
+
+    /// What is wrong with lists whose context stands at the end of the journal; nothing if the laws hold.
+    package func problems(_ watched: [Watch]) throws -> [String] {
+        let dump = try Dump(containers[3].makeContext(name: "dump"))
+        return try watched.flatMap { try $0.problems(dump) }
+    }
+
+    // MARK: Saves
+
+    private static let names = ["a", "b", "c", "Ä", "ä", ""]
+
+    /// Saves some random edits.
+    @discardableResult
+    package func save(_ random: inout SplitMix) throws -> Position {
+        let context = writers[random.next(writers.count)]
+        for _ in 0..<(1 + random.next(4)) { try edit(context, &random) }
+        return try context.save(policy: .objectTrump)
+    }
+
+    /// Forgets what a failed save left.
+    package func rollback() {
+        for writer in writers { writer.rollback() }
+    }
+
+    private func edit(_ context: ManagedObjectContext, _ random: inout SplitMix) throws {
+        let entity = ["Owner", "Bucket", "Content", "Content", "Image", "Tag"][random.next(6)]
+        let all = try context.fetch(FetchRequest(entity: entity))
+        let kind = random.next(10)
+        if all.count < 3 || kind < 3 {
+            try change(try context.insert(entity), context, &random)
+        } else if kind == 3 {
+            context.delete(all[random.next(all.count)])
+        } else {
+            try change(all[random.next(all.count)], context, &random)
+        }
+    }
+
+    private func change(
+        _ object: ManagedObject, _ context: ManagedObjectContext, _ random: inout SplitMix
+    ) throws {
+        let properties = object.entity.properties
+        for _ in 0..<(1 + random.next(3)) {
+            let property = properties[random.next(properties.count)]
+            guard let relationship = property.relationship else {
+                object[property.name] = value(property, &random)
+                continue
+            }
+            let targets = try context.fetch(
+                FetchRequest(entity: relationship.declaration.destination))
+            guard !targets.isEmpty else { continue }
+            let target = targets[random.next(targets.count)]
+            guard !object.isDeleted, !target.isDeleted else { continue }
+            if !property.isToMany {
+                object.setObject(random.next(4) == 0 ? nil : target, for: property.name)
+            } else if random.next(3) == 0 {
+                object.remove(target, from: property.name)
+            } else {
+                object.add(target, to: property.name)
+            }
+        }
+    }
+
+    private func value(_ property: CompiledProperty, _ random: inout SplitMix) -> Value {
+        if random.next(6) == 0 { return .null }
+        switch property.attribute?.type {
+        case .int: return .int(Int64(random.next(4)))
+        case .bool: return .bool(random.next(2) == 0)
+        default: return .string(RandomWorld.names[random.next(RandomWorld.names.count)])
+        }
+    }
+
+    // MARK: Controllers
+
+    /// Lists of random shapes over the reader.
+    package func controllers(
+        count: Int, isLimited: Bool = false, _ random: inout SplitMix
+    ) throws -> [Watch] {
+        try (0..<count).map { _ in
+            let shape = ListShape(isLimited: isLimited, &random)
+            return try Watch(shape, reader)
+        }
+    }
+}
