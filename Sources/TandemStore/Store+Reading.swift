@@ -54,6 +54,9 @@ extension Store {
     /// Frees what readers that died held on to; returns how many there were.
     public func checkReaders() throws(StoreError) -> Int { try environment.checkReaders() }
 
+    /// The size beyond which the map does not grow.
+    public var maximumMapBytes: Int { options.maximumMapBytes }
+
     /// Who reads the store at the moment, in any process.
     public var readers: StoreReaders { environment.readers }
 }

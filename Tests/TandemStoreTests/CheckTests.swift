@@ -39,6 +39,9 @@ import Testing
                     try bench.touch("Captain", 3, "friends", added: [player]),
                     try bench.touch("Player", 4, "friends", added: [captain]),
                 ]), blobs: [Self.icon, Self.unused]))
+        let unchanged = SavedOnce(
+            position: 2, contentHash: StableHash([1]), wrote: false, inserted: [])
+        try bench.store.rememberUnchanged(unchanged, by: 7, id: [2])
         try bench.store.checkpoint()
         return bench
     }
@@ -196,6 +199,15 @@ import Testing
         },
         Damage(name: "a position that leads to no save", kinds: [.looseSave]) {
             try $0.put(.saveOrder, StoreKey.number(1), StoreKey.save(7, [8]))
+        },
+        Damage(name: "a save without effect that is not noted", kinds: [.looseSave]) {
+            try $0.remove(.unchanged, StoreKey.number(2) + StoreKey.save(7, [2]))
+        },
+        Damage(name: "a note of a save without effect that is not there", kinds: [.looseSave]) {
+            try $0.put(.unchanged, StoreKey.number(2) + StoreKey.save(7, [3]), [])
+        },
+        Damage(name: "a note of a save without effect that is too short", kinds: [.badKey]) {
+            try $0.put(.unchanged, [1, 2, 3], [])
         },
         Damage(name: "a content that is gone", kinds: [.missingBlob], isMendable: false) {
             try $0.remove(.blobs, icon.reference.hash)

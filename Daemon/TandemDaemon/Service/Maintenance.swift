@@ -38,10 +38,9 @@ struct Maintenance {
         return notices
     }
 
-    /// How much of the map is in use, of 100.
+    /// How much is in use of the size beyond which the map does not grow, of 100.
     static func percent(_ store: Store) -> Int {
-        let usage = store.usage
-        return usage.usedBytes / max(1, usage.mapBytes / 100)
+        store.usage.usedBytes / max(1, store.maximumMapBytes / 100)
     }
 }
 

@@ -6,33 +6,49 @@ extension StoreChecker {
         guard let saved = try? SavedOnce(bytes: value), key.count >= 4 else {
             return loose(.badValue, .saves, key, "the answer to a save can't be read")
         }
-        guard saved.position > 0, saved.position <= report.position else {
+        guard saved.position > 0 || !saved.wrote, saved.position <= report.position else {
             let message = "a save at \(saved.position), the store stands at \(report.position)"
             return loose(.looseSave, .saves, key, message)
         }
-        guard saved.position >= store.saveFloor else {
-            let message = "a save at \(saved.position), below the floor \(store.saveFloor)"
-            return loose(.looseSave, .saves, key, message)
-        }
-        let order = StoreKey.number(saved.position)
-        guard try get(.saveOrder, order) != key else { return }
+        let position = StoreKey.number(saved.position)
+        let isFound =
+            try saved.wrote
+            ? get(.saveOrder, position) == key : get(.unchanged, position + key) != nil
+        if isFound { return }
+        let (table, order, value): (StoreTable, [UInt8], [UInt8]) =
+            saved.wrote ? (.saveOrder, position, key) : (.unchanged, position + key, [])
         find(
             StoreFinding(
-                .looseSave, .saveOrder, order,
-                "position \(saved.position) does not lead to its save",
-                [.put(.saveOrder, key: order, value: key)]))
+                .looseSave, table, order, "position \(saved.position) does not lead to its save",
+                [.put(table, key: order, value: value)]))
     }
 
     func checkOrder(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count == 8 else {
             return loose(.badKey, .saveOrder, key, "a key has 8 bytes, not \(key.count)")
         }
-        let position = key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) }
-        let held = value.isEmpty ? nil : try get(.saves, value)
-        guard let held, (try? SavedOnce(bytes: held))?.position == position else {
-            let message = "position \(position) leads to a save that is not there"
-            return loose(.looseSave, .saveOrder, key, message)
+        try checkSave(value, isAt: key, wrote: true, .saveOrder, key)
+    }
+
+    func checkUnchanged(_ key: [UInt8]) throws(StoreError) {
+        guard key.count > 8 else {
+            return loose(.badKey, .unchanged, key, "a key has more than 8 bytes")
         }
+        let (position, save) = (Array(key.prefix(8)), Array(key.dropFirst(8)))
+        try checkSave(save, isAt: position, wrote: false, .unchanged, key)
+    }
+
+    private func checkSave(
+        _ save: [UInt8], isAt position: [UInt8], wrote: Bool, _ table: StoreTable, _ key: [UInt8]
+    ) throws(StoreError) {
+        let number = position.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) }
+        let held = save.isEmpty ? nil : try get(.saves, save)
+        if let held, let saved = try? SavedOnce(bytes: held), saved.position == number,
+            saved.wrote == wrote
+        {
+            return
+        }
+        loose(.looseSave, table, key, "position \(number) leads to a save that is not there")
     }
 
     private func loose(

@@ -40,6 +40,7 @@ final class StoreChecker {
         try walk(.unique) { (key, value) throws(StoreError) in try self.checkUnique(key, value) }
         try walk(.saves) { (key, value) throws(StoreError) in try self.checkSave(key, value) }
         try walk(.saveOrder) { (key, value) throws(StoreError) in try self.checkOrder(key, value) }
+        try walk(.unchanged) { (key, _) throws(StoreError) in try self.checkUnchanged(key) }
         try checkUsesAreThere()
         try walk(.blobUses) { (key, value) throws(StoreError) in try self.checkUses(key, value) }
         try walk(.blobs) { (key, value) throws(StoreError) in try self.checkBlob(key, value) }
@@ -138,6 +139,7 @@ extension StoreTables {
         case .unique: unique
         case .saves: saves
         case .saveOrder: saveOrder
+        case .unchanged: unchanged
         case .blobs: blobs
         case .blobUses: blobUses
         case .unusedBlobs: unusedBlobs

@@ -14,8 +14,10 @@ public enum StoreTable: String, Hashable, Sendable, CaseIterable {
     case unique
     /// The answers to saves by save id.
     case saves
-    /// The save ids by position.
+    /// The ids of saves that wrote, by position.
     case saveOrder
+    /// The ids of saves that did not write, by position.
+    case unchanged
     /// The contents of long data values.
     case blobs
     /// How often each content stands in rows.
