@@ -9,9 +9,7 @@ struct UniquenessCheck {
     let store: Store
     let policy: MergePolicy
 
-    /// Returns the new objects whose place an existing one takes; throws where the policy does not allow that.
-    ///
-    /// - Parameter objects: The objects of the save by number.
+    /// The new objects of a save whose place an existing one takes; throws where the policy does not allow that.
     func run(_ objects: [WorkingObject]) throws -> [Replacement] {
         var problems: [ValidationProblem] = []
         var replaced: [Replacement] = []
