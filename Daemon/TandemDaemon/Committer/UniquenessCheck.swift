@@ -11,7 +11,7 @@ struct UniquenessCheck {
 
     /// Returns the new objects whose place an existing one takes; throws where the policy does not allow that.
     ///
-    /// - Parameter objects: The objects of the save by number.
+    /// `objects` are those of the save, by number.
     func run(_ objects: [WorkingObject]) throws -> [Replacement] {
         var problems: [ValidationProblem] = []
         var replaced: [Replacement] = []
