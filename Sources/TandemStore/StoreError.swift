@@ -42,7 +42,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
             (code, message) = (.noSpace, what + "; nothing is lost, free room on the disk")
         default:
             code = .failed
-            message = what + "; stop the process, check the disk, start again: the journal has what is missing"
+            message =
+                what + "; stop the process, check the disk, start again: the journal has what "
+                + "is missing"
         }
     }
 
