@@ -28,12 +28,14 @@ public enum DaemonLimits {
     public static let ringTransactions = 8_192
     /// Bytes of transactions kept in memory for sessions at the tail.
     public static let ringBytes = 16 << 20
+    /// So often sockets are looked at again for saves that a flush can take along.
+    public static let gatherRounds = 4
     /// A checkpoint is due after this long without a save.
     public static let checkpointIdleMilliseconds: UInt64 = 100
     /// A checkpoint is due after this long in any case.
     public static let checkpointMilliseconds: UInt64 = 1_000
-    /// A checkpoint is due after this many changes; keeps the dirty pages far below LMDB's spill limit.
-    public static let checkpointChanges = 20_000
+    /// A checkpoint is due at about this many dirty pages: the longest stall of a save, and far below LMDB's spill limit.
+    public static let checkpointPages = 16_384
     /// What keeps the daemon's thread for longer than this is noted for its status.
     public static let stallNanoseconds: UInt64 = 1_000_000
     /// Of what is noted so, the longest ones are kept.

@@ -21,9 +21,13 @@ extension Transaction {
     /// What each of the saver's inserts became, in its order: the object that stands for it, or nil for none.
     ///
     /// New objects fill the places between the exceptions by number; so a save of new objects alone has none.
-    public var outcomes: [ObjectReference?] {
+    public var outcomes: [ObjectReference?] { outcomes(inserted: insertedObjects) }
+
+    /// The same, where the new objects are known by number and the content is not at hand.
+    public func outcomes(inserted: [ObjectReference]) -> [ObjectReference?] {
+        if exceptions.isEmpty { return inserted }
         let named = Set(exceptions.compactMap(\.object))
-        let others = insertedObjects.filter { !named.contains($0) }
+        let others = inserted.filter { !named.contains($0) }
         var rest = others[...]
         var next = exceptions[...]
         return (0..<(others.count + exceptions.count)).map { index in
@@ -34,6 +38,7 @@ extension Transaction {
 
     /// The same transaction with the exceptions from which ``outcomes`` follow.
     public func withOutcomes(_ outcomes: [ObjectReference?]) -> Transaction {
+        if outcomes.isEmpty, exceptions.isEmpty { return self }
         let inserted = Set(insertedObjects)
         let own = outcomes.compactMap { $0 }.filter { inserted.contains($0) }
         // Inserted in another order than that of their numbers, all are named.

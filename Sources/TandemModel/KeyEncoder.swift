@@ -54,6 +54,11 @@ public struct KeyEncoder: Sendable {
         withUnsafeBytes(of: tag.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
+    /// Drops what is beyond `count` bytes.
+    public mutating func cut(to count: Int) {
+        if bytes.count > count { bytes.removeLast(bytes.count - count) }
+    }
+
     private mutating func appendAscending(_ value: Value) {
         bytes.append(value.isNull ? 0 : 1)
         switch value {

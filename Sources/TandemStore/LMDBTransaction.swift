@@ -1,4 +1,5 @@
 import CLMDB
+import TandemModel
 
 /// A table of the environment.
 typealias LMDBTable = MDB_dbi
@@ -10,6 +11,8 @@ final class LMDBTransaction {
     private let handle: OpaquePointer
     private let environment: LMDBEnvironment
     private var isOpen = true
+    /// How often each table was written to.
+    private var writes = [Int](repeating: 0, count: 2 + StoreTables.count)
 
     init(_ handle: OpaquePointer, _ environment: LMDBEnvironment) {
         self.handle = handle
@@ -69,6 +72,7 @@ final class LMDBTransaction {
         _ table: LMDBTable, _ key: SmallKey, count: Int,
         fill: (UnsafeMutableRawBufferPointer) -> Void
     ) throws(StoreError) {
+        noteWrite(table)
         var value = MDB_val(mv_size: count, mv_data: nil)
         let status = key.withBytes { bytes in
             var key = MDB_val(bytes)
@@ -78,9 +82,57 @@ final class LMDBTransaction {
         fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
 
+    /// Sets the value of a key that is there to `count` bytes, which `fill` has to write at once; false when it is not there.
+    func replace(
+        _ table: LMDBTable, _ key: SmallKey, count: Int,
+        fill: (UnsafeMutableRawBufferPointer) -> Void
+    ) throws(StoreError) -> Bool {
+        noteWrite(table)
+        var cursor: OpaquePointer?
+        try environment.check(mdb_cursor_open(handle, table, &cursor), "write to")
+        defer { mdb_cursor_close(cursor) }
+        var value = MDB_val()
+        let status = key.withBytes { bytes in
+            var key = MDB_val(bytes)
+            let found = mdb_cursor_get(cursor, &key, &value, MDB_SET)
+            guard found == 0, value.mv_size == count else { return found }
+            // Of the same size it takes the old one's place, without a second search.
+            key = MDB_val(bytes)
+            let status = mdb_cursor_put(
+                cursor, &key, &value, UInt32(MDB_CURRENT) | UInt32(MDB_RESERVE))
+            if status == 0 {
+                fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: count))
+            }
+            return status
+        }
+        if status == MDB_NOTFOUND { return false }
+        try environment.check(status, "write to")
+        if value.mv_size != count { try put(table, key, count: count, fill: fill) }
+        return true
+    }
+
+    /// Sets the value of a key to a tag.
+    func put(_ table: LMDBTable, _ key: SmallKey, tag: EntityTag) throws(StoreError) {
+        try put(table, key, count: 2) { $0.storeBytes(of: tag.bigEndian, as: UInt16.self) }
+    }
+
+    /// Sets the value of a key to a tag.
+    func put(_ table: LMDBTable, _ key: [UInt8], tag: EntityTag) throws(StoreError) {
+        noteWrite(table)
+        let status = key.withUnsafeBytes { key in
+            withUnsafeBytes(of: tag.bigEndian) { value in
+                var key = MDB_val(key)
+                var value = MDB_val(value)
+                return mdb_put(handle, table, &key, &value, 0)
+            }
+        }
+        try environment.check(status, "write to")
+    }
+
     /// Removes a key; false when there was none.
     @discardableResult
     func delete(_ table: LMDBTable, _ key: SmallKey) throws(StoreError) -> Bool {
+        noteWrite(table)
         let status = key.withBytes { bytes in
             var key = MDB_val(bytes)
             return mdb_del(handle, table, &key, nil)
@@ -92,6 +144,7 @@ final class LMDBTransaction {
 
     /// Sets the value of a key.
     func put(_ table: LMDBTable, _ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+        noteWrite(table)
         let status = key.withUnsafeBytes { key in
             value.withUnsafeBytes { value in
                 var key = MDB_val(key)
@@ -105,6 +158,7 @@ final class LMDBTransaction {
     /// Removes a key; false when there was none.
     @discardableResult
     func delete(_ table: LMDBTable, _ key: [UInt8]) throws(StoreError) -> Bool {
+        noteWrite(table)
         let status = key.withUnsafeBytes { bytes in
             var key = MDB_val(bytes)
             return mdb_del(handle, table, &key, nil)
@@ -112,6 +166,18 @@ final class LMDBTransaction {
         if status == MDB_NOTFOUND { return false }
         try environment.check(status, "delete from")
         return true
+    }
+
+    /// How often a table was written to.
+    func writes(_ table: LMDBTable) -> Int { writes[Int(table)] }
+
+    private func noteWrite(_ table: LMDBTable) { writes[Int(table)] += 1 }
+
+    /// The pages of a table.
+    func pages(_ table: LMDBTable) throws(StoreError) -> Int {
+        var stat = MDB_stat()
+        try environment.check(mdb_stat(handle, table, &stat), "measure")
+        return stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages
     }
 
     /// Empties a table.

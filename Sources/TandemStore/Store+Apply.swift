@@ -10,28 +10,38 @@ extension Store {
     /// Throws ``StoreError``: `mapFull` when the map has to ``grow()``, `damaged` when the transaction does not fit the
     /// store. After an error the store has to ``revert()`` before it is used again. Cost: a few microseconds an object.
     public func apply(_ encoded: EncodedTransaction) throws(StoreError) {
-        let transaction: Transaction
+        guard !encoded.isModel else {
+            return try apply(decoding(encoded) { e throws(CodingError) in try e.decoded() })
+        }
+        var transaction = try decoding(encoded) { e throws(CodingError) in
+            try e.decodedHeader()
+        }
+        transaction.blobs = try decoding(encoded) { e throws(CodingError) in try e.blobs() }
+        let model = try begin(transaction)
+        let open = try current
+        var applied = AppliedChanges()
+        var reader = encoded.changeReader
+        while let change = try decoding(
+            encoded, { _ throws(CodingError) in try reader.next() })
+        {
+            // What came from the journal is checked; what was just planned fits by itself.
+            guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
+            else { throw misfit(change, transaction.position) }
+            try apply(change, transaction.position, entity, open)
+            applied.note(change)
+        }
+        try end(transaction, applied, open)
+    }
+
+    private func decoding<Result>(
+        _ encoded: EncodedTransaction,
+        _ body: (EncodedTransaction) throws(CodingError) -> Result
+    ) throws(StoreError) -> Result {
         do {
-            transaction = try encoded.decoded()
+            return try body(encoded)
         } catch {
             throw StoreError(
                 .damaged, "transaction \(encoded.position) can't be decoded: \(error)")
-        }
-        if case .objects(let changes) = transaction.content, let model {
-            for change in changes { try check(change, transaction.position, model) }
-        }
-        try apply(transaction)
-    }
-
-    /// Checks what came from the journal; what was just planned fits by itself.
-    private func check(
-        _ change: Change, _ position: UInt64, _ model: CompiledModel
-    ) throws(StoreError) {
-        guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
-        else { throw misfit(change, position) }
-        guard change.kind == .update else { return }
-        if try current.get(tables.rows, SmallKey(row: change.object)) == nil {
-            throw rowless(change.object)
         }
     }
 
@@ -49,48 +59,74 @@ extension Store {
 
     /// Applies the next transaction, already decoded, whose changes were planned with the store's model.
     public func apply(_ transaction: Transaction) throws(StoreError) {
+        if case .model(let bytes) = transaction.content {
+            try checkIsNext(transaction)
+            let open = try current
+            try install(bytes, at: transaction.position, open)
+            return try end(transaction, AppliedChanges(), open)
+        }
+        let model = try begin(transaction)
+        let open = try current
+        var applied = AppliedChanges()
+        for change in transaction.changes {
+            guard let entity = model.entity(tagged: change.object.tag) else {
+                throw misfit(change, transaction.position)
+            }
+            try apply(change, transaction.position, entity, open)
+            applied.note(change)
+        }
+        try end(transaction, applied, open)
+    }
+
+    private func checkIsNext(_ transaction: Transaction) throws(StoreError) {
         guard transaction.position == appliedPosition + 1 else {
             throw StoreError(
                 .damaged,
                 "the store at \(path) stands at \(appliedPosition); transaction "
                     + "\(transaction.position) can't be applied to it")
         }
-        let open = try current
-        switch transaction.content {
-        case .model(let bytes): try install(bytes, at: transaction.position, open)
-        case .objects(let changes):
-            guard let model else {
-                throw StoreError(
-                    .damaged, "the store at \(path) has no model to apply objects with")
-            }
-            try add(transaction.blobs, at: transaction.position, open)
-            for change in changes { try apply(change, transaction.position, model, open) }
-            uncommittedChanges += changes.count
-            uncommittedBytes += changes.reduce(0) { $0 + ($1.row?.bytes.count ?? 0) }
-            uncommittedBytes += transaction.blobs.reduce(0) { $0 + $1.content.count }
-            appliedChanges += UInt64(changes.count)
+    }
+
+    /// What comes before the changes of a transaction; returns the model that they are of.
+    private func begin(_ transaction: Transaction) throws(StoreError) -> CompiledModel {
+        try checkIsNext(transaction)
+        guard let model else {
+            throw StoreError(
+                .damaged, "the store at \(path) has no model to apply objects with")
         }
-        if !transaction.saveID.isEmpty { try remember(transaction, open) }
+        try add(transaction.blobs, at: transaction.position, try current)
+        uncommittedBytes += transaction.blobs.reduce(0) { $0 + $1.content.count }
+        return model
+    }
+
+    /// What comes after the changes of a transaction.
+    private func end(
+        _ transaction: Transaction, _ applied: AppliedChanges, _ open: LMDBTransaction
+    ) throws(StoreError) {
+        uncommittedChanges += applied.count
+        uncommittedBytes += applied.bytes
+        appliedChanges += UInt64(applied.count)
+        if !transaction.saveID.isEmpty {
+            let outcomes = transaction.outcomes(inserted: applied.inserted.sorted())
+            try remember(transaction, outcomes, open)
+        }
         try forget(transaction.position, open)
         appliedPosition = transaction.position
     }
 
     private func apply(
-        _ change: Change, _ position: UInt64, _ model: CompiledModel, _ open: LMDBTransaction
+        _ change: Change, _ position: UInt64, _ entity: CompiledEntity, _ open: LMDBTransaction
     ) throws(StoreError) {
-        guard let entity = model.entity(tagged: change.object.tag) else {
-            throw misfit(change, position)
-        }
         let object = change.object
         switch change.kind {
         case .insert:
-            try open.put(tables.numbers, StoreKey.number(object.number), StoreKey.tag(object.tag))
+            try open.put(tables.numbers, SmallKey(number: object.number), tag: object.tag)
             nextNumber = max(nextNumber, object.number + 1)
             try write(change.row, of: object, entity, position, open)
         case .update:
             // Where nothing changes that an index has, there is no need to look at the old row.
             guard !change.changed.intersection(entity.keyed).isEmpty else {
-                try put(change.row, of: object, position, open)
+                try replace(change.row, of: object, position, open)
                 break
             }
             let old = try storedRow(object, open)
@@ -127,9 +163,28 @@ extension Store {
     ) throws(StoreError) {
         guard let row else { return }
         try open.put(tables.rows, SmallKey(row: object), count: 8 + row.bytes.count) { value in
-            value.storeBytes(of: position.littleEndian, as: UInt64.self)
-            UnsafeMutableRawBufferPointer(rebasing: value[8...]).copyBytes(from: row.bytes)
+            Store.fill(value, row, position)
         }
+    }
+
+    /// Writes the row of an object that has to have one.
+    private func replace(
+        _ row: Row?, of object: ObjectReference, _ position: UInt64, _ open: LMDBTransaction
+    ) throws(StoreError) {
+        guard let row else { return }
+        let isThere = try open.replace(
+            tables.rows, SmallKey(row: object), count: 8 + row.bytes.count
+        ) { value in
+            Store.fill(value, row, position)
+        }
+        guard isThere else { throw rowless(object) }
+    }
+
+    private static func fill(
+        _ value: UnsafeMutableRawBufferPointer, _ row: Row, _ position: UInt64
+    ) {
+        value.storeBytes(of: position.littleEndian, as: UInt64.self)
+        UnsafeMutableRawBufferPointer(rebasing: value[8...]).copyBytes(from: row.bytes)
     }
 
     /// Adds a row to its indexes and unique keys, leaving out those where `old` has the same values.
@@ -138,8 +193,8 @@ extension Store {
         _ open: LMDBTransaction
     ) throws(StoreError) {
         for index in entity.indexes where !isSame(row, old, index, entity) {
-            let key = StoreKey.index(index.id, StoreKey.tuple(index, row, entity), object.number)
-            try open.put(tables.indexes, key, StoreKey.tag(object.tag))
+            let key = StoreKey.index(index, row, entity, object.number)
+            try open.put(tables.indexes, key, tag: object.tag)
         }
         for index in entity.uniqueness where !isSame(row, old, index, entity) {
             guard let key = StoreKey.unique(index, row, entity) else { continue }
@@ -155,8 +210,8 @@ extension Store {
     ) throws(StoreError) {
         guard let old else { throw rowless(object) }
         for index in entity.indexes where !isSame(old, new, index, entity) {
-            let key = StoreKey.index(index.id, StoreKey.tuple(index, old, entity), object.number)
-            try open.delete(tables.indexes, key)
+            try open.delete(
+                tables.indexes, StoreKey.index(index, old, entity, object.number))
         }
         for index in entity.uniqueness where !isSame(old, new, index, entity) {
             guard let key = StoreKey.unique(index, old, entity) else { continue }
@@ -180,11 +235,23 @@ extension Store {
         guard let relationship = entity.properties[link.slot].relationship else { return }
         let key = SmallKey(link: relationship.linkID, object.number, link.target.number)
         if link.isAdded {
-            try open.put(tables.links, key, count: 2) {
-                $0.storeBytes(of: link.target.tag.bigEndian, as: UInt16.self)
-            }
+            try open.put(tables.links, key, tag: link.target.tag)
         } else {
             try open.delete(tables.links, key)
         }
+    }
+}
+
+/// What a transaction's changes came to.
+private struct AppliedChanges {
+    var count = 0
+    /// Of the rows.
+    var bytes = 0
+    var inserted: [ObjectReference] = []
+
+    mutating func note(_ change: Change) {
+        count += 1
+        bytes += change.row?.bytes.count ?? 0
+        if change.kind == .insert { inserted.append(change.object) }
     }
 }

@@ -24,11 +24,13 @@ extension Store {
     }
 
     /// Remembers the answer to the save that a transaction came from.
-    func remember(_ transaction: Transaction, _ open: LMDBTransaction) throws(StoreError) {
+    func remember(
+        _ transaction: Transaction, _ outcomes: [ObjectReference?], _ open: LMDBTransaction
+    ) throws(StoreError) {
         let key = StoreKey.save(transaction.principal.uid, transaction.saveID)
         let saved = SavedOnce(
             position: transaction.position, contentHash: transaction.contentHash, wrote: true,
-            inserted: transaction.outcomes)
+            inserted: outcomes)
         try open.put(tables.saves, key, saved.bytes)
         try open.put(tables.saveOrder, StoreKey.number(transaction.position), key)
     }

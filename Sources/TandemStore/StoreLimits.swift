@@ -4,8 +4,14 @@ enum StoreLimits {
     static let growthBytes = 1 << 20
     /// A checkpoint needs at least this much room behind the last page: its pages, and those of the list of free pages.
     static let checkpointBytes = 256 << 10
-    /// Room that a checkpoint needs for each change beyond its row: one page, which as a rule several share.
-    static let changeBytes = 4 << 10
+    /// LMDB's pages.
+    static let pageBytes = 4 << 10
+    /// So many keys that are written in their order share a page.
+    static let writesPerPage = 16
+    /// While nobody waits for a save, a checkpoint is made at so many dirty pages: half of what LMDB takes without spilling.
+    static let replayPages = 65_536
+    /// And at so many changes, so that a start that is broken off does not begin anew each time.
+    static let replayChanges = 1_000_000
     /// The last part of the largest map, or an eighth of it: for what is in the journal, not for more saves.
     static let mapReserveBytes = 16 << 20
     /// A map for which there is no address space is halved, but not below this.

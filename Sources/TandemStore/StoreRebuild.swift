@@ -10,8 +10,6 @@ public struct StoreRebuild {
 
     /// Numbers left out above the last in use when the old store can't say up to where they were leased.
     static let unknownLeases: UInt64 = 1 << 40
-    /// A checkpoint is made after so many changes.
-    static let checkpointChanges = 20_000
 
     private let path: String
     private let draft: String
@@ -100,7 +98,7 @@ public struct StoreRebuild {
                         + "run `tandem log -D` to see where")
             }
             try store.apply(next)
-            if store.uncommittedChanges >= Self.checkpointChanges { try store.checkpoint() }
+            if store.isReplayFull { try store.checkpoint() }
         }
     }
 

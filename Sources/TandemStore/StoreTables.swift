@@ -150,6 +150,18 @@ enum StoreKey {
         tag(id) + tuple.prefix(tupleLimit) + self.number(number)
     }
 
+    /// The key of an object in an index by its row.
+    static func index(
+        _ index: CompiledIndex, _ row: Row, _ entity: CompiledEntity, _ number: ObjectNumber
+    ) -> [UInt8] {
+        var key = KeyEncoder(capacity: 64)
+        key.append(tag: index.id)
+        for slot in index.slots { key.append(slot, of: row, in: entity) }
+        key.cut(to: 2 + tupleLimit)
+        key.append(number: number)
+        return key.bytes
+    }
+
     /// The key of a unique tuple, or nil when one of its values is missing: nil equals nothing.
     static func unique(
         _ index: CompiledIndex, _ row: Row, _ entity: CompiledEntity

@@ -21,6 +21,40 @@ import Testing
         }
     }
 
+    @Test func `dirty pages are never more than what was written, and none after a checkpoint`()
+        throws
+    {
+        let bench = try StoreBench()
+        try bench.store.checkpoint()
+        #expect(bench.store.dirtyPages == 0)
+        for number in UInt64(1)...50 { try bench.apply([try bench.insert("Team", number, [:])]) }
+        #expect(bench.store.dirtyPages > 0)
+        try bench.store.checkpoint()
+        // One row, again and again, is one page, however often.
+        for wins in Int64(1)...500 {
+            try bench.apply([try bench.update("Team", 7, ["wins": .int(wins)])])
+        }
+        #expect((1..<64).contains(bench.store.dirtyPages))
+        #expect(!bench.store.isReplayFull)
+        try bench.store.checkpoint()
+        #expect(bench.store.dirtyPages == 0)
+    }
+
+    @Test func `a row that grows and shrinks without its indexes is what was written last`() throws
+    {
+        let bench = try StoreBench()
+        try bench.apply([try bench.insert("Tag", 1, ["label": .string("n")])])
+        for length in [1, 1, 900, 900, 3_000, 2, 60_000, 0] {
+            let label = Value.string(String(repeating: "x", count: length))
+            try bench.apply([try bench.update("Tag", 1, ["label": label])])
+            let stored = try #require(try bench.store.stored(try bench.reference("Tag", 1)))
+            let entity = try bench.entity("Tag")
+            #expect(stored.version == bench.store.appliedPosition)
+            #expect(stored.row.value(try #require(entity.slot(of: "label")), in: entity) == label)
+        }
+        #expect(try bench.dumpOfRebuilt() == dump(bench.store))
+    }
+
     @Test func `a model that was not checkpointed is gone after a revert`() throws {
         let bench = try StoreBench()
         try bench.store.revert()

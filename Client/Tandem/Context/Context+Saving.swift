@@ -1,4 +1,3 @@
-import TandemIO
 public import TandemModel
 import TandemWire
 
@@ -89,9 +88,10 @@ extension ManagedObjectContext {
         let builder = SaveBuilder(model: session.model, policy: policy, records: records)
         let operations = builder.operations(alsoInserted: options.inserts)
         return SaveRequest(
-            saveID: options.saveID ?? ThisProcess.randomBytes(16),
-            contentHash: options.contentHash ?? builder.contentHash, author: options.author,
-            context: name, policy: policy, operations: operations)
+            saveID: options.saveID ?? saveIDs.next(),
+            contentHash: options.contentHash
+                ?? builder.contentHash(of: operations, hasAll: options.inserts.isEmpty),
+            author: options.author, context: name, policy: policy, operations: operations)
     }
 
     /// Drops edits that only mirror other ends, when there is nothing else to save.

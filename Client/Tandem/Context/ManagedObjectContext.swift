@@ -43,6 +43,7 @@ public final class ManagedObjectContext {
     /// Participants that stepped and have not delivered yet.
     var undelivered: [any ResultsParticipant] = []
     var unanswered: UnansweredSave?
+    var saveIDs = SaveIDs()
     var undoStack = UndoStack()
     var blobs: BlobCache
     let payloads: PayloadHub

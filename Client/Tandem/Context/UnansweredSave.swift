@@ -139,7 +139,10 @@ struct SaveBuilder {
     }
 
     /// Stands for the edits alone: what `overwrite` sends besides depends on what others saved meanwhile.
-    var contentHash: StableHash {
+    ///
+    /// `sent` are the operations of this builder; when they are those of all edits, they need not be made again.
+    func contentHash(of sent: [SaveOperation], hasAll: Bool) -> StableHash {
+        if hasAll, policy != .overwrite { return SaveBuilder.contentHash(sent) }
         let builder = SaveBuilder(model: model, policy: .error, records: records)
         return SaveBuilder.contentHash(builder.operations())
     }
@@ -152,15 +155,27 @@ struct SaveBuilder {
         for case .insert(let object, _, _) in operations {
             ordinals[object.number] = UInt64(ordinals.count)
         }
-        let renumber = Renumbering(ordinals: ordinals)
-        let inserts = operations.filter { ordinals[$0.object.number] != nil }
-        let others = operations.filter { ordinals[$0.object.number] == nil }
-        var writer = ByteWriter(capacity: 256)
+        var writer = ByteWriter(capacity: 16 + 48 * operations.count)
         writer.count(operations.count)
-        for operation in inserts + others.sorted(by: { $0.object < $1.object }) {
+        let renumber = Renumbering(ordinals: ordinals)
+        for operation in ordered(operations, ordinals) {
             renumber.neutral(operation).encode(into: &writer)
         }
         return StableHash(writer.bytes)
+    }
+
+    private static func ordered(
+        _ operations: [SaveOperation], _ ordinals: [ObjectNumber: UInt64]
+    ) -> [SaveOperation] {
+        if ordinals.isEmpty {
+            let isInOrder = operations.indices.dropFirst().allSatisfy {
+                operations[$0 - 1].object < operations[$0].object
+            }
+            return isInOrder ? operations : operations.sorted { $0.object < $1.object }
+        }
+        let inserts = operations.filter { ordinals[$0.object.number] != nil }
+        let others = operations.filter { ordinals[$0.object.number] == nil }
+        return inserts + others.sorted { $0.object < $1.object }
     }
 }
 
@@ -178,13 +193,19 @@ private struct Renumbering {
         case .update(let object, _, let values, let links):
             .update(
                 object: map(object), baseVersion: 0,
-                values: values.map { SaveValue(slot: $0.slot, value: map($0.value)) },
+                values: isNeutral(values)
+                    ? values : values.map { SaveValue(slot: $0.slot, value: map($0.value)) },
                 links: neutral(links))
         case .delete(let object, _): .delete(object: map(object), baseVersion: 0)
         }
     }
 
+    private func isNeutral(_ values: [SaveValue]) -> Bool {
+        ordinals.isEmpty && values.allSatisfy { $0.base == nil }
+    }
+
     private func neutral(_ links: [LinkChange]) -> [LinkChange] {
+        if links.isEmpty { return links }
         let mapped = links.map {
             LinkChange(slot: $0.slot, target: map($0.target), isAdded: $0.isAdded)
         }
@@ -198,7 +219,9 @@ private struct Renumbering {
     }
 
     private func map(_ reference: ObjectReference) -> ObjectReference {
-        guard let ordinal = ordinals[reference.number] else { return reference }
+        guard !ordinals.isEmpty, let ordinal = ordinals[reference.number] else {
+            return reference
+        }
         return ObjectReference(tag: .max, number: ordinal)
     }
 }

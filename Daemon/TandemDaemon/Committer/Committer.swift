@@ -221,7 +221,7 @@ final class Committer {
         let idle = DaemonLimits.checkpointIdleMilliseconds * 1_000_000
         let longest = DaemonLimits.checkpointMilliseconds * 1_000_000
         let due = min(max(lastSave, lastCheckpoint) + idle, lastCheckpoint + longest)
-        if now >= due || store.uncommittedChanges >= DaemonLimits.checkpointChanges {
+        if now >= due || store.dirtyPages >= DaemonLimits.checkpointPages {
             try checkpoint()
             return nil
         }
@@ -348,7 +348,7 @@ final class Committer {
             {
                 ring.append(transaction)
             }
-            guard store.uncommittedChanges >= DaemonLimits.checkpointChanges else { continue }
+            guard store.isReplayFull else { continue }
             try commitReplayed()
         }
         counters.replayNanoseconds += clock.monotonicNanoseconds - start

@@ -54,7 +54,7 @@ struct SavePlanner {
         self.model = model
         self.store = store
         self.numbersBelow = numbersBelow
-        graph = WorkingGraph(store, model)
+        graph = WorkingGraph(store, model, capacity: request.operations.count)
     }
 
     // MARK: Operations
@@ -67,10 +67,15 @@ struct SavePlanner {
         }
         // Deletions come last, in whatever order they were sent: what the save moves away from an object is neither
         // taken along by the object's deletion nor in its way.
-        for operation in request.operations where !operation.isDeletion {
-            try perform(operation, mapping)
+        var hasDeletions = false
+        for operation in request.operations {
+            if operation.isDeletion {
+                hasDeletions = true
+            } else {
+                try perform(operation, mapping)
+            }
         }
-        for operation in request.operations where operation.isDeletion {
+        for operation in request.operations where hasDeletions && operation.isDeletion {
             try perform(operation, mapping)
         }
         guard conflicts.isEmpty else {

@@ -13,9 +13,12 @@ struct WorkingGraph {
     /// Relationships whose rule is `deny`, to be looked at when everything else is planned.
     private(set) var denials: [(owner: ObjectReference, slot: Int, members: [ObjectReference])] = []
 
-    init(_ store: Store, _ model: CompiledModel) {
+    /// An empty graph with room for `capacity` objects.
+    init(_ store: Store, _ model: CompiledModel, capacity: Int = 0) {
         self.store = store
         self.model = model
+        objects.reserveCapacity(capacity)
+        list.reserveCapacity(capacity)
     }
 
     // MARK: Objects

@@ -61,10 +61,33 @@ final class ServiceLoop {
             default: try handle(event)
             }
         }
+        try gather()
         try engine.turn()
         try watchWrites()
         checkHandshakes()
         return isStopping
+    }
+
+    /// Takes the saves that arrived while others were planned, so that one flush serves them too.
+    ///
+    /// It waits for nobody. Everything else that happened stays for the next round, which finds it again.
+    private func gather() throws {
+        var rounds = 0
+        while rounds < DaemonLimits.gatherRounds, engine.sessions.count > 1 {
+            try engine.takeSaves()
+            guard engine.committer.hasPending, !engine.committer.isBatchFull else { return }
+            try poller.wait(timeoutMilliseconds: 0, into: &events)
+            var isQuiet = true
+            for event in events where event.isReadable {
+                // What is queued for a session may speak of saves that are not durable yet: it must not go out.
+                guard let session = engine.sessions[event.token], session.outboundBytes == 0
+                else { continue }
+                read(session)
+                isQuiet = false
+            }
+            if isQuiet { return }
+            rounds += 1
+        }
     }
 
     private func shouldStop(_ signals: SignalSource?) -> Bool {

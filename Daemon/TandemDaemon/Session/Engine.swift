@@ -195,11 +195,13 @@ final class Engine {
     }
 
     /// Plans the saves of all sessions in the order of arrival; a full batch is flushed in between.
-    private func takeSaves() throws {
+    ///
+    /// Nothing of them is told or read before ``turn()`` has flushed them.
+    func takeSaves() throws {
         for id in ready {
             guard let session = sessions[id], session.isReady else { continue }
+            guard session.inbox.contains(where: { $0.message.isSave }) else { continue }
             let (saves, others) = session.inbox.partitioned { $0.message.isSave }
-            guard !saves.isEmpty else { continue }
             session.inbox = others
             for (id, message) in saves {
                 guard case .save(let request) = message else { continue }

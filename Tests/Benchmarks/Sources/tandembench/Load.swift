@@ -91,10 +91,15 @@ struct ThroughputBenchmark {
             socket: socket, folder: folder, n: n, writers: writers, perSave: perSave,
             seconds: seconds)
         let outcome = try load.run(&data)
-        let stalls = try Stall.all(socket)
+        let status = try status(socket)
         try data.check(socket, ids)
         var line = line("load", load, outcome)
-        line.notes += SlowSaves(outcome.times, stalls).notes
+        line.notes += SlowSaves(outcome.times, Stall.all(status)).notes
+        let flushes = Double(status["batches"]?.int ?? 0)
+        line.notes += [
+            ("saves_per_flush", decimal(Double(status["transactions"]?.int ?? 0) / flushes)),
+            ("checkpoints", "\(status["checkpoints"]?.int ?? 0)"),
+        ]
         line.emit()
     }
 

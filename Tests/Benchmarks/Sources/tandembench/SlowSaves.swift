@@ -9,11 +9,8 @@ struct Stall {
     var end: UInt64
 
     /// The daemon's latest ones.
-    static func all(_ socket: String) throws -> [Stall] {
-        let container = container(socket, "status")
-        defer { container.close() }
-        let status = try JSON(parsing: try container.status())
-        return (status["stalls"]?.array ?? []).compactMap { item in
+    static func all(_ status: JSON) -> [Stall] {
+        (status["stalls"]?.array ?? []).compactMap { item in
             guard let cause = item["cause"]?.string, let start = item["startNanoseconds"]?.int,
                 let length = item["microseconds"]?.int
             else { return nil }
@@ -21,6 +18,13 @@ struct Stall {
                 cause: cause, start: UInt64(start), end: UInt64(start) + UInt64(length) * 1_000)
         }
     }
+}
+
+/// What the daemon says of itself.
+func status(_ socket: String) throws -> JSON {
+    let container = container(socket, "status")
+    defer { container.close() }
+    return try JSON(parsing: try container.status())
 }
 
 /// The slowest thousandth of the saves, and what each waited for.

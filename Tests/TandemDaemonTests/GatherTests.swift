@@ -1,0 +1,96 @@
+import TandemIO
+import TandemModel
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Saves that arrive while others are planned go into the same flush, and are told of nothing before it.
+@Suite struct GatherTests {
+    @Test func `law1: what a gathered save was refused for is not told before the flush`() throws {
+        let bench = try EngineBench()
+        let (first, second) = (try bench.client(), try bench.client())
+        try first.save([try bench.bench.insert("Node", 1)])
+        let version = bench.position.number
+        let poller = ScriptedReadiness()
+        let loop = try ServiceLoop(bench.engine, listener: nil, poller: poller)
+        let batches = bench.engine.committer.counters.batches
+        let winner = try first.send(.save(try update(first, bench, "a", version)))
+        let loser = try second.send(.save(try update(second, bench, "b", version)))
+        let readable = [first, second].map { poller.readable($0) }
+        poller.rounds = [
+            { [readable[0]] },
+            // The second save comes while the first is planned; it is in conflict with it.
+            { [readable[1]] },
+            {
+                // Now the refusal is queued. Bytes that end the connection must not let it out.
+                try second.read()
+                #expect(second.received.isEmpty)
+                #expect(bench.engine.committer.hasPending)
+                try second.write([UInt8](repeating: 0xff, count: 64))
+                return [readable[1]]
+            },
+        ]
+        _ = try loop.pass()
+        #expect(bench.engine.committer.counters.batches == batches + 1)
+        try second.read()
+        #expect(second.failure == nil)
+        #expect(second.received.map(\.id) == [loser])
+        try first.read()
+        #expect(first.received.map(\.id) == [winner])
+    }
+
+    @Test func `saves that come while others are planned share one flush`() throws {
+        let bench = try EngineBench()
+        let clients = try (0..<5).map { _ in try bench.client() }
+        let poller = ScriptedReadiness()
+        let loop = try ServiceLoop(bench.engine, listener: nil, poller: poller)
+        let counters = bench.engine.committer.counters
+        poller.rounds = try clients.enumerated().map { index, client in
+            let insert = try bench.bench.insert("Node", UInt64(index) + 1)
+            let id = try client.send(.save(client.saveRequest([insert])))
+            #expect(id > 0)
+            return { [poller.readable(client)] }
+        }
+        _ = try loop.pass()
+        let batches = bench.engine.committer.counters.batches - counters.batches
+        #expect(batches == 1)
+        for client in clients {
+            try client.read()
+            #expect(client.received.count == 1)
+        }
+        #expect(bench.engine.committer.counters.transactions == counters.transactions + 5)
+    }
+
+    private func update(
+        _ client: Peer, _ bench: EngineBench, _ name: String, _ version: UInt64
+    ) throws -> SaveRequest {
+        client.saveRequest([
+            try bench.bench.update("Node", 1, ["name": .string(name)], version: version)
+        ])
+    }
+}
+
+/// Says what is ready as the test's script wants it; nothing afterwards.
+private final class ScriptedReadiness: Readiness {
+    var rounds: [() throws -> [Poller.Event]] = []
+
+    func readable(_ peer: Peer) -> Poller.Event {
+        Poller.Event(
+            token: peer.session.id, isReadable: true, isWritable: false, isClosed: false)
+    }
+    func add(_ target: Int32, token: UInt64, interest: Interest) throws(IOError) {}
+
+    func modify(_ target: Int32, token: UInt64, interest: Interest) throws(IOError) {}
+
+    func wait(timeoutMilliseconds: Int32, into events: inout [Poller.Event]) throws(IOError) {
+        events.removeAll()
+        guard !rounds.isEmpty else { return }
+        let round = rounds.removeFirst()
+        do {
+            events = try round()
+        } catch {
+            Issue.record("\(error)")
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import Testing
+
+@testable import Tandem
+
+@Suite struct SaveIDTests {
+    @Test func `law3: no two ids are the same, of one context or of several`() {
+        var ids = Set<[UInt8]>()
+        for _ in 0..<8 {
+            var source = SaveIDs()
+            for _ in 0..<500 {
+                let id = source.next()
+                #expect(id.count <= 64)
+                #expect(ids.insert(id).inserted)
+            }
+        }
+    }
+
+    @Test func `the ids of one context ascend, so that they lie side by side`() {
+        var source = SaveIDs()
+        var last = source.next()
+        for _ in 0..<1_000 {
+            let next = source.next()
+            #expect(last.lexicographicallyPrecedes(next))
+            last = next
+        }
+    }
+
+    @Test func `law3: ids go on being new when the numbers are used up`() {
+        var source = SaveIDs(last: .max - 2)
+        let ids = Set((0..<10).map { _ in source.next() })
+        #expect(ids.count == 10)
+    }
+}
