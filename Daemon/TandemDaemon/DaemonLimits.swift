@@ -34,6 +34,10 @@ public enum DaemonLimits {
     public static let checkpointMilliseconds: UInt64 = 1_000
     /// A checkpoint is due after this many changes; keeps the dirty pages far below LMDB's spill limit.
     public static let checkpointChanges = 20_000
+    /// What keeps the daemon's thread for longer than this is noted for its status.
+    public static let stallNanoseconds: UInt64 = 1_000_000
+    /// Of what is noted so, the longest ones are kept.
+    public static let stallsKept = 256
     /// How long a full disk is left alone before room is asked for again.
     public static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
     /// Transactions between a question for verdicts and its answer; who is further behind fetches anew.

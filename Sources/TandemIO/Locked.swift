@@ -8,13 +8,33 @@ import Glibc
 ///     let count = Locked(0)
 ///     count.withLock { $0 += 1 }
 public final class Locked<Value>: @unchecked Sendable {
-    // `value` is guarded by `mutex`, which is initialised once and never moves.
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private var value: Value
+    // `value` is guarded by `lock`.
+    @usableFromInline let lock = KernelMutex()
+    @usableFromInline var value: Value
 
     /// A lock around a value that nobody else holds.
-    public init(_ value: sending Value) {
-        self.value = value
+    public init(_ value: sending Value) { self.value = value }
+
+    /// Runs `body` with the value while no other thread does.
+    ///
+    /// Keep it short, and take no other lock in it. Rethrows what `body` throws. Cost: about 20 ns when nobody waits.
+    @inlinable
+    public func withLock<Result, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        lock.lock()
+        defer { lock.unlock() }
+        return try body(&value)
+    }
+}
+
+/// The kernel's mutex, at a place of its own.
+@usableFromInline
+final class KernelMutex: @unchecked Sendable {
+    // A mutex guards itself; it is initialised once and never moves.
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+
+    @usableFromInline init() {
         mutex = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
     }
@@ -24,14 +44,7 @@ public final class Locked<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` with the value while no other thread does.
-    ///
-    /// Keep it short, and take no other lock in it. Rethrows what `body` throws. Cost: about 20 ns when nobody waits.
-    public func withLock<Result, Failure: Error>(
-        _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return try body(&value)
-    }
+    @usableFromInline func lock() { pthread_mutex_lock(mutex) }
+
+    @usableFromInline func unlock() { pthread_mutex_unlock(mutex) }
 }

@@ -48,8 +48,28 @@ public final class Poller {
     /// The number of events that one call takes from the kernel.
     public static let maximumEvents = 256
 
-    private let descriptor: Int32
+    private let queue: Descriptor
     private let buffer: UnsafeMutableRawBufferPointer
+    private var descriptor: Int32 { queue.number }
+
+    /// Closed when neither the poller nor a watch needs it.
+    fileprivate final class Descriptor: Sendable {
+        let number: Int32
+        init(_ number: Int32) { self.number = number }
+        deinit { _ = Glibc.close(number) }
+    }
+
+    /// What one descriptor is watched for, to be changed by any thread while another one waits.
+    public struct Watch: Sendable {
+        fileprivate let queue: Descriptor
+        fileprivate let target: Int32
+        fileprivate let token: UInt64
+
+        /// Changes what the descriptor is watched for; its closing is always told.
+        public func set(_ interest: Interest) throws(IOError) {
+            try Poller.control(queue.number, 3, target, token, interest)
+        }
+    }
 
     // struct epoll_event is packed on x86-64 only.
     #if arch(x86_64)
@@ -62,28 +82,34 @@ public final class Poller {
 
     /// Makes a poller that watches nothing yet.
     public init() throws(IOError) {
-        descriptor = try check(.poll, "<epoll>") { Linux.epollCreate(Linux.closeOnExec) }
+        queue = Descriptor(
+            try check(.poll, "<epoll>") { Linux.epollCreate(Linux.closeOnExec) })
         buffer = .allocate(byteCount: Self.stride * Self.maximumEvents, alignment: 8)
     }
 
-    deinit {
-        buffer.deallocate()
-        _ = Glibc.close(descriptor)
-    }
+    deinit { buffer.deallocate() }
 
     /// Watches a descriptor; its events carry `token`.
     public func add(_ target: Int32, token: UInt64, interest: Interest) throws(IOError) {
-        try control(1, target, token, interest)
+        try Self.control(descriptor, 1, target, token, interest)
+    }
+
+    /// Watches a descriptor, which has to live as long as the watch is used.
+    public func watch(
+        _ target: Int32, token: UInt64, interest: Interest
+    ) throws(IOError) -> Watch {
+        try add(target, token: token, interest: interest)
+        return Watch(queue: queue, target: target, token: token)
     }
 
     /// Changes what a watched descriptor is watched for.
     public func modify(_ target: Int32, token: UInt64, interest: Interest) throws(IOError) {
-        try control(3, target, token, interest)
+        try Self.control(descriptor, 3, target, token, interest)
     }
 
     /// Stops watching a descriptor.
     public func remove(_ target: Int32) throws(IOError) {
-        try control(2, target, 0, [])
+        try Self.control(descriptor, 2, target, 0, [])
     }
 
     /// Waits until something is ready and puts it into `events`, which is emptied first.
@@ -112,12 +138,13 @@ public final class Poller {
         }
     }
 
-    private func control(
-        _ operation: Int32, _ target: Int32, _ token: UInt64, _ interest: Interest
+    fileprivate static func control(
+        _ descriptor: Int32, _ operation: Int32, _ target: Int32, _ token: UInt64,
+        _ interest: Interest
     ) throws(IOError) {
-        let result = withUnsafeTemporaryAllocation(byteCount: Self.stride, alignment: 8) { event in
+        let result = withUnsafeTemporaryAllocation(byteCount: stride, alignment: 8) { event in
             event.storeBytes(of: interest.rawValue, as: UInt32.self)
-            event.storeBytes(of: token, toByteOffset: Self.tokenOffset, as: UInt64.self)
+            event.storeBytes(of: token, toByteOffset: tokenOffset, as: UInt64.self)
             return Linux.epollControl(descriptor, operation, target, event.baseAddress)
         }
         if result != 0 { throw IOError(.poll, "<descriptor \(target)>", errno: errno) }

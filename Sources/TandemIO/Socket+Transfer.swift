@@ -56,6 +56,14 @@ extension Socket {
         }
     }
 
+    /// Waits until there is something to read or the other side is gone; false when the time is up.
+    ///
+    /// Less than no time at all means for ever.
+    public func waitReadable(milliseconds: Int32) throws(IOError) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return try check(.poll, name) { poll(&entry, 1, milliseconds) } > 0
+    }
+
     /// Writes all bytes, waiting for room; throws `EPIPE` when the other side is gone.
     public func writeAll(_ bytes: UnsafeRawBufferPointer) throws(IOError) {
         var rest = bytes

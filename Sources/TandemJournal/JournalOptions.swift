@@ -21,7 +21,7 @@ public struct JournalOptions: Sendable {
 
     /// What is checked when a journal is opened.
     public enum Verification: Hashable, Sendable {
-        /// Every byte of all segments: a few hundred milliseconds a gigabyte, if in memory.
+        /// Every byte of all segments: a second or two a gigabyte.
         case full
         /// Every byte of the last segment; of the others the header, the last batch, and that the
         /// next segment continues it.

@@ -48,9 +48,11 @@ public struct ByteReader: Sendable {
     @inlinable public var isAtEnd: Bool { offset == end }
 
     /// Takes `count` bytes and returns their range, or throws without reading.
-    public mutating func take(_ count: Int, _ expected: String) throws(CodingError) -> Range<Int> {
+    public mutating func take(
+        _ count: Int, _ expected: @autoclosure () -> String
+    ) throws(CodingError) -> Range<Int> {
         guard count >= 0, count <= end - offset else {
-            throw CodingError(expected: expected, offset: offset)
+            throw CodingError(expected: expected(), offset: offset)
         }
         defer { offset += count }
         return offset..<(offset + count)
@@ -111,7 +113,7 @@ public struct ByteReader: Sendable {
     /// Reads `count` bytes as they are.
     public mutating func raw(_ count: Int) throws(CodingError) -> [UInt8] {
         let range = try take(count, "\(count) bytes")
-        return Array(bytes[range])
+        return bytes.withUnsafeBytes { Array($0[range]) }
     }
 
     /// Reads a length and that many bytes.

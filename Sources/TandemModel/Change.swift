@@ -153,8 +153,8 @@ extension Change {
     /// True when everything in a change that came from outside fits the entity.
     public func isValid(for entity: CompiledEntity) -> Bool {
         let count = entity.properties.count
-        guard entity.tag == object.tag, changed.slots.allSatisfy({ $0 < count }),
-            [row, deleted].allSatisfy({ $0?.isValid(for: entity) ?? true })
+        guard entity.tag == object.tag, changed.isWithin(count),
+            row?.isValid(for: entity) ?? true, deleted?.isValid(for: entity) ?? true
         else { return false }
         return before.allSatisfy { $0.slot < count && entity.properties[$0.slot].accepts($0.value) }
             && links.allSatisfy { $0.slot < count && entity.properties[$0.slot].isToMany }

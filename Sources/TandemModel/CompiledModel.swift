@@ -137,6 +137,8 @@ public final class CompiledEntity: Sendable {
     public let uniqueness: [CompiledIndex]
     /// The indexes that objects of this entity are in.
     public let indexes: [CompiledIndex]
+    /// The properties that any index or uniqueness constraint needs, and those that may hold a blob.
+    public let keyed: PropertyMask
 
     private let slots: [String: Int]
     private let family: Set<EntityTag>
@@ -152,6 +154,8 @@ public final class CompiledEntity: Sendable {
         self.properties = properties
         self.uniqueness = uniqueness
         self.indexes = indexes
+        let data = properties.lazy.filter { $0.type == .data }.map(\.slot)
+        keyed = (uniqueness + indexes).reduce(PropertyMask(data)) { $0.union($1.mask) }
         layout = RowLayout(properties)
         slots = Dictionary(uniqueKeysWithValues: properties.map { ($0.name, $0.slot) })
         family = Set(descendants)
@@ -177,7 +181,7 @@ public final class CompiledEntity: Sendable {
 }
 
 /// One property of a ``CompiledEntity``.
-public struct CompiledProperty: Sendable {
+public final class CompiledProperty: Sendable {
     /// Attribute or relationship.
     public enum Kind: Sendable {
         /// A value in the row.
@@ -192,21 +196,46 @@ public struct CompiledProperty: Sendable {
     public let name: String
     /// What it is.
     public let kind: Kind
+    /// The relationship, if it is one.
+    public let relationship: CompiledRelationship?
+    /// True for a to-many relationship, which is not in the row.
+    public let isToMany: Bool
+    /// The type of an attribute.
+    let type: AttributeType?
+    /// Whether an attribute may have no value; true for relationships.
+    public let allowsNull: Bool
+    /// Whether a value of the right type may still be against the rules: limits, allowed values, a length.
+    public let limitsValues: Bool
+
+    init(slot: Int, name: String, kind: Kind) {
+        self.slot = slot
+        self.name = name
+        self.kind = kind
+        switch kind {
+        case .attribute(let attribute):
+            relationship = nil
+            isToMany = false
+            type = attribute.type
+            allowsNull = attribute.optional
+            let hasLength = [.string, .url, .data].contains(attribute.type)
+            limitsValues =
+                hasLength || attribute.minimum != nil || attribute.maximum != nil
+                || attribute.allowedValues != nil || attribute.pattern != nil
+        case .relationship(let relationship):
+            self.relationship = relationship
+            isToMany = relationship.toMany
+            type = nil
+            allowsNull = true
+            limitsValues = false
+        }
+    }
 
     /// The attribute, if it is one.
     public var attribute: Attribute? { if case .attribute(let value) = kind { value } else { nil } }
-
-    /// The relationship, if it is one.
-    public var relationship: CompiledRelationship? {
-        if case .relationship(let value) = kind { value } else { nil }
-    }
-
-    /// True for a to-many relationship, which is not in the row.
-    public var isToMany: Bool { relationship?.toMany ?? false }
 }
 
 /// A relationship with its other end resolved.
-public struct CompiledRelationship: Sendable {
+public final class CompiledRelationship: Sendable {
     /// As declared.
     public let declaration: Relationship
     /// The entity at the other end; objects of its subentities may be there as well.
@@ -219,9 +248,25 @@ public struct CompiledRelationship: Sendable {
     public let linkID: UInt16
 
     /// Whether it leads to any number of objects.
-    public var toMany: Bool { declaration.toMany }
+    public let toMany: Bool
+    /// Whether it may lead nowhere.
+    public let isOptional: Bool
     /// What a deletion of the owner does to the other end.
-    public var deleteRule: DeleteRule { declaration.deleteRule }
+    public let deleteRule: DeleteRule
+
+    init(
+        declaration: Relationship, destination: EntityTag, inverseSlot: Int, inverseToMany: Bool,
+        linkID: UInt16
+    ) {
+        self.declaration = declaration
+        self.destination = destination
+        self.inverseSlot = inverseSlot
+        self.inverseToMany = inverseToMany
+        self.linkID = linkID
+        toMany = declaration.toMany
+        isOptional = declaration.optional
+        deleteRule = declaration.deleteRule
+    }
 }
 
 /// A uniqueness constraint or an index over one or more properties.
@@ -234,4 +279,14 @@ public struct CompiledIndex: Hashable, Sendable {
     public let slots: [Int]
     /// The properties by name.
     public let properties: [String]
+    /// The properties as a set.
+    public let mask: PropertyMask
+
+    init(id: UInt16, entity: EntityTag, slots: [Int], properties: [String]) {
+        self.id = id
+        self.entity = entity
+        self.slots = slots
+        self.properties = properties
+        mask = PropertyMask(slots)
+    }
 }

@@ -59,31 +59,33 @@ public struct EncodedTransaction: Hashable, Sendable {
             writer.count(transaction.exceptions.count)
             for exception in transaction.exceptions { exception.encode(into: &writer) }
         }
-        let bodies = Self.bodies(transaction.content) + Self.body(transaction.blobs)
-        self.init(header: writer.bytes, bodies: bodies)
+        var (body, sizes) = Self.body(transaction.content)
+        Self.append(transaction.blobs, to: &body, &sizes)
+        self.init(header: writer.bytes, body: body[...], sizes: sizes)
     }
 
-    /// Puts a header, a new directory and the chunks together.
-    private init(header: [UInt8], bodies: [(tag: EntityTag, bytes: ArraySlice<UInt8>)]) {
-        let size = bodies.reduce(header.count + 10 + 6 * bodies.count) { $0 + $1.bytes.count }
-        var writer = ByteWriter(capacity: size)
+    /// Puts a header, a new directory and the chunks together, which lie one after the other in `body`.
+    private init(
+        header: [UInt8], body: ArraySlice<UInt8>, sizes: [(tag: EntityTag, count: Int)]
+    ) {
+        var writer = ByteWriter(capacity: header.count + 10 + 6 * sizes.count + body.count)
         writer.raw(header)
         directoryOffset = header.count
-        writer.count(bodies.count)
-        for body in bodies {
-            writer.uint16(body.tag)
-            writer.uint32(UInt32(body.bytes.count))
+        writer.count(sizes.count)
+        for size in sizes {
+            writer.uint16(size.tag)
+            writer.uint32(UInt32(size.count))
         }
-        let length = UInt32(writer.count)
-        var chunks: [Chunk] = []
-        for body in bodies {
-            let start = writer.count
-            writer.raw(body.bytes)
-            chunks.append(Chunk(tag: body.tag, range: start..<writer.count))
+        var at = writer.count
+        withUnsafeBytes(of: UInt32(at).littleEndian) {
+            writer.bytes.replaceSubrange(0..<4, with: $0)
         }
-        withUnsafeBytes(of: length.littleEndian) { writer.bytes.replaceSubrange(0..<4, with: $0) }
+        chunks = sizes.map { size in
+            defer { at += size.count }
+            return Chunk(tag: size.tag, range: at..<(at + size.count))
+        }
+        writer.raw(body)
         bytes = writer.bytes
-        self.chunks = chunks
     }
 
     /// Takes bytes that came from the journal or the wire; checks header and directory, not the chunks.
@@ -137,9 +139,11 @@ public struct EncodedTransaction: Hashable, Sendable {
         }
         if wanted.count == chunks.count { return self }
         if wanted.isEmpty { return nil }
+        var body: [UInt8] = []
+        for chunk in wanted { body += bytes[chunk.range] }
         return EncodedTransaction(
-            header: Array(bytes[..<directoryOffset]),
-            bodies: wanted.map { ($0.tag, bytes[$0.range]) })
+            header: Array(bytes[..<directoryOffset]), body: body[...],
+            sizes: wanted.map { ($0.tag, $0.range.count) })
     }
 
     /// The transaction as sessions see it: without the contents of blobs.
@@ -216,12 +220,15 @@ public struct EncodedTransaction: Hashable, Sendable {
 
     // MARK: Encoding
 
-    private static func body(_ blobs: [Blob]) -> [(tag: EntityTag, bytes: ArraySlice<UInt8>)] {
-        if blobs.isEmpty { return [] }
+    private static func append(
+        _ blobs: [Blob], to body: inout [UInt8], _ sizes: inout [(tag: EntityTag, count: Int)]
+    ) {
+        if blobs.isEmpty { return }
         var writer = ByteWriter(capacity: blobs.reduce(16) { $0 + $1.content.count + 128 })
         writer.count(blobs.count)
         for blob in blobs { blob.encode(into: &writer) }
-        return [(blobsTag, writer.bytes[...])]
+        body += writer.bytes
+        sizes.append((blobsTag, writer.count))
     }
 
     private static func encode(_ principal: Principal, into writer: inout ByteWriter) {
@@ -234,22 +241,42 @@ public struct EncodedTransaction: Hashable, Sendable {
         writer.string(principal.unit)
     }
 
-    private static func bodies(
+    /// The chunks one after the other, and the size of each.
+    private static func body(
         _ content: Transaction.Content
-    ) -> [(tag: EntityTag, bytes: ArraySlice<UInt8>)] {
-        switch content {
-        case .model(let bytes): return [(0, bytes[...])]
-        case .objects(let changes):
-            let sorted = changes.sorted { a, b in
-                (a.object.tag, a.object.number) < (b.object.tag, b.object.number)
-            }
-            return sorted.chunked { $0.object.tag == $1.object.tag }.map { run in
-                var writer = ByteWriter(capacity: 256)
-                writer.count(run.count)
-                for change in run { change.encode(into: &writer) }
-                return (run[run.startIndex].object.tag, writer.bytes[...])
-            }
+    ) -> ([UInt8], [(tag: EntityTag, count: Int)]) {
+        guard case .objects(let unsorted) = content else {
+            guard case .model(let bytes) = content else { return ([], []) }
+            return (bytes, [(0, bytes.count)])
         }
+        let changes = unsorted.isInOrder ? unsorted : unsorted.sorted(by: Change.isBefore)
+        var writer = ByteWriter(capacity: 32 + 96 * changes.count)
+        var sizes: [(tag: EntityTag, count: Int)] = []
+        var index = 0
+        while index < changes.count {
+            let (start, tag) = (writer.count, changes[index].object.tag)
+            let end = changes[index...].firstIndex { $0.object.tag != tag } ?? changes.count
+            writer.count(end - index)
+            while index < end {
+                changes[index].encode(into: &writer)
+                index += 1
+            }
+            sizes.append((tag, writer.count - start))
+        }
+        return (writer.bytes, sizes)
+    }
+}
+
+extension Change {
+    /// The order in a transaction: by entity tag, then number.
+    fileprivate static func isBefore(_ a: Change, _ b: Change) -> Bool {
+        (a.object.tag, a.object.number) < (b.object.tag, b.object.number)
+    }
+}
+
+extension [Change] {
+    fileprivate var isInOrder: Bool {
+        indices.dropFirst().allSatisfy { !Change.isBefore(self[$0], self[$0 - 1]) }
     }
 }
 
@@ -280,19 +307,5 @@ private struct TransactionHeader {
             first: try reader.uint64(), second: try reader.uint64())
         if format == 2 { transaction.exceptions = try InsertException.list(from: &reader) }
         if isModel { transaction.content = .model([]) }
-    }
-}
-
-extension Array {
-    /// The runs of neighbours that belong together.
-    fileprivate func chunked(by belong: (Element, Element) -> Bool) -> [ArraySlice<Element>] {
-        var runs: [ArraySlice<Element>] = []
-        var start = startIndex
-        for index in indices.dropFirst() where !belong(self[index - 1], self[index]) {
-            runs.append(self[start..<index])
-            start = index
-        }
-        if start < endIndex { runs.append(self[start...]) }
-        return runs
     }
 }

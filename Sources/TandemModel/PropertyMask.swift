@@ -23,6 +23,7 @@ public struct PropertyMask: Hashable, Sendable {
     }
 
     /// The set of the given slots.
+    @inlinable
     public init(_ slots: some Sequence<Int>) {
         self.init()
         for slot in slots { insert(slot) }
@@ -59,6 +60,14 @@ public struct PropertyMask: Hashable, Sendable {
     @inlinable
     public func intersection(_ other: PropertyMask) -> PropertyMask {
         PropertyMask(low: low & other.low, high: high & other.high)
+    }
+
+    /// True when all slots are below `count`.
+    @inlinable
+    public func isWithin(_ count: Int) -> Bool {
+        let used =
+            high != 0 ? 128 - high.leadingZeroBitCount : 64 - low.leadingZeroBitCount
+        return used <= count
     }
 
     /// The slots in ascending order.

@@ -44,7 +44,7 @@ public struct Row: Hashable, Sendable {
         guard let column, !isNull(column) else { return true }
         switch column.storage {
         case .string, .url:
-            return String(validating: bytes[range(column, layout)], as: UTF8.self) != nil
+            return (try? UTF8Span(validating: bytes.span.extracting(range(column, layout)))) != nil
         case .decimal:
             return Decimal(string: String(decoding: bytes[range(column, layout)], as: UTF8.self))
                 != nil
@@ -124,7 +124,12 @@ public struct Row: Hashable, Sendable {
         }
         let mine = extent(column, entity.layout)
         let theirs = other.extent(column, entity.layout)
-        return bytes[mine].elementsEqual(other.bytes[theirs])
+        guard mine.count == theirs.count else { return false }
+        return bytes.withUnsafeBytes { a in
+            other.bytes.withUnsafeBytes { b in
+                a[mine].elementsEqual(b[theirs])
+            }
+        }
     }
 
     /// The slots in which two rows of one entity differ.
@@ -135,9 +140,17 @@ public struct Row: Hashable, Sendable {
     /// The same row with other values in some slots.
     public func replacing(_ changes: [(slot: Int, value: Value)], in entity: CompiledEntity) -> Row
     {
-        var values = values(in: entity)
-        for change in changes { values[change.slot] = change.value }
-        return Row(values, of: entity, version: modelVersion)
+        let changes = changes.map { SlotValue(slot: $0.slot, value: $0.value) }
+        return replacing(changes, in: entity, version: modelVersion)
+    }
+
+    /// The same row with other values in some slots, as it is written under a version of the model.
+    ///
+    /// Cost: the bytes are copied; the other values are not decoded.
+    public func replacing(
+        _ changes: [SlotValue], in entity: CompiledEntity, version: UInt16
+    ) -> Row {
+        Row(bytes: RowBuilder.replace(changes, in: self, entity, version))
     }
 
     // MARK: Bytes
@@ -158,7 +171,7 @@ public struct Row: Hashable, Sendable {
             tag: fixed(at: offset, UInt16.self), number: fixed(at: offset + 2, UInt64.self))
     }
 
-    private func range(_ column: RowLayout.Column, _ layout: RowLayout) -> Range<Int> {
+    func range(_ column: RowLayout.Column, _ layout: RowLayout) -> Range<Int> {
         let start = column.place == 0 ? layout.minimumBytes : end(column.place - 1, layout)
         return start..<end(column.place, layout)
     }
@@ -168,7 +181,7 @@ public struct Row: Hashable, Sendable {
         return Int(end & ~RowLayout.blobFlag)
     }
 
-    private func isBlob(_ column: RowLayout.Column, _ layout: RowLayout) -> Bool {
+    func isBlob(_ column: RowLayout.Column, _ layout: RowLayout) -> Bool {
         guard column.storage == .data else { return false }
         let end = fixed(at: layout.endsOffset + 4 * column.place, UInt32.self)
         return end & RowLayout.blobFlag != 0

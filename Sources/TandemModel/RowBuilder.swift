@@ -23,6 +23,54 @@ enum RowBuilder {
         return bytes
     }
 
+    /// The bytes of a row with other values in some slots; the same bytes as if all values had been given.
+    static func replace(
+        _ changes: [SlotValue], in row: Row, _ entity: CompiledEntity, _ version: UInt16
+    ) -> [UInt8] {
+        let layout = entity.layout
+        var isFixed = true
+        var changed = PropertyMask()
+        for change in changes {
+            guard let column = layout.columns[change.slot] else { continue }
+            changed.insert(change.slot)
+            isFixed = isFixed && column.storage.width > 0
+        }
+        var bytes: [UInt8]
+        if isFixed {
+            bytes = row.bytes
+        } else {
+            bytes = [UInt8](row.bytes[..<layout.minimumBytes])
+            bytes.reserveCapacity(row.bytes.count + 64)
+        }
+        store(version, &bytes, 0)
+        for (slot, column) in layout.columns.enumerated() {
+            guard let column else { continue }
+            var isBlob = false
+            if changed.contains(slot) {
+                clear(column, &bytes)
+                // The last one counts, as it would among all values.
+                var value = changes.last { $0.slot == slot }?.value ?? .null
+                if column.storage == .data { value = value.inRow }
+                if case .blob = value { isBlob = true }
+                write(value, column, entity, slot, &bytes)
+            } else if !isFixed, column.storage.width == 0 {
+                isBlob = row.isBlob(column, layout)
+                bytes.append(contentsOf: row.bytes[row.range(column, layout)])
+            }
+            if !isFixed, column.storage.width == 0 {
+                let end = UInt32(bytes.count) | (isBlob ? RowLayout.blobFlag : 0)
+                store(end, &bytes, layout.endsOffset + 4 * column.place)
+            }
+        }
+        return bytes
+    }
+
+    /// Makes a column what it is before a value is written.
+    private static func clear(_ column: RowLayout.Column, _ bytes: inout [UInt8]) {
+        bytes[RowLayout.headerBytes + column.nullBit >> 3] &= ~(1 << UInt8(column.nullBit & 7))
+        for at in column.place..<(column.place + column.storage.width) { bytes[at] = 0 }
+    }
+
     private static func write(
         _ value: Value, _ column: RowLayout.Column, _ entity: CompiledEntity, _ slot: Int,
         _ bytes: inout [UInt8]
@@ -62,17 +110,13 @@ enum RowBuilder {
 extension CompiledProperty {
     /// True when a value is of this property's type, null included; says nothing of limits.
     public func accepts(_ value: Value) -> Bool {
-        switch (kind, value) {
-        case (_, .null): !isToMany
-        case (.attribute(let attribute), .double(let number)):
-            attribute.type == .double && !number.isNaN
-        case (.attribute(let attribute), .date(let seconds)):
-            attribute.type == .date && seconds.isFinite
-        case (.attribute(let attribute), .decimal(let number)):
-            attribute.type == .decimal && number.isFinite
-        case (.attribute(let attribute), _): value.type == attribute.type
-        case (.relationship(let relationship), .reference): !relationship.toMany
-        default: false
+        switch value {
+        case .null: !isToMany
+        case .double(let number): type == .double && !number.isNaN
+        case .date(let seconds): type == .date && seconds.isFinite
+        case .decimal(let number): type == .decimal && number.isFinite
+        case .reference: relationship != nil && !isToMany
+        default: type != nil && value.type == type
         }
     }
 }

@@ -52,6 +52,44 @@ final class LMDBTransaction {
         return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
     }
 
+    /// The value of a key, or nil.
+    func get(_ table: LMDBTable, _ key: SmallKey) throws(StoreError) -> UnsafeRawBufferPointer? {
+        var value = MDB_val()
+        let status = key.withBytes { bytes in
+            var key = MDB_val(bytes)
+            return mdb_get(handle, table, &key, &value)
+        }
+        if status == MDB_NOTFOUND { return nil }
+        try environment.check(status, "read from")
+        return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+    }
+
+    /// Sets the value of a key to `count` bytes, which `fill` has to write at once.
+    func put(
+        _ table: LMDBTable, _ key: SmallKey, count: Int,
+        fill: (UnsafeMutableRawBufferPointer) -> Void
+    ) throws(StoreError) {
+        var value = MDB_val(mv_size: count, mv_data: nil)
+        let status = key.withBytes { bytes in
+            var key = MDB_val(bytes)
+            return mdb_put(handle, table, &key, &value, UInt32(MDB_RESERVE))
+        }
+        try environment.check(status, "write to")
+        fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size))
+    }
+
+    /// Removes a key; false when there was none.
+    @discardableResult
+    func delete(_ table: LMDBTable, _ key: SmallKey) throws(StoreError) -> Bool {
+        let status = key.withBytes { bytes in
+            var key = MDB_val(bytes)
+            return mdb_del(handle, table, &key, nil)
+        }
+        if status == MDB_NOTFOUND { return false }
+        try environment.check(status, "delete from")
+        return true
+    }
+
     /// Sets the value of a key.
     func put(_ table: LMDBTable, _ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         let status = key.withUnsafeBytes { key in

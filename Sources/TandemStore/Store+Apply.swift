@@ -17,10 +17,37 @@ extension Store {
             throw StoreError(
                 .damaged, "transaction \(encoded.position) can't be decoded: \(error)")
         }
+        if case .objects(let changes) = transaction.content, let model {
+            for change in changes { try check(change, transaction.position, model) }
+        }
         try apply(transaction)
     }
 
-    /// Applies the next transaction, already decoded.
+    /// Checks what came from the journal; what was just planned fits by itself.
+    private func check(
+        _ change: Change, _ position: UInt64, _ model: CompiledModel
+    ) throws(StoreError) {
+        guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
+        else { throw misfit(change, position) }
+        guard change.kind == .update else { return }
+        if try current.get(tables.rows, SmallKey(row: change.object)) == nil {
+            throw rowless(change.object)
+        }
+    }
+
+    private func rowless(_ object: ObjectReference) -> StoreError {
+        StoreError(
+            .damaged, "the store at \(path) has no row of object \(object.number) to change")
+    }
+
+    private func misfit(_ change: Change, _ position: UInt64) -> StoreError {
+        StoreError(
+            .damaged,
+            "transaction \(position) has a change of object \(change.object.number) "
+                + "that does not fit the model")
+    }
+
+    /// Applies the next transaction, already decoded, whose changes were planned with the store's model.
     public func apply(_ transaction: Transaction) throws(StoreError) {
         guard transaction.position == appliedPosition + 1 else {
             throw StoreError(
@@ -41,6 +68,7 @@ extension Store {
             uncommittedChanges += changes.count
             uncommittedBytes += changes.reduce(0) { $0 + ($1.row?.bytes.count ?? 0) }
             uncommittedBytes += transaction.blobs.reduce(0) { $0 + $1.content.count }
+            appliedChanges += UInt64(changes.count)
         }
         if !transaction.saveID.isEmpty { try remember(transaction, open) }
         try forget(transaction.position, open)
@@ -50,12 +78,8 @@ extension Store {
     private func apply(
         _ change: Change, _ position: UInt64, _ model: CompiledModel, _ open: LMDBTransaction
     ) throws(StoreError) {
-        guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
-        else {
-            throw StoreError(
-                .damaged,
-                "transaction \(position) has a change of object \(change.object.number) "
-                    + "that does not fit the model")
+        guard let entity = model.entity(tagged: change.object.tag) else {
+            throw misfit(change, position)
         }
         let object = change.object
         switch change.kind {
@@ -64,6 +88,11 @@ extension Store {
             nextNumber = max(nextNumber, object.number + 1)
             try write(change.row, of: object, entity, position, open)
         case .update:
+            // Where nothing changes that an index has, there is no need to look at the old row.
+            guard !change.changed.intersection(entity.keyed).isEmpty else {
+                try put(change.row, of: object, position, open)
+                break
+            }
             let old = try storedRow(object, open)
             try unindex(old, object, entity, replacedBy: change.row, open)
             try write(change.row, replacing: old, of: object, entity, position, open)
@@ -71,7 +100,7 @@ extension Store {
             let old = try storedRow(object, open)
             try unindex(old, object, entity, replacedBy: nil, open)
             try countBlobs(nil, replacing: old, entity, at: position, open)
-            try open.delete(tables.rows, StoreKey.row(object))
+            try open.delete(tables.rows, SmallKey(row: object))
         case .touch: break
         }
         for link in change.links { try apply(link, of: object, entity, open) }
@@ -80,7 +109,7 @@ extension Store {
     private func storedRow(
         _ object: ObjectReference, _ open: LMDBTransaction
     ) throws(StoreError) -> Row? {
-        try open.get(tables.rows, StoreKey.row(object)).map(Store.row)
+        try open.get(tables.rows, SmallKey(row: object)).map(Store.row)
     }
 
     private func write(
@@ -88,12 +117,19 @@ extension Store {
         _ entity: CompiledEntity, _ position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) {
         guard let row else { return }
-        var value = ByteWriter(capacity: 8 + row.bytes.count)
-        value.uint64(position)
-        value.raw(row.bytes)
-        try open.put(tables.rows, StoreKey.row(object), value.bytes)
+        try put(row, of: object, position, open)
         try index(row, object, entity, unlessSameAs: old, open)
         try countBlobs(row, replacing: old, entity, at: position, open)
+    }
+
+    private func put(
+        _ row: Row?, of object: ObjectReference, _ position: UInt64, _ open: LMDBTransaction
+    ) throws(StoreError) {
+        guard let row else { return }
+        try open.put(tables.rows, SmallKey(row: object), count: 8 + row.bytes.count) { value in
+            value.storeBytes(of: position.littleEndian, as: UInt64.self)
+            UnsafeMutableRawBufferPointer(rebasing: value[8...]).copyBytes(from: row.bytes)
+        }
     }
 
     /// Adds a row to its indexes and unique keys, leaving out those where `old` has the same values.
@@ -117,10 +153,7 @@ extension Store {
         _ old: Row?, _ object: ObjectReference, _ entity: CompiledEntity, replacedBy new: Row?,
         _ open: LMDBTransaction
     ) throws(StoreError) {
-        guard let old else {
-            throw StoreError(
-                .damaged, "the store at \(path) has no row of object \(object.number) to change")
-        }
+        guard let old else { throw rowless(object) }
         for index in entity.indexes where !isSame(old, new, index, entity) {
             let key = StoreKey.index(index.id, StoreKey.tuple(index, old, entity), object.number)
             try open.delete(tables.indexes, key)
@@ -145,9 +178,11 @@ extension Store {
         _ open: LMDBTransaction
     ) throws(StoreError) {
         guard let relationship = entity.properties[link.slot].relationship else { return }
-        let key = StoreKey.link(relationship.linkID, object.number, link.target.number)
+        let key = SmallKey(link: relationship.linkID, object.number, link.target.number)
         if link.isAdded {
-            try open.put(tables.links, key, StoreKey.tag(link.target.tag))
+            try open.put(tables.links, key, count: 2) {
+                $0.storeBytes(of: link.target.tag.bigEndian, as: UInt16.self)
+            }
         } else {
             try open.delete(tables.links, key)
         }

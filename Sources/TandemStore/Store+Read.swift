@@ -21,7 +21,8 @@ extension Store {
 
     /// The row of an object, or nil when there is none.
     public func stored(_ object: ObjectReference) throws(StoreError) -> Stored? {
-        guard let value = try current.get(tables.rows, StoreKey.row(object)), value.count > 8 else {
+        guard let value = try current.get(tables.rows, SmallKey(row: object)), value.count > 8
+        else {
             return nil
         }
         return Store.stored(object, value)
@@ -29,7 +30,7 @@ extension Store {
 
     /// The entity that a number was ever used for, also by an object that is deleted.
     public func entity(ofNumber number: ObjectNumber) throws(StoreError) -> EntityTag? {
-        try current.get(tables.numbers, StoreKey.number(number)).map {
+        try current.get(tables.numbers, SmallKey(number: number)).map {
             $0.bigEndian(0, as: UInt16.self)
         }
     }
@@ -53,7 +54,7 @@ extension Store {
     public func isMember(
         _ member: ObjectNumber, of owner: ObjectNumber, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Bool {
-        try current.get(tables.links, StoreKey.link(relationship.linkID, owner, member)) != nil
+        try current.get(tables.links, SmallKey(link: relationship.linkID, owner, member)) != nil
     }
 
     /// The object that holds a unique tuple, verified against its row.
@@ -90,7 +91,7 @@ extension Store {
 
     /// The row in a value of the rows table.
     static func row(_ value: UnsafeRawBufferPointer) -> Row {
-        Row(bytes: Array(value.dropFirst(8)))
+        Row(bytes: Array(UnsafeRawBufferPointer(rebasing: value[8...])))
     }
 
     static func stored(_ object: ObjectReference, _ value: UnsafeRawBufferPointer) -> Stored {

@@ -32,6 +32,8 @@ public final class Store {
     public internal(set) var uncommittedChanges = 0
     /// The bytes of the rows that were applied since the last checkpoint.
     var uncommittedBytes = 0
+    /// How many changes were applied since the store was opened.
+    public internal(set) var appliedChanges: UInt64 = 0
 
     let environment: LMDBEnvironment
     let tables: StoreTables

@@ -69,6 +69,44 @@ enum MetaKey: String {
     var key: [UInt8] { Array(rawValue.utf8) }
 }
 
+/// A key of at most 24 bytes, which needs no memory of its own.
+struct SmallKey {
+    private var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
+    private let count: Int
+
+    /// The key of a row.
+    init(row object: ObjectReference) {
+        count = 10
+        withUnsafeMutableBytes(of: &words) {
+            $0.storeBytes(of: object.tag.bigEndian, as: UInt16.self)
+            $0.storeBytes(of: object.number.bigEndian, toByteOffset: 2, as: UInt64.self)
+        }
+    }
+
+    /// The key of a link.
+    init(link: UInt16, _ owner: ObjectNumber, _ member: ObjectNumber) {
+        count = 18
+        withUnsafeMutableBytes(of: &words) {
+            $0.storeBytes(of: link.bigEndian, as: UInt16.self)
+            $0.storeBytes(of: owner.bigEndian, toByteOffset: 2, as: UInt64.self)
+            $0.storeBytes(of: member.bigEndian, toByteOffset: 10, as: UInt64.self)
+        }
+    }
+
+    /// A position or an object's number.
+    init(number: UInt64) {
+        count = 8
+        withUnsafeMutableBytes(of: &words) {
+            $0.storeBytes(of: number.bigEndian, as: UInt64.self)
+        }
+    }
+
+    @inline(__always)
+    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        withUnsafeBytes(of: words) { body(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+    }
+}
+
 /// Builds the keys of the tables.
 enum StoreKey {
     /// An index key has at most this many bytes of its tuple; LMDB's keys end at 511.

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Tests/Benchmarks/run.sh [SCENARIO] [N]
-#   SCENARIO  p1, p3, or all of these (default); without a daemon: sync (ways to make an append
-#             durable), journal (opening one, and appends while the next segment is made)
-#   N         number of contents; default: p1 10000, p3 1000, 10000 and 100000; sync: appends a round,
-#             300; journal: MiB, 1024
+#   SCENARIO  p1, p2, p3, or all of these (default); load (10 s under load: the slowest saves and what
+#             they waited for), recovery (changes applied a second), memory (a million saves);
+#             without a daemon: sync (ways to make an append durable), journal (opening one, and
+#             appends while the next segment is made)
+#   N         number of contents; default: 10000, p3 1000, 10000 and 100000, recovery 100000; sync:
+#             appends a round, 300; journal: MiB, 1024
 # Environment:
 #   PEERS_TMP  folder on the disk to measure (default /tmp; not a tmpfs)
 # Prints one JSON line a result, in the form of the peer benchmarks, and the rest to standard error.
@@ -13,8 +15,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p3 | sync | journal | all) ;; *)
-    sed -n '2,11s/^# \{0,1\}//p' "${0##*/}" >&2
+case $scenario in p1 | p2 | p3 | load | recovery | memory | sync | journal | all) ;; *)
+    sed -n '2,13s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -42,6 +44,7 @@ trap 'exit 130' INT TERM
 
 # serve FOLDER: starts a daemon on a new store and waits until its socket is there.
 serve() {
+    rm -f "$1/sock"
     "$tandemd" --store "$1/store" --socket "$1/sock" 2>"$1/log" &
     daemon=$!
     for _ in {1..200}; do
@@ -55,12 +58,12 @@ serve() {
 }
 
 failed=0 runs=0
-# one SCENARIO N: on a fresh store, removed at once.
+# one SCENARIO N [MORE]: on a fresh store, removed at once.
 one() {
     local folder=$tmp/run$((++runs))
     mkdir "$folder"
     serve "$folder"
-    timeout 120 "$bench" "$1" "$2" "$folder/sock" "$folder" &
+    timeout 300 "$bench" "$1" "$2" "$folder/sock" "$folder" "${@:3}" &
     client=$!
     if ! wait "$client"; then
         log "$1 n=$2 failed"
@@ -68,6 +71,28 @@ one() {
         failed=1
     fi
     client=''
+    stop "$daemon"
+    daemon=''
+    rm -rf "$folder"
+}
+# recover N KIND: a daemon that has to apply half a million changes when it starts.
+recover() {
+    local n=$1 kind=$2 folder=$tmp/run$((++runs)) begin
+    mkdir "$folder"
+    serve "$folder"
+    "$bench" recovery-seed "$n" "$folder/sock" "$folder" "$kind"
+    stop "$daemon"
+    cp -r "$folder/store/store" "$folder/behind"
+    serve "$folder"
+    "$bench" recovery-fill "$n" "$folder/sock" "$folder" "$kind"
+    kill -KILL "$daemon"
+    wait "$daemon" 2>/dev/null || true
+    rm -r "$folder/store/store"
+    mv "$folder/behind" "$folder/store/store"
+    begin=$(date +%s%N)
+    serve "$folder"
+    "$bench" recovery-report "$n" "$folder/sock" "$folder" "$kind" \
+        "$((($(date +%s%N) - begin) / 1000000))"
     stop "$daemon"
     daemon=''
     rm -rf "$folder"
@@ -81,10 +106,26 @@ alone() {
 sync() { alone sync "$(sizes 300)"; }
 journal() { alone journal "$(sizes 1024)"; }
 p1() { for n in $(sizes 10000); do one p1 "$n"; done; }
+p2() { for n in $(sizes 10000); do one p2 "$n"; done; }
+load() {
+    for n in $(sizes 10000); do
+        one load "$n" 16 1 10
+        one load "$n" 1 100 10
+        one load "$n" 16 100 10
+    done
+}
+memory() { for n in $(sizes 10000); do one memory "$n"; done; }
+recovery() {
+    for n in $(sizes 100000); do
+        recover "$n" unindexed
+        recover "$n" indexed
+    done
+}
 p3() { for n in $(sizes 1000 10000 100000); do one p3 "$n"; done; }
 
 if [[ $scenario == all ]]; then
     p1
+    p2
     p3
 else
     "$scenario"

@@ -56,6 +56,47 @@ struct RowTests {
         }
     }
 
+    @Test func law6ARowWithOtherValuesInSomeSlotsIsTheRowOfAllItsValues() throws {
+        let seed = seed
+        var random = RandomValue(seed)
+        for name in ["Bucket", "Content", "ImageContent"] {
+            let entity = try compiled(name)
+            for _ in 0..<300 {
+                var values = random.values(entity)
+                let row = Row(values, of: entity, version: 1)
+                let new = random.values(entity)
+                let slots = new.indices.filter { _ in random.int(0..<3) == 0 }
+                for slot in slots { values[slot] = new[slot] }
+                let changes = slots.map { SlotValue(slot: $0, value: new[$0]) }
+                let patched = row.replacing(changes, in: entity, version: 2)
+                #expect(patched == Row(values, of: entity, version: 2), "seed \(seed)")
+            }
+        }
+    }
+
+    @Test func law6ABlobStaysABlobWhenAnotherValueOfItsRowChanges() throws {
+        let entity = try #require(
+            CompiledModel(
+                Model {
+                    Entity("File") {
+                        Attribute("content", .data)
+                        Attribute("name", .string)
+                        Attribute("other", .data)
+                    }
+                }
+            ).entity(named: "File"))
+        let long = Value.data([UInt8](repeating: 7, count: BlobReference.inlineLimit + 1))
+        let values = [long, .string("a"), .data([1])]
+        let row = Row(values, of: entity, version: 1)
+        let named = row.replacing(
+            [SlotValue(slot: 1, value: .string("longer"))], in: entity, version: 1)
+        #expect(named == Row([long, .string("longer"), .data([1])], of: entity, version: 1))
+        let swapped = row.replacing(
+            [SlotValue(slot: 0, value: .data([2])), SlotValue(slot: 2, value: long)], in: entity,
+            version: 1)
+        #expect(swapped == Row([.data([2]), .string("a"), long], of: entity, version: 1))
+    }
+
     @Test func damagedRowsAreRefusedOrReadable() throws {
         let seed = seed
         var random = RandomValue(seed)

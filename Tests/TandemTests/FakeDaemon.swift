@@ -31,6 +31,8 @@ final class FakeDaemon: Sendable {
         var holdsSaves = false
         var losesNextPush = false
         var losesNextFetch = false
+        /// So many histories are answered only after others saved something else.
+        var savesBeforeHistory = 0
         var cutsBeforeSaved = false
         var refusesSaves: TandemError?
         var expiresHistory = false

@@ -110,6 +110,10 @@ final class FakeSession: Sendable {
             let first = daemonState.nextNumber - UInt64(count)
             send(.lease(Lease(first: first, count: count, epoch: 1)), id)
         case .history(let request):
+            if daemonState.savesBeforeHistory > 0, let one = daemonState.rows.values.first {
+                daemonState.savesBeforeHistory -= 1
+                saveAgain(one.reference, &daemonState)
+            }
             let part = daemonState.transactions.filter {
                 $0.position > request.from && $0.position <= request.to
             }
@@ -130,6 +134,17 @@ final class FakeSession: Sendable {
             send(.verdicts(Verdicts(position: daemonState.end, items: items)), id)
         default: send(.failure(TandemError(.usage, "the fake knows no such request")), id)
         }
+    }
+
+    /// Another's save that pushes the ring of everyone on.
+    private func saveAgain(_ object: ObjectReference, _ daemonState: inout FakeDaemon.State) {
+        let slot = daemon.entity("Content").slot(of: "name") ?? 0
+        let value = SaveValue(slot: slot, value: .string("\(daemonState.end)"))
+        let save = SaveRequest(
+            saveID: ThisProcess.randomBytes(16), contentHash: StableHash([]), author: "busy",
+            context: "", policy: .error,
+            operations: [.update(object: object, baseVersion: 0, values: [value], links: [])])
+        _ = daemon.commit(save, "busy", &daemonState)
     }
 
     private func note(_ interests: [EntityTag], _ position: UInt64) {

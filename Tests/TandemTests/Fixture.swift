@@ -76,16 +76,21 @@ final class Fixture: Sendable {
 
     // MARK: Trouble
 
-    /// Stops the daemon and starts another on the same store.
-    ///
-    /// An epoch is raised by the mark that a daemon with relaxed durability leaves when it is killed.
-    func restart(raisesEpoch: Bool = false) throws {
+    /// Stops the daemon.
+    func stop() throws {
         let old = running.withLock { running in
             running.sockets.removeAll()
             defer { running.daemon = nil }
             return running.daemon
         }
         try old?.stop()
+    }
+
+    /// Stops the daemon and starts another on the same store.
+    ///
+    /// An epoch is raised by the mark that a daemon with relaxed durability leaves when it is killed.
+    func restart(raisesEpoch: Bool = false) throws {
+        try stop()
         if raisesEpoch {
             let mark = directory + "/journal/relaxed"
             try #require(FileManager.default.createFile(atPath: mark, contents: nil))

@@ -118,6 +118,25 @@ import Testing
         #expect(asked)
     }
 
+    @Test func `law4: a context behind the ring catches up although others save all the while`()
+        throws
+    {
+        var limits = ClientLimits()
+        limits.recentTransactions = 1
+        limits.historyBatch = 2
+        let container = PersistentContainer(transport: daemon.transport, limits: limits)
+        let context = container.makeContext(name: "slow")
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        let content = try #require(try context.fetch(Content.self).first)
+        for size in 2...9 { daemon.update(reference, ["size": .int(Int64(size))]) }
+        let goal = daemon.end
+        // Each answer finds the ring further on than when it was asked for.
+        daemon.state.withLock { $0.savesBeforeHistory = 1_000 }
+        try context.reach(goal)
+        #expect(content.size >= 9)
+        #expect(daemon.state.withLock { $0.savesBeforeHistory } > 900)
+    }
+
     @Test func `a missing daemon is disconnected, with a hint`() throws {
         var limits = ClientLimits()
         limits.connectMilliseconds = 50

@@ -30,9 +30,9 @@ extension Inbox {
 
 extension Connection {
     /// Begins a conversation on a socket: says who this is and where to go on.
-    func greet(on socket: Socket) throws(TandemError) {
+    func greet(on intake: Intake) throws(TandemError) {
         try state.withLock { state throws(TandemError) in
-            state.socket = socket
+            state.intake = intake
             state.outbox.removeAll()
             if state.phase != .closed { state.phase = .greeting }
             let session = state.session
@@ -255,7 +255,7 @@ extension Connection {
         let (event, givenUp) = state.withLock { state -> (ConnectionEvent?, [PendingRequest]) in
             let wasReady = state.phase == .ready
             if state.phase != .closed { state.phase = .connecting }
-            state.socket = nil
+            state.intake = nil
             state.lastError = error
             let givenUp = state.requeue(deadline: end, attempts: attempts)
             return (wasReady ? self.event(.lost, state) : nil, givenUp)

@@ -63,7 +63,29 @@ final class Connection: Sendable {
 
     /// Sends a request and waits for its answer on the calling thread.
     func answer(_ message: ClientMessage) -> Result<DaemonMessage, TandemError> {
-        submit(message).wait(with: latches)
+        let reply = submit(message)
+        read(until: reply)
+        return reply.wait(with: latches)
+    }
+
+    /// Reads on the calling thread until a reply is there or the conversation ends, unless another one does.
+    private func read(until reply: Reply<DaemonMessage>) {
+        let found = state.withLock { $0.phase == .ready ? ($0.intake, $0.wake) : (nil, nil) }
+        guard case (let intake?, let wake) = found, intake.beginTurn() else { return }
+        var isOver = false
+        while !isOver, !reply.isSettled {
+            do {
+                let wait = timeout()
+                let isReadable = try intake.socket.waitReadable(milliseconds: wait)
+                if isReadable { isOver = try !intake.drain(self, asCaller: true) }
+                if !isReadable || wait == 0 { expire() }
+            } catch {
+                isOver = true
+            }
+        }
+        intake.endTurn()
+        // The connection's thread finds the same and connects anew.
+        if isOver { wake?.signal() }
     }
 
     /// Sends a request and awaits its answer.
@@ -76,24 +98,23 @@ final class Connection: Sendable {
     /// Sends a request whose answer nobody needs.
     func submit(_ message: ClientMessage) -> Reply<DaemonMessage> {
         let reply = Reply<DaemonMessage>()
-        let request = PendingRequest(
-            message: message, reply: reply, deadline: deadline(for: message))
-        let refusal = state.withLock { state -> TandemError? in
-            if state.phase == .closed { return state.closedError }
-            state.submit(request)
-            return nil
+        let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
+            if state.phase == .closed { return (state.closedError, false) }
+            let wait = patience(for: message, state.phase == .ready)
+            state.submit(
+                PendingRequest(message: message, reply: reply, deadline: deadline(after: wait)))
+            return (nil, state.phase == .idle)
         }
-        if let refusal { reply.settle(.failure(refusal)) } else { startIfIdle() }
+        if let refusal { reply.settle(.failure(refusal)) }
+        if isIdle { startIfIdle() }
         return reply
     }
 
-    private func deadline(for message: ClientMessage) -> UInt64 {
-        let isReady = state.withLock { $0.phase == .ready }
-        guard isReady else { return deadline(after: limits.connectMilliseconds) }
-        if case .sync(let sync) = message {
-            return deadline(after: UInt64(sync.timeoutMilliseconds) + limits.connectMilliseconds)
-        }
-        return deadline(after: limits.answerMilliseconds)
+    /// The milliseconds that a request waits for its answer, or for a connection.
+    private func patience(for message: ClientMessage, _ isReady: Bool) -> UInt64 {
+        guard isReady else { return limits.connectMilliseconds }
+        guard case .sync(let sync) = message else { return limits.answerMilliseconds }
+        return UInt64(sync.timeoutMilliseconds) + limits.connectMilliseconds
     }
 
     func deadline(after milliseconds: UInt64) -> UInt64 {
@@ -162,7 +183,7 @@ final class Connection: Sendable {
         let (requests, waiters) = state.withLock { state in
             if state.phase != .closed { state.closedError = error }
             state.phase = .closed
-            state.socket?.shutdown()
+            state.intake?.socket.shutdown()
             state.wake?.signal()
             let requests = Array(state.requests.values) + state.queue
             let waiters = state.sessionWaiters.map(\.reply)

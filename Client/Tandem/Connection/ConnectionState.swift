@@ -21,7 +21,7 @@ struct ConnectionState: Sendable {
     enum Phase { case idle, connecting, greeting, installing, ready, closed }
 
     var phase = Phase.idle
-    var socket: Socket?
+    var intake: Intake?
     var wake: WakeUp?
     /// Bytes that the socket did not take at once.
     var outbox: [UInt8] = []
@@ -51,7 +51,7 @@ struct ConnectionState: Sendable {
 
     /// Gives the socket what it takes; the thread is woken to see to the rest.
     mutating func flush() {
-        guard let socket, !outbox.isEmpty else { return }
+        guard let socket = intake?.socket, !outbox.isEmpty else { return }
         let result = outbox.withUnsafeBytes { try? socket.write($0) }
         switch result {
         case .bytes(let count) where count == outbox.count:
@@ -146,10 +146,12 @@ struct ConnectionState: Sendable {
 
     /// The earliest moment at which something has waited too long.
     var nextDeadline: UInt64? {
-        let sent = requests.values.lazy.map(\.deadline).min()
-        let queued = queue.lazy.map(\.deadline).min()
-        let waiting = sessionWaiters.lazy.map(\.deadline).min()
-        return [sent, queued, waiting].compactMap { $0 }.min()
+        var earliest: UInt64?
+        func consider(_ deadline: UInt64) { earliest = min(earliest ?? deadline, deadline) }
+        for request in requests.values { consider(request.deadline) }
+        for request in queue { consider(request.deadline) }
+        for waiter in sessionWaiters { consider(waiter.deadline) }
+        return earliest
     }
 
     /// Checks that a push follows the cursor; a gap ends the conversation, which is then resumed there.

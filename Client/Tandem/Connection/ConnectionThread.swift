@@ -44,10 +44,13 @@ final class ConnectionThread {
             let socket = try connection.transport.connect()
             defer { socket.shutdown() }
             try socket.setNonBlocking()
-            try poller.add(socket.descriptor, token: 1, interest: .read)
-            defer { try? poller.remove(socket.descriptor) }
-            try connection.greet(on: socket)
-            try read(from: socket, poller)
+            let intake = try Intake(socket, poller, token: 1)
+            defer {
+                try? poller.remove(socket.descriptor)
+                if intake.isProven { backoff.reset() }
+            }
+            try connection.greet(on: intake)
+            try read(intake, poller)
         } catch let error as TandemError {
             return error
         } catch {
@@ -56,56 +59,23 @@ final class ConnectionThread {
         return TandemError(.disconnected, "\(connection.transport.name): the daemon went away")
     }
 
-    private func read(from socket: Socket, _ poller: Poller) throws {
-        var decoder = DaemonMessageDecoder()
+    private func read(_ intake: Intake, _ poller: Poller) throws {
         var events: [Poller.Event] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        var waitsForRoom = false
         let greetingEnds = connection.deadline(after: connection.limits.connectMilliseconds)
         while !isClosed {
-            let hasMore = connection.state.withLock { !$0.outbox.isEmpty }
-            if hasMore != waitsForRoom {
-                waitsForRoom = hasMore
-                try poller.modify(
-                    socket.descriptor, token: 1, interest: hasMore ? [.read, .write] : .read)
-            }
+            intake.setWaitsForRoom(connection.state.withLock { !$0.outbox.isEmpty })
             try poller.wait(timeoutMilliseconds: connection.timeout(), into: &events)
             for event in events {
                 if event.token == 0 { wake.clear() }
                 if event.isWritable { connection.state.withLock { $0.flush() } }
-                guard event.token == 1, event.isReadable else { continue }
-                guard try drain(socket, &buffer, &decoder) else { return }
+                // A caller that reads and finds the conversation over wakes this thread, which finds the same.
+                guard event.token == 0 || event.isReadable else { continue }
+                guard try intake.drain(connection, asCaller: false) else { return }
             }
             connection.state.withLock { $0.dispatchQueue() }
             connection.expire()
             if !connection.isReady, connection.clock.monotonicNanoseconds >= greetingEnds {
                 throw TandemError(.timeout, "\(connection.transport.name): no welcome came")
-            }
-        }
-    }
-
-    /// Reads what is there; false when the other side is gone.
-    private func drain(
-        _ socket: Socket, _ buffer: inout [UInt8], _ decoder: inout DaemonMessageDecoder
-    ) throws -> Bool {
-        while true {
-            switch try buffer.withUnsafeMutableBytes({ try socket.read(into: $0) }) {
-            case .closed: return false
-            case .wouldBlock: return true
-            case .bytes(let count):
-                buffer.withUnsafeBytes {
-                    decoder.append(UnsafeRawBufferPointer(rebasing: $0[..<count]))
-                }
-                var inbox = Inbox()
-                defer {
-                    // A welcome alone proves nothing: what is sent next may be what ends the connection.
-                    if !inbox.answers.isEmpty || !inbox.transactions.isEmpty { backoff.reset() }
-                    connection.deliver(inbox)
-                }
-                while let (id, message) = try WireCoding.next(&decoder) {
-                    try connection.receive(message, id: id, &inbox)
-                }
-                if count < buffer.count { return true }
             }
         }
     }

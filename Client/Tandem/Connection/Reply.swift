@@ -59,6 +59,9 @@ final class Reply<Value: Sendable>: Sendable {
         }
     }
 
+    /// Whether the outcome is there.
+    var isSettled: Bool { outcome != nil }
+
     private var outcome: Outcome? {
         state.withLock { if case .settled(let outcome) = $0 { outcome } else { nil } }
     }

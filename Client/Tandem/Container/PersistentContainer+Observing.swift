@@ -61,7 +61,8 @@ extension PersistentContainer {
 
     /// Tells of connection and model the moment they change, before any answer that came after; replaces who was told before.
     ///
-    /// The handler is called on the connection's thread: it must be quick and ask nothing of the container.
+    /// The handler is called on the connection's thread or on one that waits for an answer: it must be quick and ask nothing of
+    /// the container.
     public func onConnectionNotice(_ handler: @escaping @Sendable (ConnectionNotice) -> Void) {
         connection.payloads.listen(handler)
     }

@@ -8,12 +8,8 @@ extension ManagedObjectContext {
             return .done(())
         }
         let target = max(target, merged)
-        switch connection.recent(
-            after: merged, through: target, generation: session.generation)
-        {
-        case .interrupted(let now): return try restartStep(in: now)
-        case .transactions(let found): return try mergeStep(found, through: target)
-        case .behind(let floor): return try historyStep(through: target, floor, [])
+        return try collectStep(after: merged, through: target, [], in: session) { found in
+            try self.mergeStep(found, through: target)
         }
     }
 
@@ -23,34 +19,39 @@ extension ManagedObjectContext {
         merged >= target && connection.knownSession?.generation == session?.generation
     }
 
-    /// Asks for what the ring no longer holds, then goes on with what it holds.
-    private func historyStep(
-        through target: UInt64, _ floor: UInt64, _ earlier: [Transaction]
+    /// Hands over all transactions up to a target: what the ring no longer holds is asked for.
+    ///
+    /// Nothing collected is given up because the ring moves on meanwhile, and the target stays where it is: so it comes to an end
+    /// however busy others are. When the context was led elsewhere meanwhile, it merges up to the target from there.
+    private func collectStep(
+        after low: UInt64, through target: UInt64, _ earlier: [Transaction], in session: Session,
+        use: @escaping ([Transaction]) throws -> Step<Void>
     ) throws -> Step<Void> {
+        let floor: UInt64
+        switch connection.recent(after: low, through: target, generation: session.generation) {
+        case .interrupted(let now): return try restartStep(in: now)
+        case .transactions(let found): return try use(earlier + found)
+        case .behind where low >= target: return try use(earlier)
+        case .behind(let first): floor = first
+        }
         let start = merged
-        let from = earlier.last?.position ?? start
         let request = HistoryRequest(
-            from: from, to: min(floor, target), interests: connection.interests.sorted(),
+            from: low, to: min(floor, target), interests: connection.interests.sorted(),
             limit: core.limits.historyBatch)
         return .ask(.history(request)) { result in
-            guard self.merged == start else { return try self.mergeStep(through: target) }
+            guard self.merged == start, self.session?.generation == session.generation,
+                self.connection.knownSession?.generation == session.generation
+            else { return try self.mergeStep(through: target) }
             if case .failure(let error) = result, error.code == .historyExpired {
                 guard let now = self.connection.knownSession else { return .done(()) }
                 return try self.restartStep(in: now)
             }
-            guard case .history(let history) = try result.get() else {
-                throw TandemError(.storage, "the daemon gave no history")
+            guard case .history(let history) = try result.get(), history.position > low else {
+                throw TandemError(.storage, "the daemon gave no history after \(low)")
             }
             let all = earlier + (try self.decoded(history))
-            if !history.isComplete, !history.transactions.isEmpty {
-                return try self.historyStep(through: target, floor, all)
-            }
-            guard
-                case .transactions(let rest) = self.connection.recent(
-                    after: max(floor, start), through: target,
-                    generation: self.session?.generation ?? 0)
-            else { return try self.mergeStep(through: target) }
-            return try self.mergeStep(all + rest, through: target)
+            return try self.collectStep(
+                after: history.position, through: target, all, in: session, use: use)
         }
     }
 
@@ -111,9 +112,16 @@ extension ManagedObjectContext {
         guard let session, answer.items.count == askers.count, answer.position >= group.to else {
             throw TandemError(.storage, "the daemon's verdicts do not fit what was asked")
         }
-        guard
-            case .transactions(let more) = connection.recent(
-                after: group.to, through: answer.position, generation: session.generation),
+        return try collectStep(after: group.to, through: answer.position, [], in: session) {
+            try self.judged(group, answer, askers, $0)
+        }
+    }
+
+    private func judged(
+        _ group: MergedGroup, _ answer: Verdicts, _ askers: [any ResultsParticipant],
+        _ more: [Transaction]
+    ) throws -> Step<Void> {
+        guard let session,
             !more.contains(where: { if case .model = $0.content { true } else { false } })
         else { return try mergeStep(through: answer.position) }
         let whole =

@@ -63,13 +63,14 @@ extension ManagedObjectContext {
                 }
             }
             try self.validate()
-            let request = self.request(session, options)
+            let records = self.editedInOrder.map(\.record)
+            let request = self.request(session, options, records)
             // Without edits there is nothing to send, except a repeat that a save id stands for.
             guard !request.operations.isEmpty || options.saveID != nil else {
                 self.dropHints()
                 return .done(session.position(self.merged))
             }
-            self.putInFlight(request, hasOwnID: options.saveID == nil)
+            self.putInFlight(request, records, hasOwnID: options.saveID == nil)
             return try self.sendStep(request)
         }
     }
@@ -81,9 +82,10 @@ extension ManagedObjectContext {
         }
     }
 
-    private func request(_ session: Session, _ options: SaveOptions) -> SaveRequest {
+    private func request(
+        _ session: Session, _ options: SaveOptions, _ records: [ObjectRecord]
+    ) -> SaveRequest {
         let policy = options.policy ?? mergePolicy
-        let records = editedInOrder.map(\.record)
         let builder = SaveBuilder(model: session.model, policy: policy, records: records)
         let operations = builder.operations(alsoInserted: options.inserts)
         return SaveRequest(
@@ -98,8 +100,9 @@ extension ManagedObjectContext {
         edited.removeAll()
     }
 
-    private func putInFlight(_ request: SaveRequest, hasOwnID: Bool) {
-        let records = editedInOrder.map(\.record)
+    private func putInFlight(
+        _ request: SaveRequest, _ records: [ObjectRecord], hasOwnID: Bool
+    ) {
         undoStack.clear()
         for record in records {
             record.inFlight = record.pending

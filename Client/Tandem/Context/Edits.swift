@@ -7,7 +7,7 @@ struct Edits {
     /// Whether the object is new or to be deleted.
     var kind = Kind.none
     /// The values that were set, by slot.
-    var values: [Int: Value] = [:]
+    var values = SlotValues()
     /// The members that to-many relationships gained, by slot.
     var added: [Int: Set<ObjectReference>] = [:]
     /// The members that to-many relationships lost, by slot.
@@ -41,7 +41,7 @@ struct Edits {
     /// These edits with later ones on top: what a failed save leaves.
     func under(_ later: Edits) -> Edits {
         var result = self
-        result.values.merge(later.values) { $1 }
+        result.values.merge(later.values)
         for (slot, members) in later.added {
             for member in members { result.add(member, to: slot) }
         }
@@ -68,4 +68,36 @@ struct Edits {
         guard added[slot] != nil || removed[slot] != nil else { return members }
         return members.subtracting(removed[slot] ?? []).union(added[slot] ?? [])
     }
+}
+
+/// The values of some slots, by slot: a dictionary for the handful of properties that an edit touches.
+struct SlotValues: Sequence {
+    private var items: [(key: Int, value: Value)] = []
+
+    var isEmpty: Bool { items.isEmpty }
+
+    /// The slots, ascending.
+    var keys: some Sequence<Int> { items.lazy.map(\.key) }
+
+    /// The value of a slot; set to nil it is forgotten.
+    subscript(slot: Int) -> Value? {
+        get { items.first { $0.key == slot }?.value }
+        set {
+            let index = items.firstIndex { $0.key >= slot } ?? items.count
+            let isThere = index < items.count && items[index].key == slot
+            switch (newValue, isThere) {
+            case (let value?, true): items[index].value = value
+            case (let value?, false): items.insert((slot, value), at: index)
+            case (nil, true): items.remove(at: index)
+            case (nil, false): break
+            }
+        }
+    }
+
+    /// Takes over the values of others, which win.
+    mutating func merge(_ others: SlotValues) {
+        for (slot, value) in others { self[slot] = value }
+    }
+
+    func makeIterator() -> some IteratorProtocol<(key: Int, value: Value)> { items.makeIterator() }
 }

@@ -84,7 +84,9 @@ public final class ManagedObjectContext {
     }
 
     var editedInOrder: [ManagedObject] {
-        edited.values.sorted { $0.record.pending.serial < $1.record.pending.serial }
+        if edited.count < 2 { return Array(edited.values) }
+        let all = edited.values.map { (serial: $0.record.pending.serial, object: $0) }
+        return all.sorted { $0.serial < $1.serial }.map(\.object)
     }
 
     // MARK: Contact

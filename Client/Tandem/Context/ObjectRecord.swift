@@ -67,7 +67,8 @@ final class ObjectRecord {
     /// The row with all edits on top; nil when there is none or it has to be loaded first.
     func currentRow(modelVersion: UInt16) -> Row? {
         if row == nil, !isInserted { return nil }
-        let edits = inFlight.values.merging(pending.values) { $1 }
+        var edits = inFlight.values
+        edits.merge(pending.values)
         var values = row?.values(in: entity) ?? entity.properties.map { _ in .null }
         if let row, edits.isEmpty { return row }
         for (slot, value) in edits { values[slot] = value }

@@ -83,11 +83,11 @@ struct SaveBuilder {
     }
 
     private func values(_ record: ObjectRecord) -> [SaveValue] {
-        var slots = Set(record.pending.values.keys)
+        var slots = Array(record.pending.values.keys)
         if policy == .overwrite, record.row != nil, !slots.isEmpty {
-            slots = Set(record.entity.properties.filter { !$0.isToMany }.map(\.slot))
+            slots = record.entity.properties.filter { !$0.isToMany }.map(\.slot)
         }
-        return slots.sorted().compactMap { slot in
+        return slots.compactMap { slot in
             record.value(slot).map {
                 SaveValue(
                     slot: slot, value: $0, base: record.row?.value(slot, in: record.entity))
@@ -97,6 +97,7 @@ struct SaveBuilder {
 
     /// The links that only a to-many relationship carries, each from one of its ends.
     private func links(_ record: ObjectRecord) -> [LinkChange] {
+        if record.pending.added.isEmpty, record.pending.removed.isEmpty { return [] }
         var result: [LinkChange] = []
         for property in record.entity.properties {
             guard let relationship = property.relationship, relationship.toMany,

@@ -18,8 +18,10 @@ extension Committer {
         try lookAgainIfDue()
         if let refusal = ability.refusal { throw refusal }
         let frame = frameBytes + bytes + 64
+        let start = clock.monotonicNanoseconds
         do {
             try journal.reserve(bytes: frame)
+            counters.stalls.note(.segment, from: start, to: clock.monotonicNanoseconds)
         } catch {
             guard error.code == .noSpace else { throw error }
             throw meets(.journal, error.description, bytes: frame)

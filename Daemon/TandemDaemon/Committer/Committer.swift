@@ -23,7 +23,7 @@ final class Committer {
     private var pending: [EncodedTransaction] = []
     let clock: any Clock
     let log: @Sendable (LogLevel, String) -> Void
-    private(set) var counters = CommitCounters()
+    var counters = CommitCounters()
     /// Whether saves are taken; only ``meets(_:_:bytes:)`` and ``ends(_:)`` change it.
     var ability = SaveAbility()
     private var lastSave: UInt64 = 0
@@ -195,6 +195,7 @@ final class Committer {
         for transaction in done { ring.append(transaction) }
         lastSave = clock.monotonicNanoseconds
         counters.note(batchOf: done.count, nanoseconds: lastSave - start)
+        counters.stalls.note(.flush, from: start, to: lastSave)
         return done
     }
 
@@ -245,6 +246,7 @@ final class Committer {
         memory.settle()
         lastCheckpoint = clock.monotonicNanoseconds
         counters.note(checkpointNanoseconds: lastCheckpoint - start)
+        counters.stalls.note(.checkpoint, from: start, to: lastCheckpoint)
         return true
     }
 
@@ -337,6 +339,7 @@ final class Committer {
         guard store.appliedPosition < position else { return }
         let source = TransactionSource(journal)
         let from = store.appliedPosition + 1
+        let (start, changes) = (clock.monotonicNanoseconds, store.appliedChanges)
         while store.appliedPosition < position {
             let transaction = try source.transaction(at: store.appliedPosition + 1, ring)
             try store.apply(transaction)
@@ -348,6 +351,8 @@ final class Committer {
             guard store.uncommittedChanges >= DaemonLimits.checkpointChanges else { continue }
             try commitReplayed()
         }
+        counters.replayNanoseconds += clock.monotonicNanoseconds - start
+        counters.replayedChanges += store.appliedChanges - changes
         log(.info, "applied transactions \(from) to \(position) from the journal")
     }
 
@@ -374,6 +379,10 @@ struct CommitCounters {
     var flushNanoseconds: UInt64 = 0
     var longestFlush: UInt64 = 0
     var longestCheckpoint: UInt64 = 0
+    var stalls = StallLog()
+    /// Changes that were applied from the journal at the start, and how long that took.
+    var replayedChanges: UInt64 = 0
+    var replayNanoseconds: UInt64 = 0
 
     mutating func note(batchOf count: Int, nanoseconds: UInt64) {
         batches += 1

@@ -37,10 +37,11 @@ struct SavePlanner {
         while true {
             var planner = SavePlanner(request, model, store, numbersBelow)
             try planner.run(replacing: replaced)
-            let found = try planner.uniqueness()
+            let objects = planner.graph.inOrder
+            let found = try planner.uniqueness(objects)
             if found.isEmpty {
-                try planner.validate()
-                return try planner.plan(replaced)
+                try planner.validate(objects)
+                return try planner.plan(objects, replaced)
             }
             replaced += found
         }
@@ -102,9 +103,9 @@ struct SavePlanner {
         case .insert(let object, let values, let links):
             let target = mapping[object]
             let keepsExisting = mapping.replaces(object) && !replacementTakesValues
-            if mapping.replaces(object), !(try graph.load(target)) { return }
+            guard let working = try graph.load(target) else { return }
             for value in values where !keepsExisting {
-                try graph.set(target, value.slot, mapping[value.value])
+                try graph.set(working, value.slot, mapping[value.value])
             }
             if !keepsExisting { try link(target, links, mapping) }
         case .update(let object, let version, let values, let links):
@@ -123,14 +124,14 @@ struct SavePlanner {
         _ object: ObjectReference, _ version: UInt64, _ values: [SaveValue], _ links: [LinkChange],
         _ mapping: ReferenceMapping
     ) throws {
-        guard try graph.load(object) else { return try missing(object, version) }
-        let stored = graph.objects[object.number]?.stored
+        guard let working = try graph.load(object) else { return try missing(object, version) }
+        let stored = working.stored
         let isConflict = version != 0 && (stored?.version ?? 0) > version
         if isConflict, request.policy == .error { return conflict(object, version, stored) }
         if isConflict, request.policy == .rollback { return }
         for value in values {
             if isConflict, request.policy == .storeTrump, storeChanged(value, stored) { continue }
-            try graph.set(object, value.slot, mapping[value.value])
+            try graph.set(working, value.slot, mapping[value.value])
         }
         try link(object, links, mapping)
     }
@@ -152,7 +153,7 @@ struct SavePlanner {
     }
 
     private mutating func delete(_ object: ObjectReference, _ version: UInt64) throws {
-        guard try graph.load(object) else {
+        guard let working = try graph.load(object) else {
             let known =
                 try graph.objects[object.number]?.object.tag
                 ?? store.entity(ofNumber: object.number)
@@ -161,7 +162,7 @@ struct SavePlanner {
             }
             return
         }
-        let stored = graph.objects[object.number]?.stored
+        let stored = working.stored
         if version != 0, (stored?.version ?? 0) > version {
             switch request.policy {
             case .error: return conflict(object, version, stored)
@@ -195,16 +196,16 @@ struct SavePlanner {
 
     // MARK: Rules of the model
 
-    private func validate() throws {
-        try SaveValidator(graph: graph, model: model).validate()
+    private func validate(_ objects: [WorkingObject]) throws {
+        try SaveValidator(graph: graph, model: model).validate(objects)
     }
 
-    private func uniqueness() throws -> [Replacement] {
-        try UniquenessCheck(graph: graph, model: model, store: store, policy: request.policy).run()
+    private func uniqueness(_ objects: [WorkingObject]) throws -> [Replacement] {
+        try UniquenessCheck(graph: graph, model: model, store: store, policy: request.policy)
+            .run(objects)
     }
 
-    private func plan(_ replaced: [Replacement]) throws -> Plan {
-        let working = graph.objects.values.sorted { $0.object < $1.object }
+    private func plan(_ working: [WorkingObject], _ replaced: [Replacement]) throws -> Plan {
         let changes = working.compactMap { $0.change(version: model.version) }
         let mapping = ReferenceMapping(replaced)
         let inserted = request.inserts.map { object in
@@ -238,7 +239,12 @@ struct ReferenceMapping {
 
     func replaces(_ object: ObjectReference) -> Bool { replacements[object.number] != nil }
 
-    subscript(object: ObjectReference) -> ObjectReference { replacements[object.number] ?? object }
+    subscript(object: ObjectReference) -> ObjectReference {
+        replacements.isEmpty ? object : replacements[object.number] ?? object
+    }
 
-    subscript(value: Value) -> Value { value.reference.map { .reference(self[$0]) } ?? value }
+    subscript(value: Value) -> Value {
+        guard !replacements.isEmpty, let reference = value.reference else { return value }
+        return .reference(self[reference])
+    }
 }

@@ -6,11 +6,11 @@ struct SaveValidator {
     let graph: WorkingGraph
     let model: CompiledModel
 
-    func validate() throws {
+    /// Checks the objects of the save, by number.
+    func validate(_ objects: [WorkingObject]) throws {
         try checkDenials()
         var problems: [ValidationProblem] = []
-        for working in graph.objects.values.sorted(by: { $0.object < $1.object })
-        where !working.isDeleted { problems += try check(working) }
+        for working in objects where !working.isDeleted { try check(working, &problems) }
         guard problems.isEmpty else { throw TandemError(.validation, problems: problems) }
     }
 
@@ -28,39 +28,35 @@ struct SaveValidator {
         }
     }
 
-    private func check(_ working: WorkingObject) throws -> [ValidationProblem] {
-        var problems: [ValidationProblem] = []
-        for property in working.entity.properties {
-            let isTouched =
-                working.isInserted || working.written.contains(property.slot)
-                || working.links[property.slot] != nil
-            guard isTouched, let message = try problem(property, working) else { continue }
+    private func check(_ working: WorkingObject, _ problems: inout [ValidationProblem]) throws {
+        let touched = working.touched
+        for property in working.entity.properties where touched.contains(property.slot) {
+            guard let message = try problem(property, working) else { continue }
             problems.append(
                 ValidationProblem(
                     object: model.id(of: working.object), property: property.name, message: message)
             )
         }
-        return problems
     }
 
     private func problem(
         _ property: CompiledProperty, _ working: WorkingObject
     ) throws -> String? {
-        let value = working.values[property.slot]
-        switch property.kind {
-        case .attribute(let attribute): return problem(attribute, value)
-        case .relationship(let relationship):
-            if relationship.declaration.optional { return nil }
+        let value = working.value(property.slot)
+        if let relationship = property.relationship {
+            if relationship.isOptional { return nil }
             let isEmpty =
                 relationship.toMany
                 ? try graph.members(of: working.object, property.slot, relationship).isEmpty
                 : value.isNull
             return isEmpty ? "it must lead somewhere; set it before saving" : nil
         }
+        if value.isNull { return property.allowsNull ? nil : "a value is required" }
+        guard property.limitsValues, let attribute = property.attribute else { return nil }
+        return problem(attribute, value)
     }
 
     private func problem(_ attribute: Attribute, _ value: Value) -> String? {
-        if value.isNull { return attribute.optional ? nil : "a value is required" }
         if let allowed = attribute.allowedValues, !allowed.contains(value) {
             return "\(value.json.text) is not allowed; allowed are "
                 + allowed.map(\.json.text).joined(separator: ", ")

@@ -9,13 +9,12 @@ struct UniquenessCheck {
     let store: Store
     let policy: MergePolicy
 
-    /// Returns the new objects whose place an existing one takes; throws where the policy does not allow that.
-    func run() throws -> [Replacement] {
+    /// The new objects of a save whose place an existing one takes; throws where the policy does not allow that.
+    func run(_ objects: [WorkingObject]) throws -> [Replacement] {
         var problems: [ValidationProblem] = []
         var replaced: [Replacement] = []
         var taken: [[UInt8]: ObjectReference] = [:]
-        for working in graph.objects.values.sorted(by: { $0.object < $1.object })
-        where !working.isDeleted {
+        for working in objects where !working.isDeleted && !working.entity.uniqueness.isEmpty {
             for index in working.entity.uniqueness where isConcerned(working, index) {
                 guard let owner = try owner(index, working, &taken) else { continue }
                 if replaced.contains(where: { $0.number == owner.number }) { continue }
@@ -36,19 +35,19 @@ struct UniquenessCheck {
     }
 
     private func isConcerned(_ working: WorkingObject, _ index: CompiledIndex) -> Bool {
-        working.isInserted || index.slots.contains { working.written.contains($0) }
+        working.isInserted || !working.written.intersection(index.mask).isEmpty
     }
 
     /// Another object with the same tuple, in this save or in the store.
     private func owner(
         _ index: CompiledIndex, _ working: WorkingObject, _ taken: inout [[UInt8]: ObjectReference]
     ) throws -> ObjectReference? {
-        guard index.slots.allSatisfy({ !working.values[$0].isNull }) else { return nil }
+        guard index.slots.allSatisfy({ !working.value($0).isNull }) else { return nil }
         var key = KeyEncoder()
         key.append(tag: index.id)
-        for slot in index.slots { key.append(working.values[slot]) }
+        for slot in index.slots { key.append(working.value(slot)) }
         if let other = taken.updateValue(working.object, forKey: key.bytes) { return other }
-        let row = Row(working.values, of: working.entity, version: model.version)
+        let row = working.row(version: model.version)
         guard let owner = try store.owner(of: index, row, working.entity),
             owner.number != working.object.number, holds(owner, index)
         else { return nil }
@@ -61,7 +60,7 @@ struct UniquenessCheck {
         if working.isDeleted { return false }
         guard let stored = working.stored else { return true }
         return index.slots.allSatisfy {
-            stored.row.value($0, in: working.entity) == working.values[$0]
+            stored.row.value($0, in: working.entity) == working.value($0)
         }
     }
 
@@ -73,7 +72,7 @@ struct UniquenessCheck {
     private func problem(
         _ working: WorkingObject, _ index: CompiledIndex, _ owner: ObjectReference
     ) -> ValidationProblem {
-        let values = index.slots.map { working.values[$0].json.text }.joined(separator: ", ")
+        let values = index.slots.map { working.value($0).json.text }.joined(separator: ", ")
         return ValidationProblem(
             object: model.id(of: working.object), property: index.properties.joined(separator: ","),
             message:

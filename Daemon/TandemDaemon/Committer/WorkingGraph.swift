@@ -8,6 +8,8 @@ struct WorkingGraph {
     /// The contents that the save brings along for values that are too long for a row.
     private(set) var blobs: [BlobReference: Blob] = [:]
     private(set) var objects: [ObjectNumber: WorkingObject] = [:]
+    /// The same in the order in which they came.
+    private var list: [WorkingObject] = []
     /// Relationships whose rule is `deny`, to be looked at when everything else is planned.
     private(set) var denials: [(owner: ObjectReference, slot: Int, members: [ObjectReference])] = []
 
@@ -18,18 +20,34 @@ struct WorkingGraph {
 
     // MARK: Objects
 
-    /// Loads an object; false when it does not exist, is of another entity or is deleted already.
-    mutating func load(_ object: ObjectReference) throws -> Bool {
-        if let known = objects[object.number] { return known.object == object && !known.isDeleted }
+    /// Loads an object; nil when it does not exist, is of another entity or is deleted already.
+    mutating func load(_ object: ObjectReference) throws -> WorkingObject? {
+        if let known = objects[object.number] {
+            return known.object == object && !known.isDeleted ? known : nil
+        }
         guard let stored = try store.stored(object),
             let entity = model.entity(tagged: object.tag)
-        else { return false }
-        objects[object.number] = WorkingObject(stored: stored, entity: entity)
-        return true
+        else { return nil }
+        let working = WorkingObject(stored: stored, entity: entity)
+        add(working)
+        return working
     }
 
     mutating func insert(_ object: ObjectReference, _ entity: CompiledEntity) {
-        objects[object.number] = WorkingObject(inserting: object, entity: entity)
+        add(WorkingObject(inserting: object, entity: entity))
+    }
+
+    private mutating func add(_ working: WorkingObject) {
+        objects[working.object.number] = working
+        list.append(working)
+    }
+
+    /// The objects by number; made once the save is planned.
+    var inOrder: [WorkingObject] {
+        let isSorted = list.indices.dropFirst().allSatisfy {
+            list[$0 - 1].object.number < list[$0].object.number
+        }
+        return isSorted ? list : list.sorted { $0.object < $1.object }
     }
 
     private func relationship(
@@ -46,23 +64,22 @@ struct WorkingGraph {
 
     // MARK: Values
 
-    mutating func set(_ object: ObjectReference, _ slot: Int, _ value: Value) throws {
-        guard let entity = objects[object.number]?.entity else { return }
-        guard slot < entity.properties.count, entity.properties[slot].accepts(value) else {
-            let name = slot < entity.properties.count ? entity.properties[slot].name : "#\(slot)"
+    mutating func set(_ working: WorkingObject, _ slot: Int, _ value: Value) throws {
+        let properties = working.entity.properties
+        guard slot < properties.count, properties[slot].accepts(value) else {
             throw TandemError(
                 .validation,
                 problems: [
                     ValidationProblem(
-                        object: model.id(of: object), property: name,
+                        object: model.id(of: working.object),
+                        property: slot < properties.count ? properties[slot].name : "#\(slot)",
                         message: "a value of another type was given")
                 ])
         }
-        if entity.properties[slot].relationship == nil {
-            let held = try inRow(value, object, slot, entity)
-            objects[object.number]?.set(slot, held)
+        if properties[slot].relationship == nil {
+            working.set(slot, try inRow(value, working.object, slot, working.entity))
         } else {
-            try setToOne(object, slot, value.reference)
+            try setToOne(working.object, slot, value.reference)
         }
     }
 
@@ -80,9 +97,9 @@ struct WorkingGraph {
         _ owner: ObjectReference, _ slot: Int, _ target: ObjectReference?
     ) throws {
         let relationship = try relationship(owner, slot)
-        let old = objects[owner.number]?.values[slot].reference
+        let old = objects[owner.number]?.value(slot).reference
         guard old != target else { return }
-        if let old, try load(old) { try detach(owner, from: old, relationship) }
+        if let old, try load(old) != nil { try detach(owner, from: old, relationship) }
         if let target {
             try require(target, relationship)
             try attach(owner, to: target, slot, relationship)
@@ -95,7 +112,7 @@ struct WorkingGraph {
     ) throws {
         if relationship.inverseToMany {
             objects[old.number]?.remove(owner, from: relationship.inverseSlot)
-        } else if objects[old.number]?.values[relationship.inverseSlot].reference == owner {
+        } else if objects[old.number]?.value(relationship.inverseSlot).reference == owner {
             objects[old.number]?.set(relationship.inverseSlot, .null)
         }
     }
@@ -108,8 +125,8 @@ struct WorkingGraph {
             objects[target.number]?.add(owner, to: relationship.inverseSlot)
             return
         }
-        let partner = objects[target.number]?.values[relationship.inverseSlot].reference
-        if let partner, partner != owner, try load(partner) {
+        let partner = objects[target.number]?.value(relationship.inverseSlot).reference
+        if let partner, partner != owner, try load(partner) != nil {
             objects[partner.number]?.set(slot, .null)
         }
         objects[target.number]?.set(relationship.inverseSlot, .reference(owner))
@@ -133,7 +150,9 @@ struct WorkingGraph {
     mutating func remove(_ member: ObjectReference, from owner: ObjectReference, _ slot: Int) throws
     {
         let relationship = try toMany(owner, slot)
-        guard try load(member), try isMember(member, of: owner, slot, relationship) else { return }
+        guard try load(member) != nil, try isMember(member, of: owner, slot, relationship) else {
+            return
+        }
         guard relationship.inverseToMany else {
             return try setToOne(member, relationship.inverseSlot, nil)
         }
@@ -165,7 +184,7 @@ struct WorkingGraph {
                 "\(relationship.declaration.name) leads to "
                     + "\(relationship.declaration.destination), not to \(model.id(of: target))")
         }
-        guard try load(target) else {
+        guard try load(target) != nil else {
             throw TandemError(.unknownObject, "\(model.id(of: target)) does not exist")
         }
     }
@@ -201,12 +220,12 @@ struct WorkingGraph {
     mutating func delete(_ object: ObjectReference) throws {
         var pending = [object]
         while let next = pending.popLast() {
-            guard try load(next), let entity = objects[next.number]?.entity else { continue }
-            for property in entity.properties {
+            guard let working = try load(next) else { continue }
+            for property in working.entity.properties {
                 guard let relationship = property.relationship else { continue }
                 pending += try unlink(next, property.slot, relationship)
             }
-            objects[next.number]?.isDeleted = true
+            working.isDeleted = true
         }
     }
 
@@ -219,7 +238,7 @@ struct WorkingGraph {
             members = try self.members(of: object, slot, relationship)
             for member in members { try remove(member, from: object, slot) }
         } else {
-            members = objects[object.number]?.values[slot].reference.map { [$0] } ?? []
+            members = objects[object.number]?.value(slot).reference.map { [$0] } ?? []
             try setToOne(object, slot, nil)
         }
         switch relationship.deleteRule {

@@ -2,13 +2,17 @@ import TandemModel
 import TandemStore
 
 /// One object while a save is planned: what the store has, and what the save makes of it.
-struct WorkingObject {
+///
+/// Belongs to one ``WorkingGraph``. What the store has stays in its row; only what is written is decoded.
+final class WorkingObject {
     let object: ObjectReference
     let entity: CompiledEntity
     /// What the store has; nil for an object that the save inserts.
     let stored: Store.Stored?
-    /// The values by slot, after what was planned so far.
-    private(set) var values: [Value]
+    /// What the row begins with where there is none in the store.
+    private let defaults: [Value]
+    /// The values that were written, by slot in order of the first writing; each slot once.
+    private var edits: [SlotValue] = []
     /// The slots that were written.
     private(set) var written = PropertyMask()
     /// Members that came and went, by slot, against the store.
@@ -26,64 +30,99 @@ struct WorkingObject {
         object = stored.object
         self.entity = entity
         self.stored = stored
-        values = stored.row.values(in: entity)
+        defaults = []
     }
 
     init(inserting object: ObjectReference, entity: CompiledEntity) {
         self.object = object
         self.entity = entity
         stored = nil
-        values = entity.defaults
+        defaults = entity.defaults
     }
 
     var isInserted: Bool { stored == nil }
 
-    mutating func set(_ slot: Int, _ value: Value) {
-        values[slot] = value
+    /// The value of a slot after what was planned so far.
+    func value(_ slot: Int) -> Value {
+        if written.contains(slot), let edit = edits.first(where: { $0.slot == slot }) {
+            return edit.value
+        }
+        return stored?.row.value(slot, in: entity) ?? defaults[slot]
+    }
+
+    /// The slots that the rules of the model have to be applied to.
+    var touched: PropertyMask {
+        isInserted
+            ? PropertyMask(entity.properties.indices) : written.union(PropertyMask(links.keys))
+    }
+
+    func set(_ slot: Int, _ value: Value) {
+        if written.contains(slot), let index = edits.firstIndex(where: { $0.slot == slot }) {
+            edits[index].value = value
+            return
+        }
+        edits.append(SlotValue(slot: slot, value: value))
         written.insert(slot)
     }
 
     /// Notes that a member came; one that had gone is just back.
-    mutating func add(_ member: ObjectReference, to slot: Int) {
+    func add(_ member: ObjectReference, to slot: Int) {
         if links[slot, default: LinkDelta()].removed.remove(member) == nil {
             links[slot]?.added.insert(member)
         }
     }
 
     /// Notes that a member went; one that had just come never was.
-    mutating func remove(_ member: ObjectReference, from slot: Int) {
+    func remove(_ member: ObjectReference, from slot: Int) {
         if links[slot, default: LinkDelta()].added.remove(member) == nil {
             links[slot]?.removed.insert(member)
         }
     }
 
+    /// The row as the save leaves it.
+    func row(version: UInt16) -> Row {
+        if let stored {
+            return edits.isEmpty
+                ? stored.row : stored.row.replacing(edits, in: entity, version: version)
+        }
+        var values = defaults
+        for edit in edits { values[edit.slot] = edit.value }
+        return Row(values, of: entity, version: version)
+    }
+
     /// The net change against the store, or nil when there is none.
     func change(version: UInt16) -> Change? {
         let linkChanges = self.linkChanges
-        let linkMask = PropertyMask(linkChanges.map(\.slot))
+        let linkMask = PropertyMask(linkChanges.lazy.map(\.slot))
         guard let stored else {
             if isDeleted { return nil }
-            let mask = PropertyMask(values.indices.filter { !values[$0].isNull })
+            let row = row(version: version)
             return Change(
-                .insert, object, changed: mask.union(linkMask),
-                row: Row(values, of: entity, version: version), links: linkChanges)
-        }
-        if isDeleted {
-            let mask = PropertyMask(values.indices.filter { !stored.row.isNull($0, in: entity) })
-            return Change(
-                .delete, object, changed: mask.union(linkMask), deleted: stored.row,
+                .insert, object, changed: present(row).union(linkMask), row: row,
                 links: linkChanges)
         }
+        if isDeleted {
+            return Change(
+                .delete, object, changed: present(stored.row).union(linkMask),
+                deleted: stored.row, links: linkChanges)
+        }
         return update(of: stored, version, linkChanges, linkMask)
+    }
+
+    /// The slots that hold a value.
+    private func present(_ row: Row) -> PropertyMask {
+        PropertyMask(entity.properties.indices.lazy.filter { !row.isNull($0, in: self.entity) })
     }
 
     private func update(
         of stored: Store.Stored, _ version: UInt16, _ linkChanges: [LinkChange],
         _ linkMask: PropertyMask
     ) -> Change? {
-        let row = written.isEmpty ? stored.row : Row(values, of: entity, version: version)
-        let mask = PropertyMask(
-            written.slots.filter { !row.hasSameValue(as: stored.row, $0, in: entity) })
+        let row = row(version: version)
+        var mask = PropertyMask()
+        for edit in edits where !row.hasSameValue(as: stored.row, edit.slot, in: entity) {
+            mask.insert(edit.slot)
+        }
         if mask.isEmpty, linkChanges.isEmpty { return nil }
         if mask.isEmpty { return Change(.touch, object, changed: linkMask, links: linkChanges) }
         let before = mask.slots.map { SlotValue(slot: $0, value: stored.row.value($0, in: entity)) }
@@ -93,8 +132,9 @@ struct WorkingObject {
     }
 
     private var linkChanges: [LinkChange] {
+        if links.isEmpty { return [] }
         var changes: [LinkChange] = []
-        for (slot, delta) in links.sorted(by: { $0.key < $1.key }) {
+        for (slot, delta) in links {
             changes += delta.added.map { LinkChange(slot: slot, target: $0, isAdded: true) }
             changes += delta.removed.map { LinkChange(slot: slot, target: $0, isAdded: false) }
         }

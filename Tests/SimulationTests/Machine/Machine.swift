@@ -264,5 +264,7 @@ final class MachineFile: File {
         return try file.size()
     }
 
+    func renamed(to path: String) { file.renamed(to: path) }
+
     func close() { file.close() }
 }

@@ -95,6 +95,8 @@ extension Oracle {
     private func check(
         _ number: ObjectNumber, _ slot: Int, _ value: Value, _ save: SaveRecord, _ saved: Saved
     ) {
+        let isOld = truth.model(at: saved.position)?.version != save.model.version
+        if isOld, !judgesOldModels { return }
         // A cascade of the same save may have taken the object, and a deletion by others an update.
         guard let tag = truth.tags[number],
             let meant = save.model.entity(tagged: tag)?.properties[slot], meant.attribute != nil,

@@ -60,7 +60,7 @@ extension World {
     }
 
     private func savedStore() {
-        try? daemon?.committer.checkpoint()
+        _ = try? daemon?.committer.checkpoint()
         directory.saveStore()
     }
 

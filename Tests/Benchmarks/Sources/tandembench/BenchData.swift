@@ -1,3 +1,5 @@
+import Tandem
+
 /// The content of the bench store, which depends on nothing but the number of contents.
 struct BenchData {
     struct Content {
@@ -48,6 +50,27 @@ extension BenchData {
             first.size == 713_620, first.bucket == 3, data.bucketNames[3] == "bucket-000007",
             order.first == 761, order.last == 234
         else { throw Failure("the generated data are not those of the comparison") }
+    }
+}
+
+extension BenchData {
+    /// Reads everything with a new connection; throws unless it is as it should be.
+    @MainActor func check(_ socket: String, _ ids: [ObjectID]) throws {
+        let container = container(socket, "check")
+        defer { container.close() }
+        let context = container.makeContext(name: "check")
+        let found = try context.fetch(tandembench.Content.self)
+        guard found.count == contents.count else {
+            throw Failure("\(found.count) contents, expected \(contents.count)")
+        }
+        let sizes = Dictionary(uniqueKeysWithValues: zip(ids, contents.map(\.size)))
+        for content in found where content.size != sizes[content.id] {
+            throw Failure(
+                "\(content.id) has size \(content.size), expected \(sizes[content.id] ?? -1)")
+        }
+        for content in found where content.isEven != (content.size % 2 == 0) {
+            throw Failure("\(content.id) has size \(content.size) and is even: \(content.isEven)")
+        }
     }
 }
 

@@ -28,9 +28,27 @@ final class Content: ManagedObject, ManagedEntity {
     }
 }
 
+/// What recovery is measured with.
+final class Measured: ManagedObject, ManagedEntity {
+    @Managed("serial") var serial: Int
+    @Managed("name") var name: String
+    @Managed("plain") var plain: Int
+    @Managed("rank") var rank: Int
+    @Managed("score") var score: Int
+
+    static let entity = Entity("Measured", indexes: [["rank"], ["score", "name"]]) {
+        Attribute("serial", .int, optional: false)
+        Attribute("name", .string, optional: false)
+        Attribute("plain", .int, optional: false, default: .int(0))
+        Attribute("rank", .int, optional: false, default: .int(0))
+        Attribute("score", .int, optional: false, default: .int(0))
+    }
+}
+
 /// Access to the daemon at a socket, for one role of a benchmark.
 func container(_ socket: String, _ author: String) -> PersistentContainer {
-    PersistentContainer(entities: [Bucket.self, Content.self], socket: socket, author: author)
+    PersistentContainer(
+        entities: [Bucket.self, Content.self, Measured.self], socket: socket, author: author)
 }
 
 extension BenchData {

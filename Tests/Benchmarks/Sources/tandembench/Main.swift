@@ -16,19 +16,58 @@ struct Main {
 
     @MainActor private static func run(_ words: [String]) async throws {
         guard words.count >= 4, let n = Int(words[1]), n > 0 else { throw Failure(usage) }
+        let (socket, folder) = (words[2], words[3])
         switch (words[0], words.count) {
-        case ("p1", 4): try SaveBenchmark(socket: words[2], folder: words[3], n: n).run()
-        case ("sync", 4): try SyncBenchmark(folder: words[3], n: n).run()
-        case ("journal", 4): try JournalBenchmark(folder: words[3], n: n).run()
-        case ("p3", 4): try PropagationBenchmark(socket: words[2], folder: words[3], n: n).run()
+        case ("sync", 4): try SyncBenchmark(folder: folder, n: n).run()
+        case ("journal", 4): try JournalBenchmark(folder: folder, n: n).run()
+        case ("p1", 4): try SaveBenchmark(socket: socket, folder: folder, n: n).run()
+        case ("p2", 4): try ThroughputBenchmark(socket: socket, folder: folder, n: n).run()
+        case ("load", 7):
+            let (writers, perSave) = (Int(words[4]) ?? 1, Int(words[5]) ?? 1)
+            try ThroughputBenchmark(socket: socket, folder: folder, n: n).runLong(
+                writers, perSave, seconds: Double(words[6]) ?? 1)
+        case ("memory", 4):
+            try MemoryBenchmark(socket: socket, folder: folder, n: n, saves: 1_000_000).run()
+        case ("p2-writer", 9): try saver(n, socket, folder, words[4...].map { UInt64($0) ?? 0 })
+        case ("p3", 4): try PropagationBenchmark(socket: socket, folder: folder, n: n).run()
         case ("p3-reader", 6):
             guard let delivery = PropagationReader.Delivery(rawValue: words[4]),
                 let pass = Int(words[5])
             else { throw Failure(usage) }
-            try await PropagationReader(words[2], n).run(delivery, pass: pass)
+            try await PropagationReader(socket, n).run(delivery, pass: pass)
+        default: try recovery(words, n)
+        }
+    }
+
+    @MainActor private static func saver(
+        _ n: Int, _ socket: String, _ folder: String, _ numbers: [UInt64]
+    ) throws {
+        let (writer, writers, perSave) = (Int(numbers[0]), Int(numbers[1]), Int(numbers[2]))
+        guard writer < writers, perSave > 0 else { throw Failure(usage) }
+        let plan = SaverPlan(writer: writer, writers: writers, perSave: perSave, contents: n)
+        try Saver(
+            socket: socket, folder: folder, plan: plan, nanoseconds: numbers[3],
+            saves: Int(clamping: numbers[4])
+        ).run()
+    }
+
+    /// `recovery-seed`, `recovery-fill` and `recovery-report` with `unindexed` or `indexed`.
+    @MainActor private static func recovery(_ words: [String], _ n: Int) throws {
+        guard words.count >= 5, let kind = RecoveryBenchmark.Kind(rawValue: words[4]) else {
+            throw Failure(usage)
+        }
+        let benchmark = RecoveryBenchmark(
+            socket: words[2], folder: words[3], n: n, kind: kind)
+        switch (words[0], words.count) {
+        case ("recovery-seed", 5): try benchmark.seed()
+        case ("recovery-fill", 5): try benchmark.fill()
+        case ("recovery-report", 6):
+            try benchmark.report(startMilliseconds: Double(words[5]) ?? 0)
         default: throw Failure(usage)
         }
     }
 
-    static let usage = "usage: tandembench p1|p3|sync|journal N SOCKET FOLDER"
+    static let usage =
+        "usage: tandembench p1|p2|p3|memory|sync|journal N SOCKET FOLDER\n"
+        + "       tandembench load N SOCKET FOLDER WRITERS OBJECTS SECONDS"
 }

@@ -33,7 +33,7 @@ struct PropagationBenchmark {
         let objects = try updates.map { update in
             try context.existingObject(with: ids[update.index]) as? Content
         }
-        let reader = try ReaderProcess([
+        let reader = try BenchProcess([
             "p3-reader", "\(n)", socket, folder, delivery.rawValue, "\(pass)",
         ])
         _ = try reader.wait(for: 0)

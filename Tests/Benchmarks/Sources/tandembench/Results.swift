@@ -13,10 +13,10 @@ struct ResultLine {
     var peer: String
     var n: Int
     var metric: String
-    /// Microseconds.
     var values: [Double]
-    /// Microseconds of the floor between the operations.
-    var floor: [Double]
+    /// Microseconds of the floor between the operations, if there were any.
+    var floor: [Double] = []
+    var unit = "us"
     /// More members: names and JSON values.
     var notes: [(String, String)] = []
 
@@ -29,10 +29,15 @@ struct ResultLine {
             ("scenario", quoted(scenario)), ("peer", quoted(peer)), ("n", "\(n)"),
             ("metric", quoted(metric)), ("min", decimal(sorted.first ?? 0)),
             ("p50", decimal(median)), ("p99", decimal(percentile(sorted, 0.99))),
-            ("max", decimal(sorted.last ?? 0)), ("unit", quoted("us")),
-            ("samples", "\(sorted.count)"), ("floor_min", decimal(floor.first ?? 0)),
-            ("floor_p50", decimal(floorMedian)), ("ratio", decimal(median / floorMedian)),
+            ("max", decimal(sorted.last ?? 0)), ("unit", quoted(unit)),
+            ("samples", "\(sorted.count)"),
         ]
+        if !floor.isEmpty {
+            members += [
+                ("floor_min", decimal(floor.first ?? 0)), ("floor_p50", decimal(floorMedian)),
+                ("ratio", decimal(median / floorMedian)),
+            ]
+        }
         members +=
             notes + [
                 ("durability", quoted("power-loss durable")), ("verified", "true"),
@@ -52,7 +57,7 @@ func percentile(_ sorted: [Double], _ share: Double) -> Double {
 func quoted(_ text: String) -> String { "\"\(text)\"" }
 
 /// A number with three decimals.
-private func decimal(_ value: Double) -> String {
+func decimal(_ value: Double) -> String {
     let thousandths = Int((value * 1_000).rounded())
     let (whole, rest) = (thousandths / 1_000, "\(abs(thousandths) % 1_000)")
     return "\(whole).\(String(repeating: "0", count: 3 - rest.count))\(rest)"

@@ -1,0 +1,90 @@
+import Glibc
+
+/// This program once more in another role, with pipes to its standard input and from its standard output.
+final class BenchProcess {
+    private let processID: pid_t
+    private let pipeEnd: Int32
+    private var inputEnd: Int32
+
+    /// Starts it with the given arguments.
+    init(_ arguments: [String]) throws {
+        let (output, input) = (try Self.pipeEnds(), try Self.pipeEnds())
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, output.write, STDOUT_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, input.read, STDIN_FILENO)
+        let words = ["tandembench"] + arguments
+        var argv: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        defer { for word in argv { free(word) } }
+        var child = pid_t()
+        let status = posix_spawn(&child, "/proc/self/exe", &actions, nil, &argv, environ)
+        close(output.write)
+        close(input.read)
+        processID = child
+        pipeEnd = output.read
+        inputEnd = input.write
+        guard status == 0 else { throw Failure("\(words[1]) can't be started: \(status)") }
+    }
+
+    /// A process that was not waited for is ended.
+    deinit {
+        if kill(processID, SIGKILL) == 0 { waitpid(processID, nil, 0) }
+        close(pipeEnd)
+        closeInput()
+    }
+
+    private static func pipeEnds() throws -> (read: Int32, write: Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw Failure("no pipe: errno \(errno)") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
+    /// Lets it read the end of its standard input.
+    func closeInput() {
+        if inputEnd >= 0 { close(inputEnd) }
+        inputEnd = -1
+    }
+
+    /// Waits for the bytes of some values; throws when it ends before or takes longer than a minute for any part.
+    func read<Value: BitwiseCopyable>(_ count: Int, _ zero: Value) throws -> [Value] {
+        var values = [Value](repeating: zero, count: count)
+        try values.withUnsafeMutableBytes { bytes in
+            var done = 0
+            while done < bytes.count {
+                var waiting = pollfd(fd: pipeEnd, events: Int16(POLLIN), revents: 0)
+                let isThere = poll(&waiting, 1, Self.timeoutMilliseconds) == 1
+                let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[done...])
+                let got = isThere ? Glibc.read(pipeEnd, rest.baseAddress, rest.count) : -1
+                guard got > 0 else { throw Failure("a process ended before its task did") }
+                done += got
+            }
+        }
+        return values
+    }
+
+    private static let timeoutMilliseconds: Int32 = 60_000
+
+    /// Waits until it has ended by itself; throws unless it found everything right.
+    func finish() throws {
+        var status: Int32 = 0
+        guard waitpid(processID, &status, 0) == processID else {
+            throw Failure("a process can't be waited for: errno \(errno)")
+        }
+        guard status == 0 else { throw Failure("a process failed with status \(status)") }
+    }
+}
+
+/// Writes the bytes of values to standard output, the pipe to the process that started this one.
+func send<Value: BitwiseCopyable>(_ values: [Value]) throws {
+    try values.withUnsafeBytes { bytes in
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = write(
+                STDOUT_FILENO, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            guard count > 0 else { throw Failure("who started this process is gone") }
+            rest = rest.dropFirst(count)
+        }
+    }
+}

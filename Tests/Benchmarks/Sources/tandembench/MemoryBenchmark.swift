@@ -1,0 +1,79 @@
+import Glibc
+import Tandem
+
+/// The daemon's resident memory over a million saves.
+@MainActor
+struct MemoryBenchmark {
+    let socket: String
+    let folder: String
+    let n: Int
+    let saves: Int
+
+    private struct Sample {
+        var saves: UInt64
+        /// KiB: memory of its own, and pages of mapped files, which the kernel may take back.
+        var own: Int
+        var mapped: Int
+    }
+
+    func run() throws {
+        var data = BenchData(contents: n)
+        let ids = try data.seed(socket)
+        try BenchData.save(ids, to: folder)
+        let container = container(socket, "watch")
+        defer { container.close() }
+        let status = try JSON(parsing: try container.status())
+        guard let pid = status["pid"]?.int else { throw Failure("the daemon has no pid") }
+        let writers = 16
+        let load = Load(
+            socket: socket, folder: folder, n: n, writers: writers, perSave: 1, seconds: 600,
+            saves: saves / writers)
+        var samples: [Sample] = []
+        let first = try container.end().number
+        _ = try load.run(&data) {
+            var done: UInt64 = 0
+            while done < UInt64(saves / writers * writers) {
+                usleep(100_000)
+                done = try container.end().number - first
+                samples.append(try Self.sample(Int(pid), done))
+            }
+        }
+        try data.check(socket, ids)
+        try emit(samples)
+    }
+
+    private static func sample(_ pid: Int, _ saves: UInt64) throws -> Sample {
+        guard let file = fopen("/proc/\(pid)/status", "r") else { throw Failure("no daemon") }
+        defer { fclose(file) }
+        var text = [CChar](repeating: 0, count: 8_192)
+        let count = fread(&text, 1, text.count, file)
+        let lines = String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            .split(separator: "\n")
+        func kibibytes(_ name: String) -> Int {
+            let line = lines.first { $0.hasPrefix(name + ":") } ?? ""
+            return Int(line.filter(\.isNumber)) ?? 0
+        }
+        return Sample(saves: saves, own: kibibytes("RssAnon"), mapped: kibibytes("RssFile"))
+    }
+
+    /// One line with the memory after each tenth of the saves; growth is from the second tenth on.
+    private func emit(_ samples: [Sample]) throws {
+        let tenths = (1...10).compactMap { tenth in
+            samples.first { $0.saves * 10 >= UInt64(saves / 16 * 16) * UInt64(tenth) }
+        }
+        guard let early = tenths.dropFirst().first, let last = tenths.last else {
+            throw Failure("there were no samples")
+        }
+        func list(_ value: (Sample) -> Int) -> String {
+            "[" + tenths.map { "\(value($0))" }.joined(separator: ",") + "]"
+        }
+        ResultLine(
+            scenario: "memory", peer: "tandem", n: n, metric: "resident_\(saves)_saves",
+            values: tenths.map { Double($0.own) }, unit: "KiB",
+            notes: [
+                ("growth", "\(last.own - early.own)"), ("own_at_tenths", list(\.own)),
+                ("mapped_at_tenths", list(\.mapped)),
+            ]
+        ).emit()
+    }
+}

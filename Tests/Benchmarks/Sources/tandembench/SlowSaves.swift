@@ -1,0 +1,60 @@
+import Tandem
+
+/// What the daemon noted of one thing that kept its thread for long.
+struct Stall {
+    /// `flush`, `checkpoint` or `segment`.
+    var cause: String
+    /// Nanoseconds of the monotonic clock, which is one for all processes.
+    var start: UInt64
+    var end: UInt64
+
+    /// The daemon's latest ones.
+    static func all(_ socket: String) throws -> [Stall] {
+        let container = container(socket, "status")
+        defer { container.close() }
+        let status = try JSON(parsing: try container.status())
+        return (status["stalls"]?.array ?? []).compactMap { item in
+            guard let cause = item["cause"]?.string, let start = item["startNanoseconds"]?.int,
+                let length = item["microseconds"]?.int
+            else { return nil }
+            return Stall(
+                cause: cause, start: UInt64(start), end: UInt64(start) + UInt64(length) * 1_000)
+        }
+    }
+}
+
+/// The slowest thousandth of the saves, and what each waited for.
+///
+/// A save is put down to the stall of the daemon that overlaps it longest, if that is a third of its time;
+/// else to `other`: waiting for the processor, for other saves of its batch, for several short flushes.
+struct SlowSaves {
+    /// Microseconds.
+    let percentile999: Double
+    let causes: [String: Int]
+
+    init(_ times: [[SaveTime]], _ stalls: [Stall]) {
+        let all = times.joined().sorted { $0.end - $0.start > $1.end - $1.start }
+        let slow = all.prefix(max(1, all.count / 1_000))
+        percentile999 = slow.last.map { microseconds(from: $0.start, to: $0.end) } ?? 0
+        causes = slow.reduce(into: [:]) { $0[Self.cause(of: $1, stalls), default: 0] += 1 }
+    }
+
+    private static func cause(of save: SaveTime, _ stalls: [Stall]) -> String {
+        func overlap(_ stall: Stall) -> UInt64 {
+            let (start, end) = (max(stall.start, save.start), min(stall.end, save.end))
+            return end > start ? end - start : 0
+        }
+        guard let longest = stalls.max(by: { overlap($0) < overlap($1) }),
+            overlap(longest) * 3 >= save.end - save.start
+        else { return "other" }
+        return longest.cause
+    }
+
+    /// Members of a result line.
+    var notes: [(String, String)] {
+        let counts = causes.sorted { $0.key < $1.key }.map { "\(quoted($0.key)):\($0.value)" }
+        return [
+            ("p999", decimal(percentile999)), ("p999_causes", "{\(counts.joined(separator: ","))}"),
+        ]
+    }
+}
