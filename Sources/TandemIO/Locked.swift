@@ -30,8 +30,8 @@ public final class Locked<Value>: @unchecked Sendable {
 
 /// The kernel's mutex, at a place of its own.
 @usableFromInline
+// `mutex` is its own guard; it is initialised once and never moves.
 final class KernelMutex: @unchecked Sendable {
-    // A mutex guards itself; it is initialised once and never moves.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     @usableFromInline init() {

@@ -43,8 +43,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         default:
             code = .failed
             message =
-                what
-                + "; stop the process, check the disk, start again: the journal has what is missing"
+                what + "; stop the process, check the disk, start again: the journal has what "
+                + "is missing"
         }
     }
 

@@ -47,7 +47,8 @@ serve() {
     rm -f "$1/sock"
     "$tandemd" --store "$1/store" --socket "$1/sock" 2>"$1/log" &
     daemon=$!
-    for _ in {1..200}; do
+    # A daemon that has much to recover listens late.
+    for _ in {1..2400}; do
         [[ ! -S $1/sock ]] || return 0
         kill -0 "$daemon" 2>/dev/null || break
         sleep 0.05

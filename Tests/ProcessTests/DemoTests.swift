@@ -62,11 +62,3 @@ import Testing
         #expect(run.output.contains("worldcup\" demo --tandemd \"$bin/tandemd\""), "\(run.output)")
     }
 }
-
-extension CommandRun {
-    /// Runs any program to its end.
-    init(path: String, _ arguments: [String]) throws {
-        let up = DaemonProcess.products.split(separator: "/").map { _ in ".." }
-        try self.init(up.joined(separator: "/") + path, arguments)
-    }
-}

@@ -10,6 +10,8 @@ struct UniquenessCheck {
     let policy: MergePolicy
 
     /// The new objects of a save whose place an existing one takes; throws where the policy does not allow that.
+    ///
+    /// `objects` are those of the save, by number.
     func run(_ objects: [WorkingObject]) throws -> [Replacement] {
         var problems: [ValidationProblem] = []
         var replaced: [Replacement] = []

@@ -76,6 +76,7 @@ final class ServiceLoop {
 
     /// Sleeps until something happens, a checkpoint or a waiting sync is due, handshakes are to be looked at, or what is short.
     private func timeout(_ checkpoint: Int32?) -> Int32 {
+        if engine.hasLagging { return 0 }
         var milliseconds: Int32 = engine.hasHandshakes ? 1_000 : -1
         func earlier(_ other: Int32) {
             milliseconds = milliseconds < 0 ? other : min(milliseconds, other)

@@ -21,6 +21,8 @@ final class Engine {
     private(set) var refused: UInt64 = 0
     /// Sessions with a sync that waits; kept apart so that a turn does not walk all sessions.
     private var waiting: Set<UInt64> = []
+    /// Sessions behind the end whose sockets take more.
+    private var lagging: Set<UInt64> = []
     /// Sessions that have yet to say hello.
     private var greeting: Set<UInt64> = []
     /// Sessions whose socket took less than was there since ``takeBlocked()`` was last called.
@@ -187,6 +189,7 @@ final class Engine {
             try serve(session)
         }
         ready.removeAll(keepingCapacity: true)
+        try serveLagging()
         try expireSyncs()
         tellAbility()
     }
@@ -300,6 +303,24 @@ final class Engine {
         tellAbility(session)
         release(session)
         finish(session)
+        // The socket took all that there was room for, so that no event of it will say when to go on.
+        if session.sent < last, !session.isWaitingToWrite, !session.isClosing {
+            lagging.insert(session.id)
+        }
+    }
+
+    /// Whether sessions wait for nothing but the daemon to be sent more.
+    var hasLagging: Bool { !lagging.isEmpty }
+
+    /// Sends each session that lags as much as there is room for, then it is the others' turn.
+    private func serveLagging() throws {
+        guard !lagging.isEmpty else { return }
+        let late = lagging
+        lagging.removeAll()
+        for id in late {
+            guard let session = sessions[id] else { continue }
+            try serve(session)
+        }
     }
 
     /// Tells sessions how far the journal is where nothing was of interest to them.
