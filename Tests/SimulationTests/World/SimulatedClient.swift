@@ -169,6 +169,7 @@ final class SimulatedClient {
             }
             oracle.learns(push.position)
             oracle.skips(from: cursor, below: push.position + 1, interests)
+        case .state: break
         case .failure(let error):
             return failed(envelope.id, error)
         default:
