@@ -99,7 +99,7 @@ final class SimulatedClient {
         id.uint64(saveCount)
         let request = SaveRequest(
             saveID: id.bytes, contentHash: StableHash(writer.bytes), policy: policy,
-            operations: operations)
+            modelVersion: model.version, operations: operations)
         let save = SaveRecord(
             request, model, floor: oracle.known, sentAt: machine.cursor, epoch: identity.epoch)
         saves.append(save)
@@ -294,7 +294,9 @@ final class SimulatedClient {
             interests.formUnion(read.interests)
             oracle.reads(at: answer.position, askedAt: floor)
             for object in answer.objects { oracle.shows(object, at: answer.position) }
-            for list in answer.members { oracle.shows(list, at: answer.position) }
+            for list in answer.members {
+                oracle.shows(list, askedUnder: read.modelVersion, at: answer.position)
+            }
             for object in answer.missing {
                 let image = oracle.truth.image(object.number, at: answer.position)
                 oracle.expect(image == nil, 3, "object \(object.number) is read as missing")
