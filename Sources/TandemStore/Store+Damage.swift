@@ -19,7 +19,7 @@ extension Store {
 
     /// A row with its version, not checked against a model; nil for bytes that are too few for any.
     static func stored(_ object: ObjectReference, _ value: UnsafeRawBufferPointer) -> Stored? {
-        guard value.count > 8 + RowLayout.minimumRowBytes else { return nil }
+        guard value.count >= 8 + RowLayout.minimumRowBytes else { return nil }
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
         let row = Row(bytes: Array(UnsafeRawBufferPointer(rebasing: value[8...])))
         return Stored(object: object, version: version, row: row)

@@ -177,7 +177,7 @@ private struct FetchCollector {
         _ object: ObjectReference, _ value: UnsafeRawBufferPointer
     ) throws(StoreError) {
         let store = reader.store
-        guard value.count > 8 + RowLayout.minimumRowBytes,
+        guard value.count >= 8 + RowLayout.minimumRowBytes,
             let entity = store.model?.entity(tagged: object.tag)
         else { throw store.damaged(.rows, object.number, "a value of \(value.count) bytes") }
         rowsRead += 1

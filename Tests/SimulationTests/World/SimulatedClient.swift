@@ -177,7 +177,9 @@ final class SimulatedClient {
             guard machine.received(answer: envelope.id, position: position) == .complete,
                 let request = requests.removeValue(forKey: envelope.id)
             else {
-                oracle.report(0, "client \(number) is answered what it did not ask")
+                let answer = "\(envelope.message)".prefix(300)
+                oracle.report(
+                    0, "client \(number) is answered what it did not ask: \(envelope.id) \(answer)")
                 return false
             }
             answered(request, envelope.message)
