@@ -169,6 +169,8 @@ final class SimulatedClient {
             }
             oracle.learns(push.position)
             oracle.skips(from: cursor, below: push.position + 1, interests)
+        // Says nothing of positions; the refused saves speak for themselves.
+        case .state: break
         case .failure(let error):
             return failed(envelope.id, error)
         default:
