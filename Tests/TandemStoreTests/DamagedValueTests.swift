@@ -16,7 +16,7 @@ import Testing
     @Test(arguments: tables) func `law 7: values of any length are read or refused`(
         table: StoreTable
     ) throws {
-        let bench = try StoreBench.league(80, seed: seed)
+        let bench = try StoreBench.league(24, seed: seed)
         try bench.store.put(Consumer(name: "reader", acknowledged: 3))
         try bench.store.rememberUnchanged(
             SavedOnce(position: 2, contentHash: StableHash([1]), wrote: false, inserted: []),
@@ -43,7 +43,7 @@ import Testing
 
     @Test func `law 7: keys of any length are read or refused`() throws {
         for table in Self.tables {
-            let bench = try StoreBench.league(80, seed: seed)
+            let bench = try StoreBench.league(24, seed: seed)
             let entries = try bench.entries(table)
             for length in 1...12 {
                 for (key, value) in entries {
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test func `law 7: rows cut anywhere are refused`() throws {
-        let bench = try StoreBench.league(80, seed: seed)
+        let bench = try StoreBench.league(24, seed: seed)
         for (key, value) in try bench.entries(.rows).prefix(12) {
             let object = ObjectReference(
                 tag: key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) },
@@ -118,7 +118,7 @@ extension StoreBench {
             }
         }
         guard let model = store.model else { return [] }
-        for number in ObjectNumber(1)...80 {
+        for number in ObjectNumber(1)...24 {
             use { _ = try store.entity(ofNumber: number) }
             for entity in model.entities {
                 let object = ObjectReference(tag: entity.tag, number: number)
