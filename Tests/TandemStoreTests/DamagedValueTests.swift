@@ -17,6 +17,7 @@ import Testing
         table: StoreTable
     ) throws {
         let bench = try StoreBench.league(24, seed: seed)
+        try bench.apply(Transaction(content: .objects([]), blobs: [CheckTests.unused]))
         try bench.store.put(Consumer(name: "reader", acknowledged: 3))
         try bench.store.rememberUnchanged(
             SavedOnce(position: 2, contentHash: StableHash([1]), wrote: false, inserted: []),
