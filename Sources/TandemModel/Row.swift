@@ -30,6 +30,14 @@ public struct Row: Hashable, Sendable {
     /// True when the bytes are a row of the entity: long enough, ends in order, text in UTF-8.
     public func isValid(for entity: CompiledEntity) -> Bool {
         let layout = entity.layout
+        return hasShape(of: entity) && layout.columns.allSatisfy { isValid($0, layout) }
+    }
+
+    /// True when every column lies within the bytes, so that reading one can't trap; what it says may still be nonsense.
+    ///
+    /// Cost: a look at the end of each variable column.
+    public func hasShape(of entity: CompiledEntity) -> Bool {
+        let layout = entity.layout
         guard bytes.count >= layout.minimumBytes, tag == entity.tag else { return false }
         var last = layout.minimumBytes
         for index in 0..<layout.variableCount {
@@ -37,7 +45,7 @@ public struct Row: Hashable, Sendable {
             guard end >= last, end <= bytes.count else { return false }
             last = end
         }
-        return last == bytes.count && layout.columns.allSatisfy { isValid($0, layout) }
+        return last == bytes.count
     }
 
     private func isValid(_ column: RowLayout.Column?, _ layout: RowLayout) -> Bool {

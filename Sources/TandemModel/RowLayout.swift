@@ -31,6 +31,8 @@ public struct RowLayout: Sendable {
     }
 
     static let headerBytes = 4
+    /// What every row has at least: model version and tag.
+    public static let minimumRowBytes = headerBytes
     /// The bit of a column's end that says that a blob stands there.
     static let blobFlag: UInt32 = 1 << 31
 

@@ -145,7 +145,8 @@ extension Store {
     private func storedRow(
         _ object: ObjectReference, _ open: LMDBTransaction
     ) throws(StoreError) -> Row? {
-        try open.get(tables.rows, SmallKey(row: object)).map(Store.row)
+        guard let value = try open.get(tables.rows, SmallKey(row: object)) else { return nil }
+        return try stored(object, at: value).row
     }
 
     private func write(
@@ -216,7 +217,9 @@ extension Store {
         for index in entity.uniqueness where !isSame(old, new, index, entity) {
             guard let key = StoreKey.unique(index, old, entity) else { continue }
             // Within one transaction another object may have taken the key over already.
-            let owner = try open.get(tables.unique, key).map { $0.bigEndian(2, as: UInt64.self) }
+            let owner = try open.get(tables.unique, key).map { value throws(StoreError) in
+                try holder(value).number
+            }
             if owner == object.number { try open.delete(tables.unique, key) }
         }
     }

@@ -36,7 +36,9 @@ extension Store {
     ) throws(StoreError) -> FetchResult {
         let path = AccessPath(request)
         var collector = FetchCollector(request, part, StoreReader(self))
-        try candidates(path, request) { collector.judge($0, $1) }
+        try candidates(path, request) { (object, value) throws(StoreError) in
+            try collector.judge(object, value)
+        }
         guard !collector.isUnsettled else { throw unreadable }
         var result = FetchResult()
         result.plan = path.description
@@ -60,7 +62,8 @@ extension Store {
         StoreError(.failed, "the store at \(path) could not be read while fetching")
     }
 
-    private typealias Candidate = (ObjectReference, UnsafeRawBufferPointer) -> Void
+    private typealias Candidate = (ObjectReference, UnsafeRawBufferPointer) throws(StoreError) ->
+        Void
 
     private func candidates(
         _ path: AccessPath, _ request: CompiledRequest, _ body: Candidate
@@ -74,8 +77,9 @@ extension Store {
         case .members(let owner, let link, _):
             var found: [ObjectReference] = []
             let prefix = StoreKey.links(link, of: owner.number)
-            try current.scan(tables.links, prefix: prefix) { key, value in
-                found.append(Store.object(value.bigEndian(0, as: UInt16.self), key))
+            try current.scan(tables.links, prefix: prefix) {
+                (key, value) throws(StoreError) -> Bool in
+                found.append(try object(endOf: key, value, in: .links))
                 return true
             }
             try judge(found, request, body)
@@ -90,8 +94,9 @@ extension Store {
     }
 
     private func scan(_ tag: EntityTag, _ body: Candidate) throws(StoreError) {
-        try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { key, value in
-            body(Store.object(tag, key), value)
+        try current.scan(tables.rows, prefix: StoreKey.tag(tag)) {
+            (key, value) throws(StoreError) -> Bool in
+            try body(try object(tag, key, in: .rows), value)
             return true
         }
     }
@@ -100,12 +105,11 @@ extension Store {
         _ range: AccessPath.KeyRange, _ found: inout Set<ObjectReference>
     ) throws(StoreError) {
         var objects: [ObjectReference] = []
-        try current.scan(tables.indexes, from: range.lower) { key, value in
+        try current.scan(tables.indexes, from: range.lower) {
+            (key, value) throws(StoreError) -> Bool in
             if let upper = range.upper, !Store.isBelow(key, upper) { return false }
             guard key.starts(with: range.lower.prefix(2)) else { return false }
-            let number = key.bigEndian(key.count - 8, as: UInt64.self)
-            objects.append(
-                ObjectReference(tag: value.bigEndian(0, as: UInt16.self), number: number))
+            objects.append(try object(endOf: key, value, in: .indexes))
             return true
         }
         found.formUnion(objects)
@@ -119,9 +123,9 @@ extension Store {
         let hash = StableHash(tuple.bytes)
         let key =
             StoreKey.tag(index.id) + StoreKey.number(hash.first) + StoreKey.number(hash.second)
-        guard let bytes = try current.get(tables.unique, key), bytes.count == 10 else { return [] }
-        let tag = bytes.bigEndian(0, as: UInt16.self)
-        return [ObjectReference(tag: tag, number: bytes.bigEndian(2, as: UInt64.self))]
+        return try current.get(tables.unique, key).map { bytes throws(StoreError) in
+            [try holder(bytes)]
+        } ?? []
     }
 
     private func judge(
@@ -129,7 +133,9 @@ extension Store {
     ) throws(StoreError) {
         let open = try current
         for object in objects where request.includes(tag: object.tag) {
-            if let value = try open.get(tables.rows, StoreKey.row(object)) { body(object, value) }
+            if let value = try open.get(tables.rows, StoreKey.row(object)) {
+                try body(object, value)
+            }
         }
     }
 
@@ -166,12 +172,21 @@ private struct FetchCollector {
         keepsRows = part == .rows && limit == nil
     }
 
-    mutating func judge(_ object: ObjectReference, _ value: UnsafeRawBufferPointer) {
-        guard value.count > 8 else { return }
+    /// Throws `damaged` for what is no row of the object's entity.
+    mutating func judge(
+        _ object: ObjectReference, _ value: UnsafeRawBufferPointer
+    ) throws(StoreError) {
+        let store = reader.store
+        guard value.count >= 8 + RowLayout.minimumRowBytes,
+            let entity = store.model?.entity(tagged: object.tag)
+        else { throw store.damaged(.rows, object.number, "a value of \(value.count) bytes") }
         rowsRead += 1
         buffer.removeAll(keepingCapacity: true)
         buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: value[8...]))
         let row = Row(bytes: buffer)
+        guard row.hasShape(of: entity) else {
+            throw store.damaged(.rows, object.number, "\(value.count) bytes that are no row")
+        }
         guard let matches = request.matches(object, row, reader) else {
             isUnsettled = true
             return

@@ -29,8 +29,9 @@ extension Store {
     ) throws(StoreError) {
         let plan = RowMigration(from: old, to: new)
         var objects: [Stored] = []
-        try open.scan(tables.rows, prefix: StoreKey.tag(old.tag)) { key, value in
-            objects.append(Store.stored(Store.object(old.tag, key), value))
+        try open.scan(tables.rows, prefix: StoreKey.tag(old.tag)) {
+            (key, value) throws(StoreError) -> Bool in
+            objects.append(try stored(try object(old.tag, key, in: .rows), at: value))
             return true
         }
         for stored in objects {

@@ -20,19 +20,19 @@ extension Store {
     }
 
     /// The row of an object, or nil when there is none.
+    ///
+    /// Throws `damaged` for what is no row of the object's entity.
     public func stored(_ object: ObjectReference) throws(StoreError) -> Stored? {
-        guard let value = try current.get(tables.rows, SmallKey(row: object)), value.count > 8
-        else {
-            return nil
-        }
-        return Store.stored(object, value)
+        guard let value = try current.get(tables.rows, SmallKey(row: object)) else { return nil }
+        return try stored(object, at: value)
     }
 
     /// The entity that a number was ever used for, also by an object that is deleted.
     public func entity(ofNumber number: ObjectNumber) throws(StoreError) -> EntityTag? {
-        try current.get(tables.numbers, SmallKey(number: number)).map {
-            $0.bigEndian(0, as: UInt16.self)
+        guard let value = try current.get(tables.numbers, SmallKey(number: number)) else {
+            return nil
         }
+        return try tag(value, of: number, in: .numbers)
     }
 
     /// The members of a to-many relationship by number.
@@ -41,10 +41,8 @@ extension Store {
     ) throws(StoreError) -> [ObjectReference] {
         var members: [ObjectReference] = []
         let prefix = StoreKey.links(relationship.linkID, of: owner)
-        try current.scan(tables.links, prefix: prefix) { key, value in
-            let number = key.bigEndian(0, as: UInt64.self)
-            members.append(
-                ObjectReference(tag: value.bigEndian(0, as: UInt16.self), number: number))
+        try current.scan(tables.links, prefix: prefix) { (key, value) throws(StoreError) -> Bool in
+            members.append(try object(endOf: key, value, in: .links))
             return true
         }
         return members
@@ -62,10 +60,9 @@ extension Store {
         of index: CompiledIndex, _ row: Row, _ entity: CompiledEntity
     ) throws(StoreError) -> ObjectReference? {
         guard let key = StoreKey.unique(index, row, entity),
-            let value = try current.get(tables.unique, key), value.count == 10
+            let value = try current.get(tables.unique, key)
         else { return nil }
-        let owner = ObjectReference(
-            tag: value.bigEndian(0, as: UInt16.self), number: value.bigEndian(2, as: UInt64.self))
+        let owner = try holder(value)
         guard let held = try stored(owner), let ownerEntity = model?.entity(tagged: owner.tag),
             StoreKey.tuple(index, held.row, ownerEntity) == StoreKey.tuple(index, row, entity)
         else { return nil }
@@ -87,20 +84,5 @@ extension Store {
     /// True when there is no object at all.
     public var isEmpty: Bool {
         get throws(StoreError) { try current.count(tables.rows) == 0 }
-    }
-
-    /// The row in a value of the rows table.
-    static func row(_ value: UnsafeRawBufferPointer) -> Row {
-        Row(bytes: Array(UnsafeRawBufferPointer(rebasing: value[8...])))
-    }
-
-    static func stored(_ object: ObjectReference, _ value: UnsafeRawBufferPointer) -> Stored {
-        let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
-        return Stored(object: object, version: version, row: row(value))
-    }
-
-    /// The object that a key of the rows table, after its tag, stands for.
-    static func object(_ tag: EntityTag, _ key: UnsafeRawBufferPointer) -> ObjectReference {
-        ObjectReference(tag: tag, number: key.bigEndian(0, as: UInt64.self))
     }
 }

@@ -43,6 +43,9 @@ extension Store {
         saveFloor = max(saveFloor, forgotten + 1)
         let order = StoreKey.number(forgotten)
         guard let old = try open.get(tables.saveOrder, order).map({ Array($0) }) else { return }
+        guard old.count >= StoreKey.saveBytes else {
+            throw damaged(.saveOrder, 0, "a save's key of \(old.count) bytes")
+        }
         try open.delete(tables.saves, old)
         try open.delete(tables.saveOrder, order)
     }
@@ -55,8 +58,12 @@ extension Store {
         guard count > 0 else { return }
         let excess = count + adding - options.unchangedKept
         var old: [[UInt8]] = []
-        try open.scan(tables.unchanged, from: []) { key, _ in
-            let isOld = key.bigEndian(0, as: UInt64.self) + options.savesKept <= position
+        try open.scan(tables.unchanged, from: []) { (key, _) throws(StoreError) -> Bool in
+            guard key.count >= 8 + StoreKey.saveBytes else {
+                throw damaged(.unchanged, 0, "a key of \(key.count) bytes")
+            }
+            let at = key.bigEndian(0, as: UInt64.self)
+            let isOld = at <= position && position - at >= options.savesKept
             guard old.count < Store.forgottenAtOnce, isOld || old.count < excess else {
                 return false
             }

@@ -243,7 +243,9 @@ public final class Store {
     /// The high-water mark has to be on the disk before a number below it is handed out, so this is a checkpoint.
     public func leaseNumbers(_ count: UInt32) throws(StoreError) -> ObjectNumber {
         let first = nextNumber
-        nextNumber += UInt64(count)
+        let (next, overflow) = first.addingReportingOverflow(UInt64(count))
+        guard !overflow else { throw damaged(.meta, 0, "no numbers left for new objects") }
+        nextNumber = next
         _ = try current
         try checkpoint()
         return first
@@ -269,8 +271,9 @@ public final class Store {
         let transaction = try environment.begin(readOnly: true)
         defer { transaction.abort() }
         func number(_ key: MetaKey) throws(StoreError) -> UInt64? {
-            guard let bytes = try transaction.get(tables.meta, key.key), bytes.count == 8 else {
-                return nil
+            guard let bytes = try transaction.get(tables.meta, key.key) else { return nil }
+            guard bytes.count == 8 else {
+                throw damaged(.meta, 0, "a \(key.rawValue) of \(bytes.count) bytes")
             }
             return bytes.bigEndian(0, as: UInt64.self)
         }

@@ -171,6 +171,9 @@ enum StoreKey {
         return tag(index.id) + number(hash.first) + number(hash.second)
     }
 
+    /// The fewest bytes of a key in saves: the user.
+    static let saveBytes = 4
+
     static func save(_ uid: UInt32, _ id: [UInt8]) -> [UInt8] {
         withUnsafeBytes(of: uid.bigEndian) { Array($0) } + id
     }

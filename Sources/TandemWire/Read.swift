@@ -6,16 +6,21 @@ public struct Read: WireCodable {
     public var objects: [ObjectReference]
     /// The to-many relationships whose members are wanted.
     public var members: [MemberRequest]
+    /// The version of the model whose slots `members` are of; without any it does not matter.
+    ///
+    /// Under another model they would be other relationships: the daemon answers `schemaMismatch`.
+    public var modelVersion: UInt16
     /// Entities that are added to the session's interests at or below the answer's position.
     public var interests: [EntityTag]
 
     /// A read of the given content.
     public init(
         objects: [ObjectReference] = [], members: [MemberRequest] = [],
-        interests: [EntityTag] = []
+        modelVersion: UInt16 = 0, interests: [EntityTag] = []
     ) {
         self.objects = objects
         self.members = members
+        self.modelVersion = modelVersion
         self.interests = interests
     }
 
@@ -23,6 +28,7 @@ public struct Read: WireCodable {
     public func encode(into writer: inout ByteWriter) {
         writer.references(objects)
         writer.list(members)
+        writer.uint16(modelVersion)
         writer.tags(interests)
     }
 
@@ -30,6 +36,7 @@ public struct Read: WireCodable {
     public init(from reader: inout ByteReader) throws(CodingError) {
         objects = try reader.references()
         members = try reader.list(of: MemberRequest.self, itemBytes: 11)
+        modelVersion = try reader.uint16()
         interests = try reader.tags()
     }
 }

@@ -12,6 +12,11 @@ public struct SaveRequest: WireCodable {
     public var context: String
     /// What happens where others changed the same objects.
     public var policy: MergePolicy
+    /// The version of the model whose slots and tags the operations are of.
+    ///
+    /// Under another model they would mean other properties: the daemon refuses the save with `schemaMismatch`, unless it is a
+    /// repeat of one that happened. 0, which no model has, is refused by every store.
+    public var modelVersion: UInt16
     /// What changed, inserts in the order of insertion.
     public var operations: [SaveOperation]
     /// Whether nothing is to be done but to answer what became of an earlier save under this id, if it is known.
@@ -24,14 +29,15 @@ public struct SaveRequest: WireCodable {
     /// A save of the given content.
     public init(
         saveID: [UInt8], contentHash: StableHash, author: String? = nil, context: String = "",
-        policy: MergePolicy = .error, operations: [SaveOperation], onlyAsks: Bool = false,
-        firstSentAt: UInt64? = nil
+        policy: MergePolicy = .error, modelVersion: UInt16, operations: [SaveOperation],
+        onlyAsks: Bool = false, firstSentAt: UInt64? = nil
     ) {
         self.saveID = saveID
         self.contentHash = contentHash
         self.author = author
         self.context = context
         self.policy = policy
+        self.modelVersion = modelVersion
         self.operations = operations
         self.onlyAsks = onlyAsks
         self.firstSentAt = firstSentAt
@@ -50,6 +56,7 @@ public struct SaveRequest: WireCodable {
         writer.optional(author) { $0.string($1) }
         writer.string(context)
         writer.uint8(policy.rawValue)
+        writer.uint16(modelVersion)
         writer.list(operations)
         writer.bool(onlyAsks)
         writer.optional(firstSentAt) { $0.uint64($1) }
@@ -71,6 +78,7 @@ public struct SaveRequest: WireCodable {
             throw CodingError(expected: "a merge policy", offset: start)
         }
         self.policy = policy
+        modelVersion = try reader.uint16()
         operations = try reader.list(
             of: SaveOperation.self, itemBytes: SaveOperation.minimumBytes)
         onlyAsks = try reader.bool()

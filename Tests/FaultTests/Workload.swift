@@ -98,7 +98,9 @@ struct Workload {
         for _ in 0..<Int.random(in: 1...3, using: &random) {
             if let operation = try operation(client) { operations.append(operation) }
         }
-        return SaveRequest(saveID: id, contentHash: StableHash(id), operations: operations)
+        return SaveRequest(
+            saveID: id, contentHash: StableHash(id),
+            modelVersion: client.entities.version, operations: operations)
     }
 
     private mutating func operation(_ client: FaultClient) throws -> SaveOperation? {

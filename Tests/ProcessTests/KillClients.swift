@@ -101,8 +101,9 @@ final class Saver: Sendable {
     private func request(_ client: WireClient, number: UInt64) -> SaveRequest? {
         guard let bytes = client.welcome.model else { return nil }
         var reader = ByteReader(bytes)
-        guard let entity = try? CompiledModel(from: &reader).entity(named: "Note"),
-            let key = entity.slot(of: "key"), let nextSlot = entity.slot(of: "next"),
+        guard let model = try? CompiledModel(from: &reader),
+            let entity = model.entity(named: "Note"), let key = entity.slot(of: "key"),
+            let nextSlot = entity.slot(of: "next"),
             let rank = entity.slot(of: "rank")
         else { return nil }
         let (count, last) = state.withLock {
@@ -119,7 +120,9 @@ final class Saver: Sendable {
         }
         operations.append(.insert(object: object, values: values, links: []))
         let id = Array("\(name) \(count)".utf8)
-        return SaveRequest(saveID: id, contentHash: StableHash(id), operations: operations)
+        return SaveRequest(
+            saveID: id, contentHash: StableHash(id), modelVersion: model.version,
+            operations: operations)
     }
 
     private func note(_ problem: String) { state.withLock { $0.problems.append(problem) } }

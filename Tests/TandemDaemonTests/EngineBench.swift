@@ -213,6 +213,7 @@ final class Peer {
         writer.uint64(bench.position.number)
         return SaveRequest(
             saveID: writer.bytes, contentHash: StableHash(writer.bytes), policy: policy,
+            modelVersion: bench.bench.store.model?.version ?? 0,
             operations: operations)
     }
 

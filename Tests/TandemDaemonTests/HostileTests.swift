@@ -103,7 +103,10 @@ import Testing
             let update = try bench.bench.update("Node", 1, ["rank": .int(Int64(round % 90))])
             let messages: [ClientMessage] = [
                 .save(peer.saveRequest([insert, update])),
-                .read(Read(objects: [node], members: [MemberRequest(owner: node, slot: 5)])),
+                .read(
+                    Read(
+                        objects: [node], members: [MemberRequest(owner: node, slot: 5)],
+                        modelVersion: 1)),
                 .fetch(
                     Fetch(
                         request: FetchRequest(

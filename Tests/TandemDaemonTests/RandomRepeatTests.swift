@@ -57,6 +57,7 @@ struct RepeatWorld {
             saveID: withUnsafeBytes(of: random.next()) { Array($0) },
             contentHash: StableHash(first: random.next(), second: 0),
             policy: MergePolicy.allCases.randomElement(using: &random) ?? .error,
+            modelVersion: try bench.model.version,
             operations: try operations())
         do {
             let answer = try bench.save(request)

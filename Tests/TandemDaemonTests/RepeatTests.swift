@@ -117,7 +117,7 @@ import Testing
     @Test func `law 3: who only asks changes nothing, and hears the first answer`() throws {
         let bench = try bench()
         let question = SaveRequest(
-            saveID: [1], contentHash: hash, operations: [], onlyAsks: true)
+            saveID: [1], contentHash: hash, modelVersion: 1, operations: [], onlyAsks: true)
         let unknown = try bench.save(question)
         #expect(unknown == Saved(position: bench.committer.position, wrote: false))
         // To ask is not to save: the id is still free.
@@ -125,7 +125,8 @@ import Testing
         #expect(!first.isRepeat)
         check(try bench.save(question), first, "asked")
         let other = SaveRequest(
-            saveID: [1], contentHash: StableHash([9]), operations: [], onlyAsks: true)
+            saveID: [1], contentHash: StableHash([9]), modelVersion: 1, operations: [],
+            onlyAsks: true)
         #expect(throws: TandemError.self) { try bench.save(other) }
     }
 
@@ -171,9 +172,10 @@ import Testing
 
     @Test func `law 3: repeats within one batch and across a growing map give one answer`() throws {
         let bench = try CommitBench(mapBytes: 128 << 10)
-        let empty = SaveRequest(saveID: [1], contentHash: hash, operations: [])
+        let empty = SaveRequest(saveID: [1], contentHash: hash, modelVersion: 1, operations: [])
         let one = SaveRequest(
-            saveID: [2], contentHash: hash, operations: [try bench.insert("Node", 1)])
+            saveID: [2], contentHash: hash, modelVersion: 1,
+            operations: [try bench.insert("Node", 1)])
         var answers: [Saved] = []
         for request in [empty, one, empty, one] {
             switch try bench.committer.begin(request, by: Principal(uid: 7)) {
@@ -185,7 +187,8 @@ import Testing
         let text = Value.string(String(repeating: "x", count: 60_000))
         let large = try (10..<20).map { try bench.insert("Node", $0, ["name": text]) }
         _ = try bench.committer.begin(
-            SaveRequest(saveID: [3], contentHash: hash, operations: large), by: Principal(uid: 7))
+            SaveRequest(saveID: [3], contentHash: hash, modelVersion: 1, operations: large),
+            by: Principal(uid: 7))
         try bench.committer.flush()
         try bench.crash()
         check(try bench.save(empty), answers[0], "empty, after a crash")
@@ -207,7 +210,8 @@ import Testing
             for (sentAt, isKnown) in [(UInt64(1), false), (4, false), (5, true), (9, true)] {
                 let operations = [try bench.insert("Tag", 100)]
                 let request = SaveRequest(
-                    saveID: [1], contentHash: hash, operations: operations, onlyAsks: isKnown,
+                    saveID: [1], contentHash: hash, modelVersion: 1, operations: operations,
+                    onlyAsks: isKnown,
                     firstSentAt: sentAt)
                 if isKnown {
                     #expect(try !bench.save(request).isRepeat)

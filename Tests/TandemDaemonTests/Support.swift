@@ -173,7 +173,7 @@ final class CommitBench {
         for operation in operations { operation.encode(into: &writer) }
         let request = SaveRequest(
             saveID: saveID, contentHash: hash ?? StableHash(writer.bytes), policy: policy,
-            operations: operations, firstSentAt: firstSentAt)
+            modelVersion: try model.version, operations: operations, firstSentAt: firstSentAt)
         return try save(request, uid: uid)
     }
 

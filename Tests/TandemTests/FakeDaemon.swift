@@ -86,7 +86,7 @@ final class FakeDaemon: Sendable {
     func commit(_ operations: [SaveOperation], author: String = "other") -> UInt64 {
         let request = SaveRequest(
             saveID: ThisProcess.randomBytes(16), contentHash: StableHash([]), author: author,
-            context: "", policy: .error, operations: operations)
+            context: "", policy: .error, modelVersion: model.version, operations: operations)
         return state.withLock { commit(request, author, &$0).position }
     }
 

@@ -53,6 +53,10 @@ final class FakeSession: Sendable {
     }
 
     func carryOut(_ request: SaveRequest, _ id: UInt32, _ state: inout FakeDaemon.State) {
+        let isKnown = request.onlyAsks || state.saved[request.saveID] != nil
+        guard isKnown || request.modelVersion == daemon.model.version else {
+            return send(.failure(TandemError(.schemaMismatch, "another model")), id)
+        }
         if let error = state.refusesSaves { return send(.failure(error), id) }
         let saved = daemon.commit(request, request.author ?? "client", &state)
         if state.cutsBeforeSaved {
@@ -126,7 +130,8 @@ final class FakeSession: Sendable {
             if !daemonState.beforeVerdicts.isEmpty {
                 let save = SaveRequest(
                     saveID: [1], contentHash: StableHash([]), author: "other", context: "",
-                    policy: .error, operations: daemonState.beforeVerdicts)
+                    policy: .error, modelVersion: daemon.model.version,
+                    operations: daemonState.beforeVerdicts)
                 _ = daemon.commit(save, "other", &daemonState)
             }
             note([], daemonState.end)
@@ -142,7 +147,7 @@ final class FakeSession: Sendable {
         let value = SaveValue(slot: slot, value: .string("\(daemonState.end)"))
         let save = SaveRequest(
             saveID: ThisProcess.randomBytes(16), contentHash: StableHash([]), author: "busy",
-            context: "", policy: .error,
+            context: "", policy: .error, modelVersion: daemon.model.version,
             operations: [.update(object: object, baseVersion: 0, values: [value], links: [])])
         _ = daemon.commit(save, "busy", &daemonState)
     }

@@ -125,7 +125,14 @@ import Testing
         }
         isAway.withLock { $0 = false }
         content.name = "twice"
-        try context.save()
+        // An attempt to connect that began before may still fail a save or two.
+        while context.hasChanges {
+            do {
+                try context.save()
+            } catch {
+                try #require((error as? TandemError)?.code == .unknownOutcome)
+            }
+        }
         #expect(daemon.end.number == 2 && content.name == "twice" && !context.hasChanges)
         #expect(saves.count == 3 && saves[0].saveID == saves[1].saveID)
     }

@@ -40,7 +40,7 @@ extension MessageMaker {
                 Read(
                     objects: references(),
                     members: list { MemberRequest(owner: $0.reference(), slot: $0.slot()) },
-                    interests: list { $0.tag() }))
+                    modelVersion: UInt16(int(0...65_535)), interests: list { $0.tag() }))
         case .save: .save(save())
         case .verdicts:
             .verdicts(
@@ -67,7 +67,8 @@ extension MessageMaker {
         SaveRequest(
             saveID: bytes(64), contentHash: hash(), author: maybe { $0.text() },
             context: text(), policy: MergePolicy.allCases[int(0...4)],
-            operations: list { $0.operation() }, onlyAsks: bool(),
+            modelVersion: UInt16(int(0...65_535)), operations: list { $0.operation() },
+            onlyAsks: bool(),
             firstSentAt: maybe { $0.u64() })
     }
 

@@ -59,6 +59,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var faultBatch = 256
     /// How often a request is sent again when the connection is lost while it is in flight.
     public var requestAttempts = 5
+    /// How often a save or read is sent in all when the model is changed each time before it arrives.
+    public var modelAttempts = 5
     /// How often a read is repeated because the context was led beyond its answer meanwhile.
     public var readAttempts = 8
 

@@ -87,7 +87,7 @@ extension ManagedObjectContext {
         return try syncStep(number: number, milliseconds: milliseconds)
     }
 
-    private func syncStep(number: UInt64, milliseconds: UInt32) throws -> Step<Position> {
+    func syncStep(number: UInt64, milliseconds: UInt32) throws -> Step<Position> {
         let message = ClientMessage.sync(Sync(number: number, timeoutMilliseconds: milliseconds))
         return .ask(message) {
             if case .synced(let position) = $0 { position } else { nil }

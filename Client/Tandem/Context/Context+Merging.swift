@@ -56,8 +56,12 @@ extension ManagedObjectContext {
     }
 
     private func decoded(_ history: History) throws -> [Transaction] {
-        try history.transactions.map { encoded in
+        var isOtherModel = false
+        return try history.transactions.map { encoded in
             let transaction = try encoded.decoded()
+            // What follows a model fits that one; the context starts anew and does not merge it.
+            if case .model = transaction.content { isOtherModel = true }
+            if isOtherModel { return transaction }
             for change in transaction.changes {
                 guard let entity = session?.model.entity(tagged: change.object.tag),
                     change.isValid(for: entity)

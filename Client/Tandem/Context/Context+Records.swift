@@ -105,23 +105,47 @@ extension ManagedObjectContext {
         try await loadStep(objects.map(\.record.reference), members: []).runAsync(on: connection)
     }
 
-    /// Loads what of rows and members isn't held.
+    /// Loads what of rows and members isn't held; when the model is changed meanwhile, once more under the new one.
     func loadStep(
-        _ objects: [ObjectReference], members: [(owner: ObjectReference, slot: Int)]
+        _ objects: [ObjectReference], members: [(owner: ObjectReference, slot: Int)],
+        attempt: Int = 1
     ) throws -> Step<Void> {
         let rows = objects.filter { self.record($0).isFault }
         let lists = members.filter { self.record($0.owner).members($0.slot) == nil }
-        if rows.isEmpty, lists.isEmpty { return .done(()) }
+        guard let before = session?.model, !rows.isEmpty || !lists.isEmpty else {
+            return .done(())
+        }
         let tags = rows.map(\.tag) + lists.map(\.owner.tag)
         let read = Read(
             objects: rows,
             members: lists.map { MemberRequest(owner: $0.owner, slot: $0.slot) },
-            interests: Set(tags).sorted())
+            modelVersion: before.version, interests: Set(tags).sorted())
         return try positionedStep(.read(read)) { message -> (Objects, UInt64)? in
             guard case .objects(let answer) = message else { return nil }
             return (answer, answer.position)
         } use: { answer in
             try self.adopt(answer)
+        }.recover { error in
+            guard error.code == .schemaMismatch, attempt < self.core.limits.modelAttempts else {
+                throw error
+            }
+            return try self.followModelStep(from: before, error).then { translation in
+                try self.loadStep(
+                    try rows.map { try translation.reference($0) },
+                    members: try lists.map { try translation.slot($0.slot, of: $0.owner) },
+                    attempt: attempt + 1)
+            }
+        }
+    }
+
+    /// Takes over the model for whose sake the daemon refused a request; throws that error when there is no other one.
+    func followModelStep(
+        from before: CompiledModel, _ error: TandemError
+    ) throws -> Step<ModelTranslation> {
+        // Everything up to its answer was pushed before, also the model.
+        try syncStep(number: 0, milliseconds: 0).then { _ in
+            guard let now = self.session?.model, now.version != before.version else { throw error }
+            return .done(ModelTranslation(from: before, to: now))
         }
     }
 

@@ -4,7 +4,8 @@ import TandemWire
 extension ManagedObjectContext {
     /// Saves all edits as one transaction, whole or not at all; blocks until it is durable.
     ///
-    /// What others did up to the save is merged first. After a failure the edits are pending as before.
+    /// What others did up to the save is merged first. When another model is installed before the save arrives, it is made again
+    /// under that one, with the same id, up to ``ClientLimits/modelAttempts`` times. After a failure the edits are pending as before.
     /// - Parameters:
     ///   - policy: What to do where others changed the same objects; ``mergePolicy`` if nil.
     ///   - saveID: A name under which the save may be repeated, also by another process; at most 64 bytes. A repeat answers what
@@ -14,8 +15,8 @@ extension ManagedObjectContext {
     ///   - contentHash: Stands for what is saved when the caller knows that better than its edits show; a repeat needs the
     ///     same one. Nil takes the hash of the edits.
     /// - Returns: The position up to which the context has merged, which includes the save.
-    /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, or `unknownOutcome`: then
-    ///   the next save repeats this one first.
+    /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, `schemaMismatch` when a new model has
+    ///   no place for an edit, or `unknownOutcome`: then the next save repeats this one first.
     @discardableResult
     public func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
@@ -69,7 +70,7 @@ extension ManagedObjectContext {
                 self.dropHints()
                 return .done(session.position(self.merged))
             }
-            self.putInFlight(request, records, hasOwnID: options.saveID == nil)
+            self.putInFlight(request, records, session, hasOwnID: options.saveID == nil)
             return try self.sendStep(request)
         }
     }
@@ -91,7 +92,8 @@ extension ManagedObjectContext {
             saveID: options.saveID ?? saveIDs.next(),
             contentHash: options.contentHash
                 ?? builder.contentHash(of: operations, hasAll: options.inserts.isEmpty),
-            author: options.author, context: name, policy: policy, operations: operations)
+            author: options.author, context: name, policy: policy,
+            modelVersion: session.model.version, operations: operations)
     }
 
     /// Drops edits that only mirror other ends, when there is nothing else to save.
@@ -101,7 +103,7 @@ extension ManagedObjectContext {
     }
 
     private func putInFlight(
-        _ request: SaveRequest, _ records: [ObjectRecord], hasOwnID: Bool
+        _ request: SaveRequest, _ records: [ObjectRecord], _ session: Session, hasOwnID: Bool
     ) {
         undoStack.clear()
         for record in records {
@@ -110,15 +112,18 @@ extension ManagedObjectContext {
         }
         edited.removeAll()
         unanswered = UnansweredSave(
-            request: request, records: records,
+            request: request, records: records, model: session.model,
             sentAt: connection.knownSession?.position ?? merged, hasOwnID: hasOwnID)
     }
 
-    private func sendStep(_ request: SaveRequest) throws -> Step<Position> {
+    private func sendStep(_ request: SaveRequest, attempt: Int = 1) throws -> Step<Position> {
         .ask(.save(request)) { result in
             switch result {
             case .failure(let error):
-                throw self.failed(error)
+                guard error.code == .schemaMismatch, let model = self.unanswered?.model else {
+                    throw self.failed(error)
+                }
+                return try self.sendAgainStep(model, error, attempt: attempt + 1)
             case .success(.saved(let saved)):
                 guard saved.inserted.count == request.inserts.count,
                     (try? self.check(saved.inserted.compactMap { $0 })) != nil
@@ -134,6 +139,26 @@ extension ManagedObjectContext {
                 }
             case .success(let answer): throw Step<Position>.unexpected(answer)
             }
+        }
+    }
+
+    /// Sends a save again that the daemon refused because it has another model than `before`, in the slots of that.
+    ///
+    /// Id and hash stay: it is the same save, of which nothing has happened. What the new model has no place for is not left out,
+    /// it makes the save fail.
+    private func sendAgainStep(
+        _ before: CompiledModel, _ error: TandemError, attempt: Int
+    ) throws -> Step<Position> {
+        unanswered?.isUnknown = false
+        let limit = core.limits.modelAttempts
+        return try followModelStep(from: before, error).then {
+            translation -> Step<(SaveRequest, CompiledModel)> in
+            guard let save = self.unanswered, attempt <= limit else { throw error }
+            return .done((try translation.save(save.request), translation.new))
+        }.recover { throw self.failed($0) }.then { request, model in
+            self.unanswered?.request = request
+            self.unanswered?.model = model
+            return try self.sendStep(request, attempt: attempt)
         }
     }
 

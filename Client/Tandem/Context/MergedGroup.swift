@@ -47,35 +47,71 @@ struct MergedGroup: Sendable {
 
 /// Folds the changes of several transactions into one change for each object.
 enum NetEffect {
-    static func fold(_ transactions: [Transaction], _ model: CompiledModel) -> [Change] {
-        var net: [ObjectNumber: Change?] = [:]
-        for transaction in transactions {
-            for change in transaction.changes {
-                guard let entity = model.entity(tagged: change.object.tag) else { continue }
-                if let earlier = net[change.object.number] ?? nil {
-                    net[change.object.number] = .some(join(earlier, change, entity))
-                } else {
-                    net[change.object.number] = .some(change)
-                }
+    /// What is known of an object so far; its links lie beside the change, so that many cost no more than few.
+    private struct Net {
+        struct End: Hashable {
+            var slot: Int
+            var target: ObjectReference
+        }
+
+        var change: Change
+        var links: [End: Bool] = [:]
+        var slots: Set<Int> = []
+
+        init(_ change: Change) {
+            self.change = change
+            take(change.links)
+        }
+
+        mutating func take(_ more: [LinkChange]) {
+            change.links = []
+            for link in more {
+                let end = End(slot: link.slot, target: link.target)
+                slots.insert(link.slot)
+                links[end] = links[end] == !link.isAdded ? nil : link.isAdded
             }
         }
-        let left = net.values.compactMap { change in
-            change.flatMap { reduced($0, model) }
+
+        /// The change with its links; those that came and went leave nothing.
+        var whole: Change {
+            var whole = change
+            whole.links = links.map {
+                LinkChange(slot: $0.key.slot, target: $0.key.target, isAdded: $0.value)
+            }
+            whole.links.sort { ($0.slot, $0.target.number) < ($1.slot, $1.target.number) }
+            for slot in slots.subtracting(links.keys.lazy.map(\.slot)) {
+                whole.changed.remove(slot)
+            }
+            return whole
         }
+    }
+
+    /// Costs the changes and links of all transactions.
+    static func fold(_ transactions: [Transaction], _ model: CompiledModel) -> [Change] {
+        var net: [ObjectNumber: Net] = [:]
+        for change in transactions.lazy.flatMap(\.changes) {
+            guard let entity = model.entity(tagged: change.object.tag) else { continue }
+            let number = change.object.number
+            guard let earlier = net[number]?.change else {
+                net[number] = Net(change)
+                continue
+            }
+            guard let joined = join(earlier, change, entity) else {
+                net[number] = nil
+                continue
+            }
+            net[number]?.change = joined
+            net[number]?.take(change.links)
+        }
+        let left = net.values.compactMap { reduced($0.whole, model) }
         return left.sorted { ($0.object.tag, $0.object.number) < ($1.object.tag, $1.object.number) }
     }
 
-    /// One change after another; nil when an object came and went.
+    /// One change after another, apart from links; nil when an object came and went.
     private static func join(_ a: Change, _ b: Change, _ entity: CompiledEntity) -> Change? {
         if a.kind == .insert, b.kind == .delete { return nil }
         var result = b
-        result.links = joined(a.links, b.links)
         result.changed = a.changed.union(b.changed)
-        // Links that came and went leave nothing.
-        for link in a.links + b.links where !result.links.contains(where: { $0.slot == link.slot })
-        {
-            result.changed.remove(link.slot)
-        }
         switch (a.kind, b.kind) {
         case (.insert, .update), (.insert, .touch):
             result.kind = .insert
@@ -97,20 +133,6 @@ enum NetEffect {
     private static func earliest(_ a: [SlotValue], _ b: [SlotValue]) -> [SlotValue] {
         let known = Set(a.map(\.slot))
         return (a + b.filter { !known.contains($0.slot) }).sorted { $0.slot < $1.slot }
-    }
-
-    private static func joined(_ a: [LinkChange], _ b: [LinkChange]) -> [LinkChange] {
-        var result = a
-        for link in b {
-            var opposite = link
-            opposite.isAdded.toggle()
-            if let index = result.firstIndex(of: opposite) {
-                result.remove(at: index)
-            } else if !result.contains(link) {
-                result.append(link)
-            }
-        }
-        return result.sorted { ($0.slot, $0.target.number) < ($1.slot, $1.target.number) }
     }
 
     /// What is left of a change when values that are back where they were are left out.

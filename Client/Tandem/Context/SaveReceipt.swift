@@ -33,10 +33,11 @@ extension ManagedObjectContext {
     /// - Throws: `usage` if the id was used with another hash; `unknownOutcome` if the connection broke.
     public func receipt(ofSave saveID: [UInt8], contentHash: StableHash) throws -> SaveReceipt? {
         checkSaveID(saveID)
-        let question = SaveRequest(
-            saveID: saveID, contentHash: contentHash, context: name, operations: [], onlyAsks: true)
-        return try sessionStep().then { _ in
-            .ask(.save(question)) { message -> Saved? in
+        return try sessionStep().then { session in
+            let question = SaveRequest(
+                saveID: saveID, contentHash: contentHash, context: self.name,
+                modelVersion: session.model.version, operations: [], onlyAsks: true)
+            return .ask(.save(question)) { message -> Saved? in
                 if case .saved(let saved) = message { saved } else { nil }
             } then: { saved in
                 guard saved.isRepeat else { return .done(nil) }

@@ -21,6 +21,25 @@ enum Step<Output> {
         }
     }
 
+    /// Goes on with another step where this one throws an error that `other` has one for; the others it throws again.
+    func recover(_ other: @escaping (TandemError) throws -> Step) -> Step {
+        func guarded(_ body: () throws -> Step) throws -> Step {
+            let next: Step
+            do {
+                next = try body()
+            } catch {
+                return try other(error as? TandemError ?? TandemError(.storage, "\(error)"))
+            }
+            return next.recover(other)
+        }
+        switch self {
+        case .done: return self
+        case .connect(let more): return .connect { session in try guarded { try more(session) } }
+        case .ask(let message, let more):
+            return .ask(message) { answer in try guarded { try more(answer) } }
+        }
+    }
+
     /// Asks, and goes on with what `read` takes from the answer; a failure is thrown.
     static func ask<Answer>(
         _ message: ClientMessage, _ read: @escaping (DaemonMessage) -> Answer?,

@@ -5,6 +5,8 @@ import TandemWire
 struct UnansweredSave {
     var request: SaveRequest
     var records: [ObjectRecord]
+    /// The model that the request's slots are of.
+    var model: CompiledModel
     /// The last position that was known when it was sent first.
     var sentAt: UInt64
     /// Whether its id was made for it, so that nobody else saves under it.

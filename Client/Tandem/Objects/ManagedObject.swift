@@ -103,13 +103,15 @@ open class ManagedObject: Observable {
 
     /// The objects at the end of a to-many relationship; loading them may block.
     public func objects(_ relationship: String) -> Set<ManagedObject> {
-        guard let context = managedObjectContext, let slot = toManySlot(relationship) else {
+        guard let context = managedObjectContext, let wanted = toManySlot(relationship) else {
             return []
         }
         access()
-        if record.members(slot) == nil {
-            context.fire { try $0.loadStep([], members: [(record.reference, slot)]) }
+        if record.members(wanted) == nil {
+            context.fire { try $0.loadStep([], members: [(record.reference, wanted)]) }
         }
+        // Loading may have brought another model.
+        guard let slot = record.entity.slot(of: relationship) else { return [] }
         return Set((context.members(of: record, slot) ?? []).map { context.object($0) })
     }
 
@@ -131,8 +133,10 @@ open class ManagedObject: Observable {
     func storedValue(_ slot: Int) -> Value {
         access()
         if let value = record.value(slot) { return value }
+        let name = record.entity.properties[slot].name
         managedObjectContext?.fire { try $0.loadStep($0.faultBatch(record), members: []) }
-        return record.value(slot) ?? .null
+        // Loading may have brought another model.
+        return record.entity.slot(of: name).flatMap { record.value($0) } ?? .null
     }
 
     private func slot(_ property: String) -> Int? {

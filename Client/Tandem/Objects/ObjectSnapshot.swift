@@ -20,7 +20,8 @@ extension ManagedObject {
     public var snapshot: ObjectSnapshot {
         var values: [String: Value] = [:]
         for property in entity.properties where !property.isToMany {
-            values[property.name] = storedValue(property.slot)
+            // Loading may have brought another model.
+            values[property.name] = record.entity.slot(of: property.name).map(storedValue)
         }
         return ObjectSnapshot(id: id, version: version, values: values)
     }

@@ -89,6 +89,7 @@ final class Committer {
         guard let model = store.model else {
             throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
         }
+        try model.check(slotsOf: request.modelVersion, "the save", "nothing was saved; save again")
         var outcome: Outcome?
         try refusing {
             let plan = try SavePlanner.plan(

@@ -101,3 +101,16 @@ enum ModelChange {
         return []
     }
 }
+
+extension CompiledModel {
+    /// Checks that slots in a request are of this model; those of another one would mean other properties.
+    ///
+    /// Throws `schemaMismatch`.
+    func check(slotsOf version: UInt16, _ what: String, _ advice: String) throws(TandemError) {
+        guard version != self.version else { return }
+        throw TandemError(
+            .schemaMismatch,
+            "the model was changed while \(what) was made: it is of version \(version), the "
+                + "store's model is version \(self.version); \(advice)")
+    }
+}

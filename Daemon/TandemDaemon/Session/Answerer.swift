@@ -66,6 +66,9 @@ struct Answerer {
 
     private func read(_ read: Read) throws -> Objects {
         let model = try model
+        if !read.members.isEmpty {
+            try model.check(slotsOf: read.modelVersion, "the read", "read again")
+        }
         var answer = Objects(
             position: committer.position, objects: [], missing: [], members: [])
         for object in read.objects {

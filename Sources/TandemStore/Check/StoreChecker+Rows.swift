@@ -14,10 +14,9 @@ extension StoreChecker {
             let message = "the model knows no entity with tag \(object.tag)"
             return find(StoreFinding(.badRow, .rows, key, message))
         }
-        guard value.count > 8 else {
+        guard let stored = value.withUnsafeBytes({ Store.stored(object, $0) }) else {
             return bad(key, object, "the value has \(value.count) bytes")
         }
-        let stored = value.withUnsafeBytes { Store.stored(object, $0) }
         guard stored.row.isValid(for: entity) else {
             return bad(key, object, "the bytes are no row of \(entity.name)")
         }

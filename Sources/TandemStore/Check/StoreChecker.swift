@@ -81,9 +81,9 @@ final class StoreChecker {
     /// The row of an object, if there is one that can be read.
     func row(_ object: ObjectReference) throws(StoreError) -> Row? {
         guard let entity = model?.entity(tagged: object.tag),
-            let value = try open.get(store.tables.rows, StoreKey.row(object)), value.count > 8
+            let value = try open.get(store.tables.rows, StoreKey.row(object)),
+            let row = Store.stored(object, value)?.row
         else { return nil }
-        let row = Store.row(value)
         return row.isValid(for: entity) ? row : nil
     }
 

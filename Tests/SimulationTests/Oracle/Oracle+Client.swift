@@ -53,6 +53,11 @@ extension Oracle {
         expect(
             position > save.floor, 3,
             "a save is at \(position); \(save.floor) was known before it was begun")
+        let model = truth.model(at: position)?.version
+        expect(
+            model == save.model.version, 3,
+            "a save made under model \(save.model.version) is at \(position), under "
+                + "\(model.map { "\($0)" } ?? "none")")
         check(save, saved)
     }
 
@@ -95,8 +100,6 @@ extension Oracle {
     private func check(
         _ number: ObjectNumber, _ slot: Int, _ value: Value, _ save: SaveRecord, _ saved: Saved
     ) {
-        let isOld = truth.model(at: saved.position)?.version != save.model.version
-        if isOld, !judgesOldModels { return }
         // A cascade of the same save may have taken the object, and a deletion by others an update.
         guard let tag = truth.tags[number],
             let meant = save.model.entity(tagged: tag)?.properties[slot], meant.attribute != nil,
@@ -156,7 +159,10 @@ extension Oracle {
                 + "the fold is of \(image.version)")
     }
 
-    func shows(_ list: MemberList, at position: UInt64) {
+    func shows(_ list: MemberList, askedUnder version: UInt16, at position: UInt64) {
+        expect(
+            position > truth.last || truth.model(at: position)?.version == version, 3,
+            "members asked for under model \(version) are answered under another at \(position)")
         guard position <= truth.last,
             let entity = truth.model(at: position)?.entity(tagged: list.owner.tag),
             list.slot < entity.properties.count,

@@ -17,8 +17,6 @@ final class Oracle {
     private(set) var known: UInt64 = 0
     private var leased: [Range<UInt64>] = []
     private let isRelaxed: Bool
-    /// See ``World/Plan/judgesOldModels``.
-    var judgesOldModels = false
 
     init(_ machine: Machine, isRelaxed: Bool, savesKept: UInt64) {
         truth = Truth(savesKept: savesKept)

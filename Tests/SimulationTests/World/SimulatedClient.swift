@@ -99,7 +99,7 @@ final class SimulatedClient {
         id.uint64(saveCount)
         let request = SaveRequest(
             saveID: id.bytes, contentHash: StableHash(writer.bytes), policy: policy,
-            operations: operations)
+            modelVersion: model.version, operations: operations)
         let save = SaveRecord(
             request, model, floor: oracle.known, sentAt: machine.cursor, epoch: identity.epoch)
         saves.append(save)
@@ -169,6 +169,7 @@ final class SimulatedClient {
             }
             oracle.learns(push.position)
             oracle.skips(from: cursor, below: push.position + 1, interests)
+        // Says nothing of positions; the refused saves speak for themselves.
         case .state: break
         case .failure(let error):
             return failed(envelope.id, error)
@@ -178,7 +179,9 @@ final class SimulatedClient {
             guard machine.received(answer: envelope.id, position: position) == .complete,
                 let request = requests.removeValue(forKey: envelope.id)
             else {
-                oracle.report(0, "client \(number) is answered what it did not ask")
+                let answer = "\(envelope.message)".prefix(300)
+                oracle.report(
+                    0, "client \(number) is answered what it did not ask: \(envelope.id) \(answer)")
                 return false
             }
             answered(request, envelope.message)
@@ -295,7 +298,9 @@ final class SimulatedClient {
             interests.formUnion(read.interests)
             oracle.reads(at: answer.position, askedAt: floor)
             for object in answer.objects { oracle.shows(object, at: answer.position) }
-            for list in answer.members { oracle.shows(list, at: answer.position) }
+            for list in answer.members {
+                oracle.shows(list, askedUnder: read.modelVersion, at: answer.position)
+            }
             for object in answer.missing {
                 let image = oracle.truth.image(object.number, at: answer.position)
                 oracle.expect(image == nil, 3, "object \(object.number) is read as missing")

@@ -112,7 +112,8 @@ extension World {
             MemberRequest(owner: object, slot: $0.slot)
         }
         let read = Read(
-            objects: [object], members: members, interests: chance.percent(30) ? [tag] : [])
+            objects: [object], members: members, modelVersion: model.version,
+            interests: chance.percent(30) ? [tag] : [])
         client.send(.read(read), .read(read, floor: oracle.known))
     }
 

@@ -16,8 +16,6 @@ final class World {
         var steps = 160
         var skipped: Set<Int> = []
         var sabotage: Sabotage?
-        /// Whether a save made under a model is judged also where it lands under a later one.
-        var judgesOldModels = false
     }
 
     let plan: Plan
@@ -56,7 +54,6 @@ final class World {
         if plan.sabotage == .ignoresFloor { traits.savesKept = 3 }
         self.traits = traits
         oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
-        oracle.judgesOldModels = plan.judgesOldModels
         settings = World.settings(traits, directory.path, &chance)
         let oracle = oracle
         clients = (0..<chance.number(2...5)).map { number in

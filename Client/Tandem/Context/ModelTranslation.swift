@@ -1,0 +1,122 @@
+import TandemModel
+import TandemWire
+
+/// Puts tags and slots of one model in terms of another, by the names of entities and properties.
+///
+/// Everything throws `schemaMismatch` for what the new model has no place for: nothing is left out.
+struct ModelTranslation {
+    /// The model that tags and slots are of.
+    let old: CompiledModel
+    /// The model that they are wanted of.
+    let new: CompiledModel
+
+    init(from old: CompiledModel, to new: CompiledModel) {
+        self.old = old
+        self.new = new
+    }
+
+    // MARK: Names
+
+    func reference(_ object: ObjectReference) throws(TandemError) -> ObjectReference {
+        ObjectReference(tag: try entities(object.tag).new.tag, number: object.number)
+    }
+
+    /// The same property under the new model.
+    func slot(
+        _ slot: Int, of owner: ObjectReference
+    ) throws(TandemError) -> (owner: ObjectReference, slot: Int) {
+        (try reference(owner), try property(slot, of: owner.tag).slot)
+    }
+
+    private func entities(
+        _ tag: EntityTag
+    ) throws(TandemError) -> (old: CompiledEntity, new: CompiledEntity) {
+        guard let before = old.entity(tagged: tag) else { throw lacks("the entity \(tag)") }
+        guard let now = new.entity(named: before.name) else { throw lacks(before.name) }
+        return (before, now)
+    }
+
+    private func property(_ slot: Int, of tag: EntityTag) throws(TandemError) -> CompiledProperty {
+        let (before, now) = try entities(tag)
+        guard slot < before.properties.count else { throw lacks("\(before.name), slot \(slot)") }
+        let property = before.properties[slot]
+        guard let same = now.property(named: property.name), same.isToMany == property.isToMany
+        else { throw lacks("\(before.name).\(property.name)") }
+        return same
+    }
+
+    private func lacks(_ what: String) -> TandemError {
+        TandemError(
+            .schemaMismatch,
+            "the model was changed: version \(new.version) has no place for \(what); nothing was "
+                + "saved or read")
+    }
+
+    // MARK: Saves
+
+    /// The same save in the slots of the new model.
+    func save(_ request: SaveRequest) throws(TandemError) -> SaveRequest {
+        var result = request
+        result.modelVersion = new.version
+        result.operations = []
+        for operation in request.operations {
+            result.operations.append(try self.operation(operation))
+        }
+        return result
+    }
+
+    private func operation(_ operation: SaveOperation) throws(TandemError) -> SaveOperation {
+        let tag = operation.object.tag
+        let object = try reference(operation.object)
+        switch operation {
+        case .insert(_, let values, let links):
+            var items: [SlotValue] = []
+            for item in values {
+                let (slot, value) = try place(item.value, in: item.slot, of: tag)
+                items.append(SlotValue(slot: slot, value: value))
+            }
+            return .insert(
+                object: object, values: items.sorted { $0.slot < $1.slot },
+                links: try self.links(links, of: tag))
+        case .update(_, let version, let values, let links):
+            var items: [SaveValue] = []
+            for item in values {
+                let (slot, value) = try place(item.value, in: item.slot, of: tag)
+                let base = try item.base.map { value throws(TandemError) in try self.value(value) }
+                items.append(SaveValue(slot: slot, value: value, base: base))
+            }
+            return .update(
+                object: object, baseVersion: version, values: items.sorted { $0.slot < $1.slot },
+                links: try self.links(links, of: tag))
+        case .delete(_, let version): return .delete(object: object, baseVersion: version)
+        }
+    }
+
+    private func place(
+        _ value: Value, in slot: Int, of tag: EntityTag
+    ) throws(TandemError) -> (slot: Int, value: Value) {
+        let property = try property(slot, of: tag)
+        guard property.accepts(value) else {
+            throw lacks("the value of \(try entities(tag).old.name).\(property.name)")
+        }
+        return (property.slot, try self.value(value))
+    }
+
+    private func value(_ value: Value) throws(TandemError) -> Value {
+        guard let target = value.reference else { return value }
+        return .reference(try reference(target))
+    }
+
+    private func links(
+        _ links: [LinkChange], of tag: EntityTag
+    ) throws(TandemError) -> [LinkChange] {
+        var result: [LinkChange] = []
+        for link in links {
+            result.append(
+                LinkChange(
+                    slot: try property(link.slot, of: tag).slot,
+                    target: try reference(link.target), isAdded: link.isAdded))
+        }
+        return result
+    }
+}

@@ -1,0 +1,187 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemStore
+
+/// Whatever the disk makes of a value is an error that says so, never a trap.
+@Suite struct DamagedValueTests {
+    private static let tables = StoreTable.allCases.filter { $0 != .meta }
+    /// Those whose values are read to answer something, at every length but the right one.
+    private static let telling: [StoreTable: Set<Int>] = [
+        .rows: [], .numbers: [2], .links: [2], .indexes: [2], .unique: [10], .blobUses: [],
+        .saves: [],
+    ]
+
+    @Test(arguments: tables) func `law 7: values of any length are read or refused`(
+        table: StoreTable
+    ) throws {
+        let bench = try StoreBench.league(24, seed: seed)
+        try bench.apply(Transaction(content: .objects([]), blobs: [CheckTests.unused]))
+        try bench.store.put(Consumer(name: "reader", acknowledged: 3))
+        try bench.store.rememberUnchanged(
+            SavedOnce(position: 2, contentHash: StableHash([1]), wrote: false, inserted: []),
+            by: 7, id: [2])
+        try bench.store.checkpoint()
+        let entries = try bench.entries(table)
+        try #require(!entries.isEmpty)
+        for length in 0...12 {
+            for (key, value) in entries {
+                let cut = Array((value + [UInt8](repeating: 0xff, count: 12)).prefix(length))
+                try bench.store.current.put(bench.store.tables[table], key, cut)
+            }
+            let errors = bench.useEverything()
+            let codes = errors.map(\.code)
+            let allowed: Set<StoreError.Code> = [.damaged, .failed]
+            #expect(codes.allSatisfy(allowed.contains), "\(table) \(length): \(errors)")
+            if let right = Self.telling[table], !right.contains(length) {
+                #expect(codes.contains(.damaged), "\(table) \(length): \(errors)")
+            }
+            try bench.store.revert()
+        }
+        #expect(bench.useEverything().isEmpty)
+    }
+
+    @Test func `law 7: keys of any length are read or refused`() throws {
+        for table in Self.tables {
+            let bench = try StoreBench.league(24, seed: seed)
+            let entries = try bench.entries(table)
+            for length in 1...12 {
+                for (key, value) in entries {
+                    try bench.store.current.put(
+                        bench.store.tables[table], Array(key.prefix(length)), value)
+                }
+                let codes = bench.useEverything().map(\.code)
+                #expect(
+                    codes.allSatisfy { $0 == .damaged || $0 == .failed },
+                    "\(table) \(length): \(codes)")
+                try bench.store.revert()
+            }
+        }
+    }
+
+    @Test func `law 7: rows cut anywhere are refused`() throws {
+        let bench = try StoreBench.league(24, seed: seed)
+        for (key, value) in try bench.entries(.rows).prefix(12) {
+            let object = ObjectReference(
+                tag: key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) },
+                number: key.withUnsafeBytes { $0.bigEndian(2, as: UInt64.self) })
+            for length in 0..<value.count {
+                try bench.store.current.put(
+                    bench.store.tables.rows, key, Array(value.prefix(length)))
+                let error = #expect(throws: StoreError.self) { try bench.store.stored(object) }
+                #expect(error?.code == .damaged, "\(length) of \(value.count) bytes")
+            }
+            try bench.store.revert()
+        }
+    }
+
+    @Test(arguments: 0...12) func `law 7: what the store says of itself is refused when damaged`(
+        length: Int
+    ) throws {
+        for key in [MetaKey.applied, .modelPosition, .leases, .saveFloor, .identity, .model] {
+            guard length != 8 || key == .identity || key == .model else { continue }
+            let bench = try StoreBench.league(5, seed: seed)
+            let value = [UInt8](repeating: 0xff, count: length)
+            let open = try bench.store.current
+            try open.put(bench.store.tables.meta, key.key, value)
+            try open.commit()
+            bench.store.close()
+            let path = bench.scratch.path
+            let error = #expect(throws: StoreError.self, "\(key)") {
+                try Store.openForReading(path: path, isPrivate: true)
+            }
+            #expect(error?.code == .damaged, "\(key): \(error.map { "\($0)" } ?? "")")
+        }
+    }
+}
+
+extension StoreBench {
+    fileprivate func entries(_ table: StoreTable) throws -> [(key: [UInt8], value: [UInt8])] {
+        var found: [(key: [UInt8], value: [UInt8])] = []
+        try store.current.scan(store.tables[table], from: []) { key, value in
+            found.append((Array(key), Array(value)))
+            return true
+        }
+        return found
+    }
+
+    /// Calls whatever reads the tables; the errors.
+    fileprivate func useEverything() -> [StoreError] {
+        var errors: [StoreError] = []
+        func use(_ body: () throws -> Void) {
+            do {
+                try body()
+            } catch let error as StoreError {
+                errors.append(error)
+            } catch {
+                Issue.record("\(error)")
+            }
+        }
+        guard let model = store.model else { return [] }
+        for number in ObjectNumber(1)...24 {
+            use { _ = try store.entity(ofNumber: number) }
+            for entity in model.entities {
+                let object = ObjectReference(tag: entity.tag, number: number)
+                use { useObject(object, try store.stored(object), entity, use) }
+            }
+        }
+        for entity in model.entities {
+            for format in ["TRUEPREDICATE", "goals == 2", "goals > 1", "name == 'A'", "city > 'A'"]
+            {
+                use {
+                    guard let predicate = try? ObjectPredicate(format: format),
+                        let request = try? CompiledRequest(
+                            FetchRequest(entity: entity.name, predicate: predicate), in: model)
+                    else { return }
+                    _ = try store.fetch(request)
+                    _ = try store.fetch(request, for: .count)
+                }
+            }
+        }
+        for id in UInt8(0)...9 { use { _ = try store.save(by: 7, id: [id]) } }
+        use { for key in try entries(.saves).map(\.key) { _ = try store.save(of: key) } }
+        use { _ = try store.consumers() }
+        use { _ = try store.stateHash() }
+        use { _ = try store.check() }
+        use { try applyAfterDamage(model) }
+        return errors
+    }
+
+    private func useObject(
+        _ object: ObjectReference, _ stored: Store.Stored?, _ entity: CompiledEntity,
+        _ use: (() throws -> Void) -> Void
+    ) {
+        for property in entity.properties {
+            guard let relationship = property.relationship, relationship.toMany else { continue }
+            use { _ = try store.members(of: object.number, relationship) }
+        }
+        guard let stored else { return }
+        _ = stored.row.values(in: entity)
+        for index in entity.uniqueness {
+            use { _ = try store.owner(of: index, stored.row, entity) }
+        }
+        for blob in stored.row.blobs(in: entity) {
+            use { _ = try store.content(of: blob) }
+            use { try store.countBlobs(nil, replacing: stored.row, entity, at: 99, store.current) }
+        }
+    }
+
+    /// Forgets saves, sweeps blobs, and installs a model that rewrites every row.
+    private func applyAfterDamage(_ model: CompiledModel) throws {
+        var writer = ByteWriter()
+        try CompiledModel(model.model, replacing: model).encode(into: &writer)
+        try store.sweepBlobs(below: .max)
+        try store.apply(
+            Transaction(position: store.appliedPosition + 1, content: .model(writer.bytes)))
+    }
+}
+
+extension Store {
+    /// The answer under a whole key.
+    fileprivate func save(of key: [UInt8]) throws -> SavedOnce? {
+        guard key.count >= 4 else { return nil }
+        let uid = key.withUnsafeBytes { $0.bigEndian(0, as: UInt32.self) }
+        return try save(by: uid, id: Array(key.dropFirst(4)))
+    }
+}
