@@ -18,6 +18,10 @@ public enum DaemonLimits {
     public static let leaseNumbers: UInt32 = 4_096
     /// Numbers made durable ahead of leases, so that a hello does not wait for the disk.
     public static let leaseReserve: UInt32 = 64 * 4_096
+    /// Segments of the journal that are read whole at the start; of more, only what recovery needs.
+    ///
+    /// At 64 MiB each these are some ten seconds.
+    public static let segmentsVerified = 64
     /// Saves in one batch: bounds the wait of the first for the last.
     public static let batchSaves = 1_024
     /// Bytes in one batch.

@@ -129,6 +129,7 @@ public final class Daemon {
             newIdentity: StoreIdentity(log: surroundings.newLog(), epoch: 1), options: storeOptions)
         var options = JournalOptions()
         options.durability = configuration.durability
+        options.verification = try verification(journalPath, surroundings.fileSystem)
         if let bytes = configuration.segmentBytes { options.segmentBytes = bytes }
         if let makeSalt = surroundings.makeSalt { options.makeSalt = makeSalt }
         let identity = store.identity
@@ -146,6 +147,15 @@ public final class Daemon {
         return try Committer(
             journal: journal, store: store, clock: surroundings.clock,
             ring: surroundings.ring, log: configuration.log)
+    }
+
+    /// Damage anywhere in the journal is refused at the start, unless there is so much of it that reading it would take too long.
+    private static func verification(
+        _ journal: String, _ files: any FileSystem
+    ) throws(IOError) -> JournalOptions.Verification {
+        guard files.exists(journal) else { return .full }
+        let segments = try files.list(journal).count { $0.hasSuffix(".journal") }
+        return segments <= DaemonLimits.segmentsVerified ? .full : .tail
     }
 
     /// A journal with transactions had a store: a new one in its place would be of another log.

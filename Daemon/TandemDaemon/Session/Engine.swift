@@ -374,7 +374,12 @@ final class Engine {
             session.inbox.removeFirst()
             try answer(message, id, session)
         }
-        if !session.isClosing { finish(session) }
+        guard !session.isClosing else { return }
+        finish(session)
+        // The answers filled the queue and the socket took it at once: no event of it will say when to go on.
+        if !session.inbox.isEmpty, !session.isWaitingToWrite, !session.isClosing {
+            lagging.insert(session.id)
+        }
     }
 
     private func expireSyncs() throws {
