@@ -61,6 +61,14 @@ public final class JournalReader {
     /// Set when ``next()`` gives nil.
     public internal(set) var tailProblem: Gap?
 
+    /// The segment that is being read, by its first position, and where in it the next batch will begin; nil before ``next()``.
+    ///
+    /// When ``next()`` has given nil, all whole batches are before it: a copy up to there has them all. Zeros don't tell where
+    /// a log ends, since batches may end in zeros.
+    public var end: (segment: UInt64, offset: UInt64)? {
+        segment.map { ($0.header.firstPosition, offset) }
+    }
+
     /// Begins at a position.
     ///
     /// Nothing is opened before the first ``next()``.

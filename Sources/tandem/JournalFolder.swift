@@ -21,10 +21,9 @@ struct JournalFolder {
         }.sorted { $0.first < $1.first }
     }
 
-    /// Copies the segments that go on behind a position, up to what is written, and reads them once.
+    /// Copies the segments that go on behind a position, up to the last whole batch, and reads the copy once.
     ///
-    /// Returns the last position in them. A batch that the daemon was writing may be torn in the copy, as after a power
-    /// cut; opening it cuts that off.
+    /// Returns the last position in it.
     func copyTail(after position: UInt64, to folder: String) throws -> UInt64 {
         let segments = try segments()
         guard let start = segments.lastIndex(where: { $0.first <= position + 1 }) else {
@@ -32,18 +31,27 @@ struct JournalFolder {
                 "the journal in \(path) no longer reaches back to position \(position + 1); "
                     + "run it again")
         }
-        for (_, name) in segments[start...] {
-            // What is written later than this is not copied, so no hole is before what is.
-            let end = try FileCopy.contentEnd(of: "\(path)/\(name)", files)
-            let header: UInt64 = 4_096
-            try FileCopy.copy(
-                "\(path)/\(name)", to: "\(folder)/\(name)", bytes: max(end, header), files)
+        let reader = try readThrough(after: position)
+        guard let end = reader.end else {
+            throw CommandFailure("the journal in \(path) can't be read; run `tandem log -D`")
         }
-        return try JournalFolder(folder).lastPosition(after: position)
+        for (first, name) in segments[start...] where first <= end.segment {
+            // What is written later than this is not copied, so no hole is before what is.
+            try FileCopy.copy(
+                "\(path)/\(name)", to: "\(folder)/\(name)",
+                bytes: first == end.segment ? end.offset : nil, files)
+        }
+        let copied = try JournalFolder(folder).readThrough(after: position).position
+        guard copied == reader.position else {
+            throw CommandFailure(
+                "the copy of the journal ends at \(copied - 1), it was read up to "
+                    + "\(reader.position - 1); run it again")
+        }
+        return copied - 1
     }
 
-    /// Reads everything behind a position; a gap is refused.
-    private func lastPosition(after position: UInt64) throws -> UInt64 {
+    /// A reader that has read everything behind a position; a gap is refused.
+    private func readThrough(after position: UInt64) throws -> JournalReader {
         let reader = JournalReader(directory: path, fileSystem: files, from: position + 1)
         while let item = try reader.next() {
             guard case .gap(let gap) = item else { continue }
@@ -51,7 +59,7 @@ struct JournalFolder {
                 "the journal is damaged: \(gap.path) offset \(gap.offset): \(gap.reason); "
                     + "run `tandem log -D` to see what is left")
         }
-        return reader.position - 1
+        return reader
     }
 
     /// Opens the journal for writing, as the daemon does; it has to be there.

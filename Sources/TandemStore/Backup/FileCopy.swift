@@ -28,23 +28,6 @@ public enum FileCopy {
         try writer.sync()
     }
 
-    /// Where the last byte of a file that is not zero ends, rounded up to eight.
-    ///
-    /// Throws ``IOError``.
-    public static func contentEnd(
-        of path: String, _ files: any FileSystem
-    ) throws(IOError) -> UInt64 {
-        let file = try files.open(path, .read)
-        defer { file.close() }
-        var (offset, end): (UInt64, UInt64) = (0, 0)
-        while true {
-            let piece = try file.read(count: pieceBytes, at: offset)
-            if let last = piece.lastIndex(where: { $0 != 0 }) { end = offset + UInt64(last) + 1 }
-            offset += UInt64(piece.count)
-            if piece.count < pieceBytes { return min((end + 7) & ~7, offset) }
-        }
-    }
-
     /// The size and the hash of a file: each piece is hashed together with the hash so far.
     static func hash(
         of path: String, _ files: any FileSystem
