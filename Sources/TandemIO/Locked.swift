@@ -15,6 +15,8 @@ public final class Locked<Value>: @unchecked Sendable {
     /// A lock around a value that nobody else holds.
     public init(_ value: sending Value) { self.value = value }
 
+    deinit { lock.destroy() }
+
     /// Runs `body` with the value while no other thread does.
     ///
     /// Keep it short, and take no other lock in it. Rethrows what `body` throws. Cost: about 20 ns when nobody waits.
@@ -28,10 +30,10 @@ public final class Locked<Value>: @unchecked Sendable {
     }
 }
 
-/// The kernel's mutex, at a place of its own.
+/// The kernel's mutex, at a place of its own, until its one owner destroys it.
 @usableFromInline
 // `mutex` is its own guard; it is initialised once and never moves.
-final class KernelMutex: @unchecked Sendable {
+struct KernelMutex: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     @usableFromInline init() {
@@ -39,7 +41,7 @@ final class KernelMutex: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
     }
 
-    deinit {
+    @usableFromInline func destroy() {
         pthread_mutex_destroy(mutex)
         mutex.deallocate()
     }

@@ -2,9 +2,19 @@ import Glibc
 
 extension Socket {
     /// Reads what is there, up to the buffer's size; the buffer must not be empty.
+    ///
+    /// A socket that blocks waits for the first byte, at most as long as ``setReadTimeout(milliseconds:)`` said.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(IOError) -> ReadResult {
+        try read(into: buffer, waits: true)
+    }
+
+    /// Reads what is there; a socket that blocks does not wait for it unless `waits` is true.
+    public func read(
+        into buffer: UnsafeMutableRawBufferPointer, waits: Bool
+    ) throws(IOError) -> ReadResult {
         precondition(!buffer.isEmpty, "a read needs room for at least one byte")
-        switch retrying({ recv(descriptor, buffer.baseAddress, buffer.count, 0) }) {
+        let flags = waits ? 0 : Int32(MSG_DONTWAIT)
+        switch retrying({ recv(descriptor, buffer.baseAddress, buffer.count, flags) }) {
         case .success(0): return .closed
         case .success(let count): return .bytes(count)
         case .failure(let error):
@@ -14,13 +24,19 @@ extension Socket {
         }
     }
 
-    /// Writes as many of the bytes as are taken at once.
+    /// Writes as many of the bytes as are taken at once; a socket that blocks waits for room.
     public func write(_ bytes: UnsafeRawBufferPointer) throws(IOError) -> WriteResult {
+        try write(bytes, waits: true)
+    }
+
+    /// Writes as many of the bytes as are taken at once; a socket that blocks does not wait for room unless `waits` is true.
+    public func write(
+        _ bytes: UnsafeRawBufferPointer, waits: Bool
+    ) throws(IOError) -> WriteResult {
         guard !bytes.isEmpty else { return .bytes(0) }
+        let flags = Int32(MSG_NOSIGNAL) | (waits ? 0 : Int32(MSG_DONTWAIT))
         return try result(
-            retrying {
-                send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-            })
+            retrying { send(descriptor, bytes.baseAddress, bytes.count, flags) })
     }
 
     /// Writes as many bytes of several buffers, in order, as are taken at once.

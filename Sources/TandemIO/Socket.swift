@@ -65,6 +65,17 @@ public final class Socket: Sendable {
         try check(.configureSocket, name) { fcntl(descriptor, F_SETFL, wanted) }
     }
 
+    /// Lets reads of a socket that blocks wait no longer than this; they return `.wouldBlock` then.
+    public func setReadTimeout(milliseconds: Int) throws(IOError) {
+        precondition(milliseconds > 0, "a read waits for some time")
+        var time = timeval(
+            tv_sec: milliseconds / 1_000, tv_usec: milliseconds % 1_000 * 1_000)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        try check(.configureSocket, name) {
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, size)
+        }
+    }
+
     /// Ends the conversation in both directions.
     ///
     /// May be called from any thread, and twice.

@@ -47,6 +47,29 @@ import Testing
         withExtendedLifetime(right) {}
     }
 
+    @Test func `a socket that blocks waits no longer than it was told`() throws {
+        let (left, right) = try Socket.pair()
+        try left.setReadTimeout(milliseconds: 1)
+        #expect(try read(left, 8).0 == .wouldBlock)
+        try right.writeAll([1])
+        #expect(try read(left, 8).0 == .bytes(1))
+    }
+
+    @Test func `a socket that blocks does not wait when told not to`() throws {
+        let (left, right) = try Socket.pair()
+        let result = try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) {
+            try left.read(into: $0, waits: false)
+        }
+        #expect(result == .wouldBlock)
+        let chunk = [UInt8](repeating: 1, count: 65_536)
+        var written = WriteResult.bytes(0)
+        for _ in 0..<1_000 where written != .wouldBlock {
+            written = try chunk.withUnsafeBytes { try left.write($0, waits: false) }
+        }
+        #expect(written == .wouldBlock)
+        withExtendedLifetime(right) {}
+    }
+
     @Test func listenerAcceptsAndTellsWhoConnected() throws {
         let scratch = try Scratch("listen")
         let path = scratch.path + "/deep/t.sock"

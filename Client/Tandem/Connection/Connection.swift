@@ -63,7 +63,7 @@ final class Connection: Sendable {
 
     /// Sends a request and waits for its answer on the calling thread.
     func answer(_ message: ClientMessage) -> Result<DaemonMessage, TandemError> {
-        let reply = submit(message)
+        let reply = send(message)
         read(until: reply)
         return reply.wait(with: latches)
     }
@@ -71,22 +71,29 @@ final class Connection: Sendable {
     /// Reads on the calling thread until a reply is there or the conversation ends, unless another one does.
     private func read(until reply: Reply<DaemonMessage>) {
         let found = state.withLock { $0.phase == .ready ? ($0.intake, $0.wake) : (nil, nil) }
-        guard case (let intake?, let wake) = found, intake.beginTurn() else { return }
+        guard case (let intake?, let wake) = found else { return }
+        guard intake.beginTurn() else { return intake.demand() }
         var isOver = false
         while !isOver, !reply.isSettled {
             do {
                 let wait = timeout()
-                let isReadable = try intake.socket.waitReadable(milliseconds: wait)
-                if isReadable { isOver = try !intake.drain(self, asCaller: true) }
-                if !isReadable || wait == 0 { expire() }
+                let result = try intake.receive(self, milliseconds: wait)
+                if result == .wouldBlock || wait == 0 { expire() }
+                isOver = result == .closed
             } catch {
                 isOver = true
             }
         }
-        intake.endTurn()
+        intake.endTurn(isQuiet: isQuiet)
         // The connection's thread finds the same and connects anew.
         if isOver { wake?.signal() }
     }
+
+    /// Whether nothing is to come: the daemon owes no answer and pushes nothing that anyone would hear.
+    private var isQuiet: Bool { state.withLock { $0.expectsNothing } && !payloads.hasEars }
+
+    /// Lets the connection's thread read what comes, whether or not somebody waits for an answer.
+    func listen() { state.withLock { $0.intake }?.demand() }
 
     /// Sends a request and awaits its answer.
     nonisolated(nonsending) func answerAsync(
@@ -95,8 +102,14 @@ final class Connection: Sendable {
         await submit(message).value()
     }
 
-    /// Sends a request whose answer nobody needs.
+    /// Sends a request whose answer the connection's thread reads.
     func submit(_ message: ClientMessage) -> Reply<DaemonMessage> {
+        defer { listen() }
+        return send(message)
+    }
+
+    /// Sends a request; whoever needs the answer has to read, or let read.
+    private func send(_ message: ClientMessage) -> Reply<DaemonMessage> {
         let reply = Reply<DaemonMessage>()
         let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
             if state.phase == .closed { return (state.closedError, false) }

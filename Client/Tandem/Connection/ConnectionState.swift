@@ -54,7 +54,7 @@ struct ConnectionState: Sendable {
     /// Gives the socket what it takes; the thread is woken to see to the rest.
     mutating func flush() {
         guard let socket = intake?.socket, !outbox.isEmpty else { return }
-        let result = outbox.withUnsafeBytes { try? socket.write($0) }
+        let result = outbox.withUnsafeBytes { try? socket.write($0, waits: false) }
         switch result {
         case .bytes(let count) where count == outbox.count:
             outbox.removeAll(keepingCapacity: outbox.count < 1 << 20)
@@ -156,6 +156,11 @@ struct ConnectionState: Sendable {
         for request in queue { consider(request.deadline) }
         for waiter in sessionWaiters { consider(waiter.deadline) }
         return earliest
+    }
+
+    /// Whether the daemon owes no answer and follows nothing for this process.
+    var expectsNothing: Bool {
+        phase == .ready && interests.isEmpty && requests.isEmpty && queue.isEmpty
     }
 
     /// Checks that a push follows the cursor; a gap ends the conversation, which is then resumed there.

@@ -43,7 +43,7 @@ final class ConnectionThread {
         do {
             let socket = try connection.transport.connect()
             defer { socket.shutdown() }
-            try socket.setNonBlocking()
+            try socket.setNonBlocking(false)
             let intake = try Intake(socket, poller, token: 1)
             defer {
                 try? poller.remove(socket.descriptor)
@@ -70,7 +70,7 @@ final class ConnectionThread {
                 if event.isWritable { connection.state.withLock { $0.flush() } }
                 // A caller that reads and finds the conversation over wakes this thread, which finds the same.
                 guard event.token == 0 || event.isReadable else { continue }
-                guard try intake.drain(connection, asCaller: false) else { return }
+                guard try intake.drain(connection) else { return }
             }
             connection.state.withLock { $0.dispatchQueue() }
             connection.expire()

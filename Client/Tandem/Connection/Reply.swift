@@ -5,27 +5,32 @@ import TandemModel
 final class Reply<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, TandemError>
 
+    private enum Waiter {
+        case thread(Latch)
+        case task(CheckedContinuation<Outcome, Never>)
+    }
+
     private enum State {
         case open
-        case blocked(Latch)
-        case suspended(CheckedContinuation<Outcome, Never>)
-        case settled(Outcome)
+        case waiting(Waiter)
+        // An outcome is large: so it is copied by reference.
+        indirect case settled(Outcome)
     }
 
     private let state = Locked<State>(.open)
 
     /// Hands over the outcome; only the first one counts.
     func settle(_ outcome: Outcome) {
-        let before = state.withLock { state -> State in
-            let before = state
-            if case .settled = before { return before }
-            state = .settled(outcome)
-            return before
+        let waiter = state.withLock { state -> Waiter? in
+            if case .settled = state { return nil }
+            defer { state = .settled(outcome) }
+            if case .waiting(let waiter) = state { return waiter }
+            return nil
         }
-        switch before {
-        case .open, .settled: break
-        case .blocked(let latch): latch.signal()
-        case .suspended(let continuation): continuation.resume(returning: outcome)
+        switch waiter {
+        case nil: break
+        case .thread(let latch): latch.signal()
+        case .task(let continuation): continuation.resume(returning: outcome)
         }
     }
 
@@ -36,7 +41,7 @@ final class Reply<Value: Sendable>: Sendable {
             let latch = try pool.take()
             let mustWait = state.withLock { state -> Bool in
                 guard case .open = state else { return false }
-                state = .blocked(latch)
+                state = .waiting(.thread(latch))
                 return true
             }
             if mustWait { latch.wait() }
@@ -52,7 +57,7 @@ final class Reply<Value: Sendable>: Sendable {
         await withCheckedContinuation { continuation in
             let settled = state.withLock { state -> Outcome? in
                 if case .settled(let outcome) = state { return outcome }
-                state = .suspended(continuation)
+                state = .waiting(.task(continuation))
                 return nil
             }
             if let settled { continuation.resume(returning: settled) }
@@ -60,7 +65,7 @@ final class Reply<Value: Sendable>: Sendable {
     }
 
     /// Whether the outcome is there.
-    var isSettled: Bool { outcome != nil }
+    var isSettled: Bool { state.withLock { if case .settled = $0 { true } else { false } } }
 
     private var outcome: Outcome? {
         state.withLock { if case .settled(let outcome) = $0 { outcome } else { nil } }

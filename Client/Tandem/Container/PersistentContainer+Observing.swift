@@ -57,7 +57,10 @@ extension PersistentContainer {
     /// What becomes of the connection after it was made for the first time, and whether the daemon takes saves, from now on.
     ///
     /// A save that a read-only daemon refuses throws `readOnly` and stays pending in its context: save again after `writable`.
-    public var connectionEvents: ConnectionEvents { connection.payloads.events() }
+    public var connectionEvents: ConnectionEvents {
+        defer { connection.listen() }
+        return connection.payloads.events()
+    }
 
     /// Tells of connection and model the moment they change, before any answer that came after; replaces who was told before.
     ///
@@ -65,6 +68,7 @@ extension PersistentContainer {
     /// the container.
     public func onConnectionNotice(_ handler: @escaping @Sendable (ConnectionNotice) -> Void) {
         connection.payloads.listen(handler)
+        connection.listen()
     }
 
     /// Follows entities, subentities included; all if nil; blocks.

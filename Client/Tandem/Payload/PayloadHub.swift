@@ -39,6 +39,11 @@ final class PayloadHub: Sendable {
 
     func notify(_ notice: ConnectionNotice) { state.withLock { $0.listener }?(notice) }
 
+    /// Whether anyone hears of connection and model when nothing is followed.
+    var hasEars: Bool {
+        state.withLock { $0.listener != nil || $0.feeds.contains { $0.feed != nil } }
+    }
+
     var hasListeners: Bool { state.withLock { !$0.saves.isEmpty } }
 
     func saves() -> Saves {

@@ -1,0 +1,77 @@
+import TandemIO
+import TandemModel
+import TandemWire
+import Testing
+
+@testable import Tandem
+
+/// A process that follows nothing lets its connection's thread rest: callers read their own answers.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct `A connection that nothing is expected of` {
+    private func savedOnce(_ container: PersistentContainer) throws {
+        let context = container.makeContext(name: "quiet")
+        try context.insert("Content")["size"] = .int(1)
+        try context.save()
+    }
+
+    /// Half of the tasks block their thread, the others are suspended.
+    private nonisolated static func ask(_ connection: Connection) async throws -> Int {
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for task in 0..<6 {
+                group.addTask {
+                    let sync = ClientMessage.sync(Sync(number: 0, timeoutMilliseconds: 0))
+                    for _ in 0..<300 {
+                        let answer =
+                            task % 2 == 0
+                            ? connection.answer(sync) : await connection.answerAsync(sync)
+                        guard case .synced = try answer.get() else { return 0 }
+                    }
+                    return 300
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+    }
+
+    @Test func `answers those who block and those who are suspended`() async throws {
+        let fixture = try Fixture()
+        let container = fixture.container("quiet")
+        try savedOnce(container)
+        let connection = container.connection
+        #expect(connection.interests.isEmpty)
+        let answers = try await Self.ask(connection)
+        #expect(answers == 6 * 300)
+    }
+
+    @Test func `goes on with pushes once something is followed`() async throws {
+        let fixture = try Fixture()
+        let container = fixture.container("quiet")
+        try savedOnce(container)
+        var saves = container.didSave.makeAsyncIterator()
+        try await container.follow()
+        try savedOnce(fixture.container("other"))
+        #expect(try await saves.next()?.author == "other")
+    }
+
+    @Test func `is made again when it is cut`() async throws {
+        let daemon = try FakeDaemon(buckets)
+        let container = daemon.container()
+        try savedOnce(container)
+        daemon.cutConnections()
+        try savedOnce(container)
+        var events = container.connectionEvents.makeAsyncIterator()
+        daemon.cutConnections()
+        #expect(await events.next()?.state == .lost)
+    }
+
+    @Test func `is read when somebody begins to listen`() async throws {
+        let daemon = try FakeDaemon(buckets)
+        let container = daemon.container()
+        try savedOnce(container)
+        var bytes: [UInt8] = []
+        let push = StatePush(isReadOnly: true, since: 1, reason: "full")
+        try FrameEncoder.encode(DaemonMessage.state(push), id: 0, into: &bytes)
+        for session in daemon.state.withLock({ $0.sessions }) { try session.socket.writeAll(bytes) }
+        var events = container.connectionEvents.makeAsyncIterator()
+        #expect(await events.next()?.state == .readOnly)
+    }
+}
