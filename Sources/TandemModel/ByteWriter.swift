@@ -19,7 +19,13 @@ public struct ByteWriter: Sendable {
     /// Appends a fixed-width integer, least significant byte first.
     @inlinable
     public mutating func fixed<T: FixedWidthInteger>(_ value: T) {
-        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+        bytes.append(addingCapacity: MemoryLayout<T>.size) { span in
+            span.withUnsafeMutableBufferPointer { room, count in
+                UnsafeMutableRawBufferPointer(room).storeBytes(
+                    of: value.littleEndian, toByteOffset: count, as: T.self)
+                count += MemoryLayout<T>.size
+            }
+        }
     }
 
     /// Appends two bytes.

@@ -8,9 +8,8 @@ extension ManagedObjectContext {
         related: [StoredObject] = []
     ) {
         deliver()
-        guard let session, group.to >= merged else { return }
-        merged = group.to
-        self.session?.position = max(session.position, group.to)
+        guard session != nil, group.to >= merged else { return }
+        advance(to: group.to)
         settleUnanswered(with: group)
         var touched: [ManagedObject] = []
         for change in group.changes {
@@ -24,6 +23,13 @@ extension ManagedObjectContext {
         }
         for stored in related { try? adopt(stored) }
         finish(group, verdicts, touched)
+    }
+
+    /// Notes that everything up to a position is merged.
+    func advance(to position: UInt64) {
+        guard let session, position >= merged else { return }
+        merged = position
+        if position > session.position { self.session?.position = position }
     }
 
     private func finish(
@@ -62,8 +68,8 @@ extension ManagedObjectContext {
             undoStack.forget(record)
             record.fault()
             record.isMissing = true
+            edited.remove(record)
             record.pending = Edits()
-            edited[change.object.number] = nil
             return
         }
         takeLinks(change, into: record)

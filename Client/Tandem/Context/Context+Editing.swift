@@ -92,15 +92,15 @@ extension ManagedObjectContext {
 
     /// Drops the pending edits of a record.
     func discard(_ record: ObjectRecord) {
+        edited.remove(record)
         record.pending = Edits()
-        edited[record.reference.number] = nil
         record.object?.noteChange()
     }
 
     /// Drops all pending edits; new objects are gone, values are again what was merged.
     public func rollback() {
         undoStack.clear()
-        for object in editedInOrder {
+        for object in edited.objects {
             let record = object.record
             if record.pending.kind == .insert { record.isMissing = true }
             discard(record)

@@ -83,9 +83,13 @@ extension ManagedObjectContext {
             guard let now = connection.knownSession else { return .done(()) }
             return try restartStep(in: now)
         }
+        let all = participants.compactMap(\.value)
+        if transactions.isEmpty, all.isEmpty, undelivered.isEmpty {
+            advance(to: target)
+            return .done(())
+        }
         let group = MergedGroup(
             from: merged, to: target, transactions: transactions, model: session.model)
-        let all = participants.compactMap(\.value)
         if let step = try refillStep(group, all, [:]) { return step }
         guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) }) else {
             apply(group, verdicts: [:])

@@ -185,7 +185,7 @@ extension ManagedObjectContext {
             return
         }
         records[reference.number] = nil
-        edited[reference.number] = nil
+        edited.remove(wrong)
         guard let object = wrong.object else { return }
         let right = record(reference)
         right.object = object

@@ -23,21 +23,19 @@ extension ManagedObjectContext {
     /// An object that is gone takes no edits.
     func set(_ value: Value, _ slot: Int, of record: ObjectRecord) {
         guard !record.isMissing else { return }
+        // Writing back what the store has leaves nothing to save.
+        let isBack =
+            record.row != nil && record.inFlight.values[slot] == nil
+            && record.committedValue(slot) == value.inRow
+        let edited = isBack ? nil : value
+        guard let relationship = record.entity.properties[slot].relationship else {
+            return edit(record) { $0.values[slot] = edited }
+        }
         undoStack.begin()
         defer { undoStack.end() }
-        if let relationship = record.entity.properties[slot].relationship {
-            unlink(record, slot, relationship)
-            edit(record) { $0.values[slot] = value }
-            if let target = value.reference { link(record, to: target, relationship) }
-        } else {
-            edit(record) { $0.values[slot] = value }
-        }
-        // Writing back what the store has leaves nothing to save.
-        if record.inFlight.values[slot] == nil, record.row != nil,
-            record.committedValue(slot) == value.inRow
-        {
-            edit(record) { $0.values[slot] = nil }
-        }
+        unlink(record, slot, relationship)
+        edit(record) { $0.values[slot] = edited }
+        if let target = value.reference { link(record, to: target, relationship) }
     }
 
     /// Takes a record out of the far end of its to-one relationship.
@@ -119,13 +117,14 @@ extension ManagedObjectContext {
         let object = object(of: record)
         undoStack.note(record)
         object.willChange()
-        change(&record.pending)
-        if record.pending.isEmpty {
-            edited[record.reference.number] = nil
-        } else if edited[record.reference.number] == nil {
-            lastSerial += 1
-            record.pending.serial = lastSerial
-            edited[record.reference.number] = object
+        switch record.pending.edit(change) {
+        case .none: break
+        case .first:
+            record.pending.serial = edited.nextSerial()
+            edited.add(object)
+        case .gone:
+            edited.remove(record)
+            record.pending.serial = 0
         }
         object.didChange()
     }

@@ -62,8 +62,7 @@ extension ManagedObjectContext {
                     try self.saveStep(options)
                 }
             }
-            try self.validate()
-            let records = self.editedInOrder.map(\.record)
+            let records = try self.validRecords()
             let request = self.request(session, options, records)
             // Without edits there is nothing to send, except a repeat that a save id stands for.
             guard !request.operations.isEmpty || options.saveID != nil else {
@@ -75,10 +74,11 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Asks every new and changed object whether it may be saved; a refusal leaves all as it is.
-    private func validate() throws {
-        for object in editedInOrder where object.record.pending.kind != .delete {
-            try object.validate()
+    /// What is to be saved, once every new and changed object said that it may be; a refusal leaves all as it is.
+    private func validRecords() throws -> [ObjectRecord] {
+        try edited.objects.map { object in
+            if object.record.pending.kind != .delete { try object.validate() }
+            return object.record
         }
     }
 
@@ -98,7 +98,7 @@ extension ManagedObjectContext {
 
     /// Drops edits that only mirror other ends, when there is nothing else to save.
     private func dropHints() {
-        for object in edited.values { object.record.pending = Edits() }
+        for object in edited.objects { object.record.pending = Edits() }
         edited.removeAll()
     }
 
@@ -107,8 +107,8 @@ extension ManagedObjectContext {
     ) {
         undoStack.clear()
         for record in records {
-            record.inFlight = record.pending
-            record.pending = Edits()
+            // Nothing is in flight: one save follows another.
+            swap(&record.inFlight, &record.pending)
         }
         edited.removeAll()
         unanswered = UnansweredSave(
@@ -183,10 +183,11 @@ extension ManagedObjectContext {
         for record in records {
             let edits = record.inFlight.under(record.pending)
             record.inFlight = Edits()
+            edited.remove(record)
             // Who deleted the object meanwhile has won over the edits.
             record.pending = record.isMissing ? Edits() : edits
             guard !record.pending.isEmpty else { continue }
-            edited[record.reference.number] = object(of: record)
+            edited.add(object(of: record))
         }
         return error
     }
@@ -228,20 +229,21 @@ extension ManagedObjectContext {
 
     /// Ends the flight of a record; a row that may have changed unseen is dropped, to be read when needed.
     func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
-        let edits = record.inFlight
+        let kind = record.inFlight.kind
         record.inFlight = Edits()
-        if edits.kind == .delete, record.row == nil || !isHeld { record.isMissing = true }
-        if !isHeld || (edits.kind == .insert && record.row == nil) { record.fault() }
+        if kind == .delete, record.row == nil || !isHeld { record.isMissing = true }
+        if !isHeld || (kind == .insert && record.row == nil) { record.fault() }
         record.object?.noteChange()
     }
 
     /// Lets new objects that became other ones, or nothing, stand for those.
     private func rebind(_ save: UnansweredSave, _ outcomes: [ObjectReference?]) {
+        guard !outcomes.isEmpty else { return }
         for (new, outcome) in zip(save.request.inserts, outcomes) where new != outcome {
             guard let lost = records[new.number] else { continue }
             lost.inFlight = Edits()
             lost.isMissing = true
-            edited[new.number] = nil
+            edited.remove(lost)
             lost.object?.noteChange()
             if let outcome { move(lost, to: record(outcome)) }
             lost.pending = Edits()
@@ -260,9 +262,9 @@ extension ManagedObjectContext {
             let serial = lost.pending.serial
             existing.pending = existing.pending.under(lost.pending)
             if existing.pending.serial == 0 { existing.pending.serial = serial }
-            edited[new.number] = object(of: existing)
+            edited.add(object(of: existing))
         }
-        for object in edited.values { object.record.pending.replace(old, by: new) }
+        for object in edited.objects { object.record.pending.replace(old, by: new) }
     }
 }
 

@@ -23,6 +23,18 @@ struct Edits {
         Set(values.keys).union(added.keys).union(removed.keys)
     }
 
+    /// What an edit means for the books of a context.
+    enum Effect { case none, first, gone }
+
+    /// Changes anything but the serial; says whether there were no edits before, or are none any more.
+    mutating func edit(_ change: (inout Edits) -> Void) -> Effect {
+        let before = serial
+        change(&self)
+        serial = before
+        if isEmpty { return before == 0 ? .none : .gone }
+        return before == 0 ? .first : .none
+    }
+
     mutating func add(_ member: ObjectReference, to slot: Int) {
         if removed[slot]?.remove(member) == nil { added[slot, default: []].insert(member) }
         tidy(slot)
@@ -76,6 +88,8 @@ struct SlotValues: Sequence {
 
     var isEmpty: Bool { items.isEmpty }
 
+    var underestimatedCount: Int { items.count }
+
     /// The slots, ascending.
     var keys: some Sequence<Int> { items.lazy.map(\.key) }
 
@@ -87,7 +101,9 @@ struct SlotValues: Sequence {
             let isThere = index < items.count && items[index].key == slot
             switch (newValue, isThere) {
             case (let value?, true): items[index].value = value
-            case (let value?, false): items.insert((slot, value), at: index)
+            case (let value?, false):
+                if items.isEmpty { items.reserveCapacity(4) }
+                items.insert((slot, value), at: index)
             case (nil, true): items.remove(at: index)
             case (nil, false): break
             }

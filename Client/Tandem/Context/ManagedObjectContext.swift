@@ -34,8 +34,8 @@ public final class ManagedObjectContext {
     var merged: UInt64 = 0
     var records: [ObjectNumber: ObjectRecord] = [:]
     /// Objects with pending edits; they are kept alive until these are saved or dropped.
-    var edited: [ObjectNumber: ManagedObject] = [:]
-    var lastSerial = 0
+    let edited = EditedObjects()
+    let propertyCache = PropertyCache()
     /// Objects that were handed out as faults lately; they are loaded together when one of them is needed.
     var recentFaults: [ObjectReference] = []
     var sweepAt: Int
@@ -44,7 +44,7 @@ public final class ManagedObjectContext {
     var undelivered: [any ResultsParticipant] = []
     var unanswered: UnansweredSave?
     var saveIDs = SaveIDs()
-    var undoStack = UndoStack()
+    let undoStack = UndoStack()
     var blobs: BlobCache
     let payloads: PayloadHub
 
@@ -69,7 +69,7 @@ public final class ManagedObjectContext {
     public var position: Position? { session.map { $0.position(merged) } }
 
     /// Whether there is anything to save.
-    public var hasChanges: Bool { edited.values.contains { !$0.record.pending.isEmpty } }
+    public var hasChanges: Bool { edited.objects.contains { !$0.record.pending.isEmpty } }
 
     /// The new objects that are not saved yet, in the order in which they were made.
     public var insertedObjects: [ManagedObject] { pending(.insert) }
@@ -81,13 +81,7 @@ public final class ManagedObjectContext {
     public var deletedObjects: [ManagedObject] { pending(.delete) }
 
     private func pending(_ kind: Edits.Kind) -> [ManagedObject] {
-        editedInOrder.filter { $0.record.pending.kind == kind && !$0.record.pending.isEmpty }
-    }
-
-    var editedInOrder: [ManagedObject] {
-        if edited.count < 2 { return Array(edited.values) }
-        let all = edited.values.map { (serial: $0.record.pending.serial, object: $0) }
-        return all.sorted { $0.serial < $1.serial }.map(\.object)
+        edited.objects.filter { $0.record.pending.kind == kind && !$0.record.pending.isEmpty }
     }
 
     // MARK: Contact

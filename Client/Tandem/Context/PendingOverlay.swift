@@ -17,7 +17,7 @@ struct PendingOverlay {
         self.context = context
         self.request = compiled
         var edited: [ObjectNumber: ObjectRecord] = [:]
-        for record in context.edited.values.map(\.record) + (context.unanswered?.records ?? [])
+        for record in context.edited.objects.map(\.record) + (context.unanswered?.records ?? [])
         where record.hasEdits && compiled.includes(tag: record.reference.tag) {
             edited[record.reference.number] = record
         }

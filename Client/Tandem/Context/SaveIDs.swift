@@ -15,6 +15,10 @@ struct SaveIDs {
         // Beyond 2^32 saves the ids grow longer.
         if last == .max { more += ThisProcess.randomBytes(4) }
         last &+= 1
-        return context + more + withUnsafeBytes(of: last.bigEndian) { Array($0) }
+        var id = context
+        id.reserveCapacity(context.count + more.count + 4)
+        id += more
+        withUnsafeBytes(of: last.bigEndian) { id += $0 }
+        return id
     }
 }

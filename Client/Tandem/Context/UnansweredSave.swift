@@ -38,10 +38,11 @@ struct SaveBuilder {
         self.model = model
         self.policy = policy
         self.records = records
-        let inserts = records.filter { $0.pending.kind == .insert }
-        ordinals = Dictionary(
-            inserts.enumerated().map { ($0.element.reference.number, $0.offset) },
-            uniquingKeysWith: { $1 })
+        var ordinals: [ObjectNumber: Int] = [:]
+        for record in records where record.pending.kind == .insert {
+            ordinals[record.reference.number] = ordinals.count
+        }
+        self.ordinals = ordinals
     }
 
     /// The operations of all edits.
@@ -49,7 +50,11 @@ struct SaveBuilder {
     /// `all` are the objects that were inserted, in order, if those that were deleted again are to be sent too: as inserts that
     /// the save itself deletes, so that the answer has a place for them.
     func operations(alsoInserted all: [ObjectRecord] = []) -> [SaveOperation] {
-        let operations = records.compactMap { operation($0) }
+        var operations: [SaveOperation] = []
+        operations.reserveCapacity(records.count)
+        for record in records {
+            if let operation = operation(record) { operations.append(operation) }
+        }
         let gone = all.filter { ordinals[$0.reference.number] == nil }.map(\.reference)
         if gone.isEmpty { return operations }
         let sent = Dictionary(
@@ -65,7 +70,7 @@ struct SaveBuilder {
 
     private func operation(_ record: ObjectRecord) -> SaveOperation? {
         let edits = record.pending
-        let links = links(record)
+        let links = links(record, edits)
         switch edits.kind {
         case .delete:
             return .delete(object: record.reference, baseVersion: record.version)
@@ -77,29 +82,30 @@ struct SaveBuilder {
                 object: record.reference, values: values.sorted { $0.slot < $1.slot },
                 links: links.filter(\.isAdded))
         case .none:
-            let values = values(record)
+            let values = values(record, edits.values)
             if values.isEmpty, links.isEmpty { return nil }
             return .update(
                 object: record.reference, baseVersion: record.version, values: values, links: links)
         }
     }
 
-    private func values(_ record: ObjectRecord) -> [SaveValue] {
-        var slots = Array(record.pending.values.keys)
-        if policy == .overwrite, record.row != nil, !slots.isEmpty {
-            slots = record.entity.properties.filter { !$0.isToMany }.map(\.slot)
+    private func values(_ record: ObjectRecord, _ edited: SlotValues) -> [SaveValue] {
+        guard policy == .overwrite, record.row != nil, !edited.isEmpty else {
+            return edited.map { value($0.key, $0.value, record) }
         }
-        return slots.compactMap { slot in
-            record.value(slot).map {
-                SaveValue(
-                    slot: slot, value: $0, base: record.row?.value(slot, in: record.entity))
-            }
+        return record.entity.properties.lazy.filter { !$0.isToMany }.map(\.slot).compactMap {
+            slot in
+            record.value(slot).map { value(slot, $0, record) }
         }
     }
 
+    private func value(_ slot: Int, _ value: Value, _ record: ObjectRecord) -> SaveValue {
+        SaveValue(slot: slot, value: value, base: record.row?.value(slot, in: record.entity))
+    }
+
     /// The links that only a to-many relationship carries, each from one of its ends.
-    private func links(_ record: ObjectRecord) -> [LinkChange] {
-        if record.pending.added.isEmpty, record.pending.removed.isEmpty { return [] }
+    private func links(_ record: ObjectRecord, _ edits: Edits) -> [LinkChange] {
+        if edits.added.isEmpty, edits.removed.isEmpty { return [] }
         var result: [LinkChange] = []
         for property in record.entity.properties {
             guard let relationship = property.relationship, relationship.toMany,
@@ -107,7 +113,7 @@ struct SaveBuilder {
             else { continue }
             let slot = property.slot
             for (members, isAdded) in [
-                (record.pending.added[slot], true), (record.pending.removed[slot], false),
+                (edits.added[slot], true), (edits.removed[slot], false),
             ] {
                 for member in (members ?? []).sorted()
                 where isSender(record.reference, slot, relationship, member) {
@@ -170,14 +176,22 @@ struct SaveBuilder {
         _ operations: [SaveOperation], _ ordinals: [ObjectNumber: UInt64]
     ) -> [SaveOperation] {
         if ordinals.isEmpty {
-            let isInOrder = operations.indices.dropFirst().allSatisfy {
-                operations[$0 - 1].object < operations[$0].object
-            }
-            return isInOrder ? operations : operations.sorted { $0.object < $1.object }
+            return isInOrder(operations)
+                ? operations : operations.sorted { $0.object < $1.object }
         }
         let inserts = operations.filter { ordinals[$0.object.number] != nil }
         let others = operations.filter { ordinals[$0.object.number] == nil }
         return inserts + others.sorted { $0.object < $1.object }
+    }
+
+    private static func isInOrder(_ operations: [SaveOperation]) -> Bool {
+        var last: ObjectReference?
+        for operation in operations {
+            let object = operation.object
+            if let last, last >= object { return false }
+            last = object
+        }
+        return true
     }
 }
 

@@ -1,7 +1,7 @@
 /// What was edited, in groups that are undone and redone as one.
 ///
 /// An entry holds the edits that an object had before; taking a group back exchanges them, which gives the group of the other direction.
-struct UndoStack {
+final class UndoStack {
     struct Entry {
         let record: ObjectRecord
         var edits: Edits
@@ -26,23 +26,23 @@ struct UndoStack {
     var canUndo: Bool { !done.isEmpty || !open.isEmpty }
     var canRedo: Bool { !undone.isEmpty }
 
-    mutating func begin() { depth += 1 }
+    func begin() { depth += 1 }
 
-    mutating func end() {
+    func end() {
         precondition(depth > 0, "An undo group ends that never began.")
         depth -= 1
         if depth == 0 { close() }
     }
 
     /// Notes what an object was like before an edit.
-    mutating func note(_ record: ObjectRecord) {
+    func note(_ record: ObjectRecord) {
         guard isEnabled else { return }
         open.append(Entry(record))
         undone.removeAll()
         if depth == 0 { close() }
     }
 
-    private mutating func close() {
+    private func close() {
         guard !open.isEmpty else { return }
         done.append(open)
         open.removeAll()
@@ -50,18 +50,18 @@ struct UndoStack {
     }
 
     /// Takes the last group off to be exchanged; ``push(_:isUndo:)`` puts its counterpart on the other stack.
-    mutating func pop(isUndo: Bool) -> [Entry]? {
+    func pop(isUndo: Bool) -> [Entry]? {
         depth = 0
         close()
         return isUndo ? done.popLast() : undone.popLast()
     }
 
-    mutating func push(_ group: [Entry], isUndo: Bool) {
+    func push(_ group: [Entry], isUndo: Bool) {
         if isUndo { undone.append(group) } else { done.append(group) }
     }
 
     /// Forgets an object that is gone for good.
-    mutating func forget(_ record: ObjectRecord) {
+    func forget(_ record: ObjectRecord) {
         guard canUndo || canRedo else { return }
         func without(_ groups: [[Entry]]) -> [[Entry]] {
             groups.map { $0.filter { $0.record !== record } }.filter { !$0.isEmpty }
@@ -71,7 +71,7 @@ struct UndoStack {
         open.removeAll { $0.record === record }
     }
 
-    mutating func clear() {
+    func clear() {
         done.removeAll()
         undone.removeAll()
         open.removeAll()
@@ -119,10 +119,11 @@ extension ManagedObjectContext {
         for entry in group.reversed() {
             let record = entry.record
             counterpart.append(UndoStack.Entry(record))
+            edited.remove(record)
             record.pending = entry.edits
             record.isMissing = entry.isMissing
             let object = object(of: record)
-            edited[record.reference.number] = record.pending.isEmpty ? nil : object
+            if !record.pending.isEmpty { edited.add(object) }
             object.noteChange()
         }
         undoStack.push(counterpart, isUndo: isUndo)

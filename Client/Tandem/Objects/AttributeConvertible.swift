@@ -13,22 +13,26 @@ public protocol AttributeConvertible: ManagedValue, OptionalManagedValue {
 
 extension AttributeConvertible {
     /// Reads the property of an object.
-    public static func read(from object: ManagedObject, _ property: String) -> Self {
+    public static func read(from object: ManagedObject, _ property: CompiledProperty) -> Self {
         readOptional(from: object, property) ?? zero
     }
 
     /// Writes the property of an object.
-    public func write(to object: ManagedObject, _ property: String) {
+    public func write(to object: ManagedObject, _ property: CompiledProperty) {
         object[property] = attributeValue
     }
 
     /// Reads the property of an object; nil when there is no value.
-    public static func readOptional(from object: ManagedObject, _ property: String) -> Self? {
+    public static func readOptional(from object: ManagedObject, _ property: CompiledProperty)
+        -> Self?
+    {
         Self(attribute: object[property])
     }
 
     /// Writes the property of an object.
-    public static func writeOptional(_ value: Self?, to object: ManagedObject, _ property: String) {
+    public static func writeOptional(
+        _ value: Self?, to object: ManagedObject, _ property: CompiledProperty
+    ) {
         object[property] = value?.attributeValue ?? .null
     }
 }
@@ -152,13 +156,17 @@ extension UUID: AttributeConvertible {
 
 extension URL: OptionalManagedValue {
     /// Reads the property of an object; nil when there is no URL.
-    public static func readOptional(from object: ManagedObject, _ property: String) -> URL? {
+    public static func readOptional(
+        from object: ManagedObject, _ property: CompiledProperty
+    ) -> URL? {
         guard case .url(let text) = object[property] else { return nil }
         return URL(string: text)
     }
 
     /// Writes the property of an object.
-    public static func writeOptional(_ value: URL?, to object: ManagedObject, _ property: String) {
+    public static func writeOptional(
+        _ value: URL?, to object: ManagedObject, _ property: CompiledProperty
+    ) {
         object[property] = value.map { .url($0.absoluteString) } ?? .null
     }
 }

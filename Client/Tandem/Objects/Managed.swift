@@ -1,3 +1,5 @@
+public import TandemModel
+
 /// A property of a ``ManagedObject`` subclass that shows a property of the entity.
 ///
 ///     @Managed("wins") var wins: Int
@@ -26,63 +28,72 @@ public struct Managed<Value: ManagedValue> {
         wrapped _: ReferenceWritableKeyPath<Owner, Value>,
         storage storage: ReferenceWritableKeyPath<Owner, Managed<Value>>
     ) -> Value {
-        get { Value.read(from: owner, owner[keyPath: storage].name) }
-        set { newValue.write(to: owner, owner[keyPath: storage].name) }
+        get { Value.read(from: owner, owner.property(storage) { owner[keyPath: storage].name }) }
+        set {
+            newValue.write(to: owner, owner.property(storage) { owner[keyPath: storage].name })
+        }
     }
 }
 
 /// A type that ``Managed`` can show.
 public protocol ManagedValue {
     /// Reads the property of an object.
-    static func read(from object: ManagedObject, _ property: String) -> Self
+    static func read(from object: ManagedObject, _ property: CompiledProperty) -> Self
     /// Writes the property of an object.
-    func write(to object: ManagedObject, _ property: String)
+    func write(to object: ManagedObject, _ property: CompiledProperty)
 }
 
 /// A type that ``Managed`` can show as an optional.
 public protocol OptionalManagedValue {
     /// Reads the property of an object; nil when there is no value.
-    static func readOptional(from object: ManagedObject, _ property: String) -> Self?
+    static func readOptional(from object: ManagedObject, _ property: CompiledProperty) -> Self?
     /// Writes the property of an object.
-    static func writeOptional(_ value: Self?, to object: ManagedObject, _ property: String)
+    static func writeOptional(
+        _ value: Self?, to object: ManagedObject, _ property: CompiledProperty)
 }
 
 extension Optional: ManagedValue where Wrapped: OptionalManagedValue {
     /// Reads the property of an object.
-    public static func read(from object: ManagedObject, _ property: String) -> Wrapped? {
+    public static func read(
+        from object: ManagedObject, _ property: CompiledProperty
+    ) -> Wrapped? {
         Wrapped.readOptional(from: object, property)
     }
 
     /// Writes the property of an object.
-    public func write(to object: ManagedObject, _ property: String) {
+    public func write(to object: ManagedObject, _ property: CompiledProperty) {
         Wrapped.writeOptional(self, to: object, property)
     }
 }
 
 extension ManagedObject: OptionalManagedValue {
     /// The object at the end of a to-one relationship.
-    public static func readOptional(from object: ManagedObject, _ property: String) -> Self? {
-        object.object(property).flatMap { $0 as? Self }
+    public static func readOptional(
+        from object: ManagedObject, _ property: CompiledProperty
+    ) -> Self? {
+        object.object(property.name).flatMap { $0 as? Self }
     }
 
     /// Sets the object at the end of a to-one relationship.
     public static func writeOptional(
-        _ value: ManagedObject?, to object: ManagedObject, _ property: String
+        _ value: ManagedObject?, to object: ManagedObject, _ property: CompiledProperty
     ) {
-        object.setObject(value, for: property)
+        object.setObject(value, for: property.name)
     }
 }
 
 extension Set: ManagedValue where Element: ManagedObject {
     /// The objects at the end of a to-many relationship.
-    public static func read(from object: ManagedObject, _ property: String) -> Set<Element> {
-        Set(object.objects(property).compactMap { $0 as? Element })
+    public static func read(
+        from object: ManagedObject, _ property: CompiledProperty
+    ) -> Set<Element> {
+        Set(object.objects(property.name).compactMap { $0 as? Element })
     }
 
     /// Replaces the objects at the end of a to-many relationship.
-    public func write(to object: ManagedObject, _ property: String) {
+    public func write(to object: ManagedObject, _ property: CompiledProperty) {
         let before = Set.read(from: object, property)
-        for member in before.subtracting(self) { object.remove(member, from: property) }
-        for member in subtracting(before) { object.add(member, to: property) }
+        for member in before.subtracting(self) { object.remove(member, from: property.name) }
+        for member in subtracting(before) { object.add(member, to: property.name) }
     }
 }

@@ -18,6 +18,8 @@ open class ManagedObject: Observable {
     public private(set) weak var managedObjectContext: ManagedObjectContext?
     private(set) var record: ObjectRecord
     private var registrar: ObservationRegistrar?
+    /// Whether a property was read, so that somebody may observe; asking for the registrar itself takes far longer.
+    private var isRead = false
 
     /// Made by contexts: insert or fetch objects instead.
     public required init(binding: ObjectBinding) {
@@ -69,19 +71,31 @@ open class ManagedObject: Observable {
     /// Reading may block to load a fault or the content of a blob; when that fails the value is null and the context's ``ManagedObjectContext/faultFailure`` says why.
     /// Setting traps on an unknown property or a value of another type: check what comes from outside with ``CompiledProperty/accepts(_:)``.
     public subscript(property: String) -> Value {
+        get { self[record.entity.declared(property)] }
+        set { self[record.entity.declared(property)] = newValue }
+    }
+
+    /// The same by a property of the object's own entity, which saves looking for its name.
+    ///
+    /// A property of another entity traps.
+    public subscript(property: CompiledProperty) -> Value {
         get {
-            guard let slot = slot(property) else { return .null }
-            let value = storedValue(slot)
+            let value = storedValue(slot(property))
             guard case .blob(let blob) = value else { return value }
             return managedObjectContext?.content(of: blob).map { .data($0) } ?? .null
         }
         set {
-            guard let slot = slot(property) else { return }
-            let declared = record.entity.properties[slot]
             precondition(
-                declared.accepts(newValue), "\(entityName).\(property) can't hold \(newValue).")
-            managedObjectContext?.set(newValue, slot, of: record)
+                property.accepts(newValue),
+                "\(entityName).\(property.name) can't hold \(newValue).")
+            managedObjectContext?.set(newValue, slot(property), of: record)
         }
+    }
+
+    /// The property that a key path of ``Managed`` stands for.
+    func property(_ keyPath: AnyKeyPath, name: () -> String) -> CompiledProperty {
+        guard let context = managedObjectContext else { return record.entity.declared(name()) }
+        return context.propertyCache.property(keyPath, of: record.entity, name: name)
     }
 
     /// The object at the end of a to-one relationship.
@@ -103,9 +117,8 @@ open class ManagedObject: Observable {
 
     /// The objects at the end of a to-many relationship; loading them may block.
     public func objects(_ relationship: String) -> Set<ManagedObject> {
-        guard let context = managedObjectContext, let wanted = toManySlot(relationship) else {
-            return []
-        }
+        guard let context = managedObjectContext else { return [] }
+        let wanted = toManySlot(relationship)
         access()
         if record.members(wanted) == nil {
             context.fire { try $0.loadStep([], members: [(record.reference, wanted)]) }
@@ -119,14 +132,12 @@ open class ManagedObject: Observable {
     ///
     /// Adding a member does nothing.
     public func add(_ member: ManagedObject, to relationship: String) {
-        guard let slot = toManySlot(relationship) else { return }
-        managedObjectContext?.add(member.record, to: slot, of: record)
+        managedObjectContext?.add(member.record, to: toManySlot(relationship), of: record)
     }
 
     /// Removes an object from a to-many relationship; the other end follows.
     public func remove(_ member: ManagedObject, from relationship: String) {
-        guard let slot = toManySlot(relationship) else { return }
-        managedObjectContext?.remove(member.record, from: slot, of: record)
+        managedObjectContext?.remove(member.record, from: toManySlot(relationship), of: record)
     }
 
     /// The value of a slot, a blob as its reference.
@@ -139,19 +150,19 @@ open class ManagedObject: Observable {
         return record.entity.slot(of: name).flatMap { record.value($0) } ?? .null
     }
 
-    private func slot(_ property: String) -> Int? {
-        guard let slot = record.entity.slot(of: property) else {
-            preconditionFailure("\(entityName) has no property \(property).")
-        }
+    private func slot(_ property: CompiledProperty) -> Int {
+        let slot = property.slot
+        precondition(
+            slot < record.entity.properties.count && record.entity.properties[slot] === property,
+            "\(property.name) is a property of another entity than \(entityName).")
         return slot
     }
 
-    private func toManySlot(_ relationship: String) -> Int? {
-        guard let slot = slot(relationship) else { return nil }
+    private func toManySlot(_ relationship: String) -> Int {
+        let property = record.entity.declared(relationship)
         precondition(
-            record.entity.properties[slot].isToMany,
-            "\(entityName).\(relationship) is no to-many relationship.")
-        return slot
+            property.isToMany, "\(entityName).\(relationship) is no to-many relationship.")
+        return property.slot
     }
 
     // MARK: Observation
@@ -159,13 +170,16 @@ open class ManagedObject: Observable {
     private static var observed: KeyPath<ManagedObject, Bool> { \ManagedObject.hasChanges }
 
     private func access() {
-        if registrar == nil { registrar = ObservationRegistrar() }
+        if !isRead {
+            registrar = ObservationRegistrar()
+            isRead = true
+        }
         registrar?.access(self, keyPath: Self.observed)
     }
 
-    func willChange() { registrar?.willSet(self, keyPath: Self.observed) }
+    func willChange() { if isRead { registrar?.willSet(self, keyPath: Self.observed) } }
 
-    func didChange() { registrar?.didSet(self, keyPath: Self.observed) }
+    func didChange() { if isRead { registrar?.didSet(self, keyPath: Self.observed) } }
 
     func noteChange() {
         willChange()

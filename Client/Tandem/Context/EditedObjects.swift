@@ -1,0 +1,68 @@
+/// The objects with pending edits, which it keeps alive, in the order in which they were first changed.
+///
+/// That order is the serial of a record's pending edits: an object is added once its record has one and removed before the
+/// record loses it. Adding the latest and removing any takes no search through the others.
+final class EditedObjects {
+    private struct Entry {
+        let serial: Int
+        var object: ManagedObject?
+    }
+
+    /// By ascending serial; those that were removed leave an empty one.
+    private var entries: [Entry] = []
+    private var count = 0
+    private var lastSerial = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// All objects in order.
+    var objects: [ManagedObject] { entries.compactMap(\.object) }
+
+    /// Makes the serial of an object that is changed for the first time.
+    func nextSerial() -> Int {
+        lastSerial += 1
+        return lastSerial
+    }
+
+    /// Adds an object at its record's serial.
+    func add(_ object: ManagedObject) {
+        let entry = Entry(serial: object.record.pending.serial, object: object)
+        let index = index(of: entry.serial)
+        if index == entries.count || entries[index].serial != entry.serial {
+            entries.insert(entry, at: index)
+            count += 1
+        } else {
+            if entries[index].object == nil { count += 1 }
+            entries[index] = entry
+        }
+    }
+
+    /// Removes the object of a record, if it is there.
+    func remove(_ record: ObjectRecord) {
+        let index = index(of: record.pending.serial)
+        guard index < entries.count, entries[index].serial == record.pending.serial,
+            entries[index].object != nil
+        else { return }
+        entries[index].object = nil
+        count -= 1
+        while let last = entries.last, last.object == nil { entries.removeLast() }
+        if entries.count > 2 * count + 16 { entries.removeAll { $0.object == nil } }
+    }
+
+    /// Removes all objects.
+    func removeAll() {
+        entries.removeAll(keepingCapacity: entries.count <= 4_096)
+        count = 0
+    }
+
+    /// The first entry whose serial is not below.
+    private func index(of serial: Int) -> Int {
+        guard let last = entries.last, last.serial >= serial else { return entries.count }
+        var (low, high) = (0, entries.count - 1)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].serial < serial { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}
