@@ -44,6 +44,8 @@ public enum DaemonLimits {
     public static let stallNanoseconds: UInt64 = 1_000_000
     /// Of what is noted so, the longest ones are kept.
     public static let stallsKept = 256
+    /// A flush or checkpoint that takes so long is worth a warning.
+    public static let slowNanoseconds: UInt64 = 1_000_000_000
     /// How long a full disk is left alone before room is asked for again.
     public static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
     /// Transactions between a question for verdicts and its answer; who is further behind fetches anew.

@@ -30,7 +30,7 @@ final class EngineBench {
     private static func engine(_ bench: CommitBench, _ log: Log) -> Engine {
         Engine(
             committer: bench.committer, clock: SystemClock(), storePath: "bench",
-            log: { log.add("\($0) \($1)") })
+            log: DaemonLog(level: .debug) { log.add("\($0) \($1)") })
     }
 
     /// A daemon's death and another's start, on the same journal and store.
@@ -39,6 +39,9 @@ final class EngineBench {
         try bench.crash()
         engine = EngineBench.engine(bench, log)
     }
+
+    /// How many connections the daemon ended and said why.
+    var dropped: Int { log.lines.count { $0.contains("connection-dropped: reason=") } }
 
     var position: Position { engine.position }
 
