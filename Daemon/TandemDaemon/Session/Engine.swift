@@ -259,7 +259,8 @@ final class Engine {
         }
         if !transactions.isEmpty {
             for session in sessions.values where session.isReady { try pump(session) }
-            metrics.fanOut.note(nanoseconds: clock.monotonicNanoseconds - committer.lastSave)
+            let now = clock.monotonicNanoseconds
+            metrics.fanOut.note(nanoseconds: now - min(now, committer.lastSave))
         }
         for save in planned where !save.session.isClosing {
             let (session, id, saved) = (save.session, save.id, save.saved)
