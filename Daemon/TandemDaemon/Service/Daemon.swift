@@ -128,6 +128,7 @@ public final class Daemon {
         let journalPath = configuration.store + "/journal"
         try refuseLostStore(configuration.store + "/store", journalPath, surroundings.fileSystem)
         var storeOptions = surroundings.store
+        storeOptions.savesKept = UInt64(configuration.limits.savesKept)
         if let bytes = configuration.maximumMapBytes { storeOptions.maximumMapBytes = bytes }
         let supervision = surroundings.supervision
         supervision?.begins("opening the store")
@@ -155,7 +156,7 @@ public final class Daemon {
         }
         return try Committer(
             journal: journal, store: store, clock: surroundings.clock,
-            ring: surroundings.ring, log: configuration.events,
+            limits: configuration.limits, log: configuration.events,
             supervision: surroundings.supervision)
     }
 

@@ -45,8 +45,6 @@ struct Surroundings {
     var store = StoreOptions()
     /// Names a new log.
     var newLog: () -> LogID = Surroundings.randomLog
-    /// Where the newest transactions are kept in memory.
-    var ring = TransactionRing()
     /// Who is told how the daemon gets on, if anybody.
     var supervision: Supervision?
     /// Makes the salt of a segment; nil for a random one.

@@ -13,6 +13,7 @@ import TandemWire
 final class Engine {
     let committer: Committer
     let clock: any Clock
+    var limits: DaemonLimits { committer.limits }
     let log: DaemonLog
     /// Who is told how the daemon gets on.
     let supervision: Supervision
@@ -67,16 +68,17 @@ final class Engine {
     func connect(
         _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
     ) -> Session? {
-        guard sessions.count < DaemonLimits.connections else {
+        guard sessions.count < limits.connections else {
             return refuse(peer, unit, "too many connections", .connections)
         }
         let ofUser = sessions.values.count { $0.peer.uid == peer.uid }
-        guard ofUser < DaemonLimits.connectionsPerUser else {
+        guard ofUser < limits.connectionsPerUser else {
             return refuse(peer, unit, "too many connections of this user", .userConnections)
         }
         let session = Session(
             id: nextSession, socket: socket, peer: peer, unit: unit,
-            now: clock.monotonicNanoseconds, source: TransactionSource(committer.journal))
+            now: clock.monotonicNanoseconds, source: TransactionSource(committer.journal),
+            limits: limits)
         nextSession += 1
         sessions[session.id] = session
         greeting.insert(session.id)
@@ -121,7 +123,7 @@ final class Engine {
 
     /// Closes connections that did not say hello in time.
     func expireHandshakes() {
-        let limit = UInt64(DaemonLimits.handshakeSeconds) * 1_000_000_000
+        let limit = UInt64(limits.handshakeMilliseconds) * 1_000_000
         let now = clock.monotonicNanoseconds
         for id in greeting {
             guard let session = sessions[id], !session.isReady else {
@@ -129,7 +131,7 @@ final class Engine {
                 continue
             }
             guard now > session.connectedAt + limit else { continue }
-            let text = "no hello within \(DaemonLimits.handshakeSeconds) s"
+            let text = "no hello within \(limits.handshakeMilliseconds) ms"
             disconnect(session, because: text, .handshake)
         }
     }
@@ -151,11 +153,11 @@ final class Engine {
         } catch {
             return fail(session, "\(error)", .malformed)
         }
-        guard session.hasRoom || session.inboundBytes <= WireLimits.inboundQueueBytes else {
+        guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
             return fail(
                 session,
                 "it sent \(session.inboundBytes) bytes without reading answers; at most "
-                    + "\(WireLimits.inboundQueueBytes) wait", .queue)
+                    + "\(limits.inboundBytes) wait", .queue)
         }
         ready.append(session.id)
     }
@@ -536,7 +538,9 @@ final class Engine {
             protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
             resumed: resumed, model: committer.modelBytes, lease: try firstLease(),
             saveIDFloor: committer.store.saveFloor, isReadOnly: told.ability.isReadOnly,
-            server: "tandemd")
+            server: "tandemd", limits: limits.session)
+        session.decoder.frameBytes = limits.session.frameBytes
+        session.decoder.messageBytes = limits.session.messageBytes
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
         session.toldAbility = told.ability.isReadOnly ? 0 : told.changes
@@ -547,7 +551,7 @@ final class Engine {
     /// Who only reads needs no numbers, so that a store without room greets with none of them.
     private func firstLease() throws -> Lease {
         do {
-            return try committer.lease(DaemonLimits.leaseNumbers)
+            return try committer.lease(UInt32(limits.leaseNumbers))
         } catch let error as TandemError where error.code == .readOnly {
             return Lease(first: 0, count: 0, epoch: position.epoch)
         }
