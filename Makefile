@@ -1,21 +1,41 @@
 # Tandem's two commands are `make demo` and `make test`; `make` lists all.
-# Every one works without a terminal and leaves nothing behind but the build in .build.
+# Every one works without a terminal and leaves nothing behind but the build in .build; `make install` leaves what it says.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .SILENT:
-.PHONY: help demo test format format-check dependencies clean
+.PHONY: help demo test format format-check dependencies clean install uninstall
 
 SOURCES := Package.swift Sources Client Daemon Tests
 # Debian packages without which it does not build.
 PACKAGES := liblmdb-dev pkg-config
+# With what the tests look at the units and at system calls, if it shall be installed; tests that miss it are skipped.
+TEST_PACKAGES ?=
+
+# Where `make install` puts things; DESTDIR stands before it, for whoever makes packages.
+PREFIX ?= /usr/local
+DESTDIR ?=
+# A folder with built tandem and tandemd; without it they are built for release.
+BINARIES ?=
+LIB := $(PREFIX)/lib
+SHARE := $(PREFIX)/share
+# Every file that is installed, below DESTDIR; `make uninstall` removes these.
+INSTALLED := $(PREFIX)/bin/tandem $(PREFIX)/bin/tandemd \
+    $(LIB)/systemd/system/tandemd@.service $(LIB)/systemd/system/tandemd@.socket \
+    $(LIB)/systemd/user/tandemd@.service $(LIB)/systemd/user/tandemd@.socket \
+    $(LIB)/sysusers.d/tandem.conf $(LIB)/tmpfiles.d/tandem.conf \
+    $(foreach name,tandem tandemd,$(SHARE)/bash-completion/completions/$(name) \
+        $(SHARE)/zsh/site-functions/_$(name) $(SHARE)/fish/vendor_completions.d/$(name).fish) \
+    $(addprefix $(SHARE)/doc/tandem/examples/,$(notdir $(wildcard systemd/examples/*)))
 
 help:
 	echo "make demo          build, then play the World Cup of 2022 over three processes and a daemon"
 	echo "make test          lint, build and run all tests"
 	echo "make format        format the sources in place"
 	echo "make format-check  lint the sources, as make test does"
+	echo "make install       build for release and install below PREFIX ($(PREFIX)), behind DESTDIR"
+	echo "make uninstall     remove what it installed"
 	echo "make clean         remove the build"
 
 demo: dependencies
@@ -26,6 +46,7 @@ demo: dependencies
 	echo "== the World Cup of 2022: a daemon, a process that plays, a process that shows the table"
 	exec "$$bin/worldcup" demo --tandemd "$$bin/tandemd" $(DEMO)
 
+test: PACKAGES += $(TEST_PACKAGES)
 test: dependencies format-check
 	echo "== building everything, tests included"
 	swift build --build-tests
@@ -73,3 +94,47 @@ dependencies:
 
 clean:
 	rm -rf .build Tests/Benchmarks/.build
+
+# Nothing is started or enabled: README.md says how. The units name the binaries where they were put.
+install:
+	bin="$(BINARIES)"
+	if [[ -z $$bin ]]; then
+	    $(MAKE) --no-print-directory dependencies
+	    echo "== building for release"
+	    for product in tandem tandemd; do
+	        swift build -c release --static-swift-stdlib --scratch-path .build/install --product $$product
+	    done
+	    bin=$$(swift build -c release --static-swift-stdlib --scratch-path .build/install --show-bin-path)
+	fi
+	put() { install -D -m "$$1" "$$2" "$(DESTDIR)$$3"; }
+	named() { sed 's|/usr/bin/tandemd|$(PREFIX)/bin/tandemd|' "$$1" | put 644 /dev/stdin "$$2"; }
+	for name in tandem tandemd; do
+	    put 755 "$$bin/$$name" "$(PREFIX)/bin/$$name"
+	    complete() { "$$bin/$$name" --generate-completion-script "$$1" | put 644 /dev/stdin "$$2"; }
+	    complete bash "$(SHARE)/bash-completion/completions/$$name"
+	    complete zsh "$(SHARE)/zsh/site-functions/_$$name"
+	    complete fish "$(SHARE)/fish/vendor_completions.d/$$name.fish"
+	done
+	for unit in tandemd@.service tandemd@.socket; do
+	    named systemd/$$unit "$(LIB)/systemd/system/$$unit"
+	    named systemd/user/$$unit "$(LIB)/systemd/user/$$unit"
+	done
+	for kind in sysusers tmpfiles; do
+	    put 644 systemd/tandem.$$kind.conf "$(LIB)/$$kind.d/tandem.conf"
+	done
+	for example in systemd/examples/*; do
+	    named "$$example" "$(SHARE)/doc/tandem/examples/$${example##*/}"
+	done
+	echo "== installed below $(DESTDIR)$(PREFIX)"
+
+# Stores, users and what an administrator wrote stay.
+uninstall:
+	for file in $(INSTALLED); do
+	    rm -f "$(DESTDIR)$$file"
+	    # Folders that it emptied go too, but none outside DESTDIR except its own.
+	    if [[ -n "$(DESTDIR)" ]]; then
+	        (cd "$(DESTDIR)" && rmdir -p ".$${file%/*}") 2>/dev/null || true
+	    fi
+	done
+	rmdir "$(DESTDIR)$(SHARE)/doc/tandem/examples" "$(DESTDIR)$(SHARE)/doc/tandem" 2>/dev/null || true
+	echo "== removed what was installed below $(DESTDIR)$(PREFIX)"

@@ -18,8 +18,12 @@ public struct DaemonConfiguration: Sendable {
     public var limits = DaemonLimits()
     /// The bytes that the store's memory map may grow to; nil for the store's own limit.
     public var maximumMapBytes: Int?
+    /// Whether the process is the daemon's own, so that systemd is told how it is.
+    public var isSupervised = false
     /// Where the daemon says what it does, a line at a time.
     public var log: @Sendable (LogLevel, String) -> Void
+    /// Lines that matter less are not even made.
+    public var logLevel: LogLevel = .info
 
     /// A daemon on a directory.
     public init(
@@ -30,20 +34,9 @@ public struct DaemonConfiguration: Sendable {
         self.socket = socket
         self.log = log
     }
-}
 
-/// How much a line of the log matters; the raw value is journald's priority.
-public enum LogLevel: Int, Sendable {
-    /// The daemon can't go on.
-    case critical = 2
-    /// Something failed that should not.
-    case error = 3
-    /// Somebody did something wrong; the daemon goes on.
-    case warning = 4
-    /// What an operator wants to see.
-    case notice = 5
-    /// What a developer wants to see.
-    case info = 6
+    /// The lines that matter enough.
+    var events: DaemonLog { DaemonLog(level: logLevel, log) }
 }
 
 /// Why a daemon can't start or go on.

@@ -93,6 +93,8 @@ extension DaemonLimits {
     static let stallNanoseconds: UInt64 = 1_000_000
     /// Of what is noted so, the longest ones are kept.
     static let stallsKept = 256
+    /// A flush or checkpoint that takes so long is worth a warning.
+    static let slowNanoseconds: UInt64 = 1_000_000_000
     /// How long a full disk is left alone before room is asked for again.
     static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
     /// Bytes of a consumer's name.

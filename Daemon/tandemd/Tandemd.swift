@@ -27,6 +27,16 @@ struct Tandemd: ParsableCommand {
     @Option(help: "full: an answered save survives power loss; relaxed: the death of processes.")
     var durability: DurabilityArgument = .full
 
+    @Option(
+        help: "What goes to the log: critical, error, warning, notice, info or debug.",
+        transform: { name in
+            guard let level = LogLevel(name: name) else {
+                throw ValidationError("there is no log level \(name)")
+            }
+            return level
+        })
+    var logLevel: LogLevel = .info
+
     @Option(help: "Mebibytes of a journal segment; 64 by default, 1 for small stores.")
     var segmentMebibytes: Int?
 
@@ -95,15 +105,16 @@ struct Tandemd: ParsableCommand {
             let signals = try SignalSource()
             let daemon = try Daemon.open(
                 configuration, adopting: UnixListener.systemdListeners().first)
-            LogLevel.notice.print("ready: \(configuration.store)")
-            Notify.ready(status: "serving \(configuration.store)")
             try daemon.run(signals: signals)
         } catch let error as DaemonError {
-            LogLevel.critical.print(error.message)
+            LogLevel.critical.print(
+                LogLine.text(.failed, ["code": error.exitCode], message: error.message))
             throw ExitCode(error.exitCode)
         } catch let error as IOError {
-            LogLevel.critical.print(error.description)
-            throw ExitCode(error.isOutOfSpace ? 75 : 78)
+            let code: Int32 = error.isOutOfSpace ? 75 : 78
+            LogLevel.critical.print(
+                LogLine.text(.failed, ["code": code], message: error.description))
+            throw ExitCode(code)
         }
     }
 
@@ -121,6 +132,8 @@ struct Tandemd: ParsableCommand {
             keepSeconds: journalHours.map { UInt64($0) * 3_600 },
             capBytes: journalCap.map { UInt64($0) << 20 })
         configuration.durability = durability == .full ? .full : .relaxed
+        configuration.isSupervised = true
+        configuration.logLevel = logLevel
         return configuration
     }
 }
@@ -146,7 +159,7 @@ extension LogLevel {
     /// Writes a line to standard error; journald takes the priority from its beginning.
     func print(_ line: String) {
         let prefix =
-            ThisProcess.environment("JOURNAL_STREAM") == nil ? "tandemd: " : "<\(rawValue)>"
+            StandardStream.error.isJournal ? "<\(rawValue)>" : "tandemd: "
         StandardStream.error.write(prefix + line + "\n")
     }
 }

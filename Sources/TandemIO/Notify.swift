@@ -1,36 +1,51 @@
 import Glibc
 
-/// Tells systemd how the daemon is; does nothing where systemd did not start it.
+/// The messages of systemd's notification protocol, and the way to send them.
+///
+/// Nothing is sent where systemd did not start the process.
 public enum Notify {
     /// The daemon serves.
-    public static func ready(status: String) { send(readyMessage(status)) }
+    public static func ready(_ status: String) -> String { "READY=1\n" + self.status(status) }
 
     /// One line for `systemctl status`.
-    public static func status(_ text: String) { send("STATUS=\(oneLine(text))") }
+    public static func status(_ text: String) -> String { "STATUS=\(oneLine(text))" }
 
     /// The daemon is stopping.
-    public static func stopping() { send("STOPPING=1") }
+    public static let stopping = "STOPPING=1"
 
-    /// The daemon is alive; send it at least at half of ``watchdogMicroseconds``.
-    public static func watchdog() { send("WATCHDOG=1") }
+    /// The daemon got something done; sent at least at half of ``watchdogMicroseconds``.
+    public static let watchdog = "WATCHDOG=1"
 
-    /// How long systemd waits between two ``watchdog()`` calls; nil if it does not watch.
-    public static var watchdogMicroseconds: UInt64? {
-        let owner = ThisProcess.environment("WATCHDOG_PID").flatMap { Int32($0) }
-        guard owner == nil || owner == getpid() else { return nil }
-        return ThisProcess.environment("WATCHDOG_USEC").flatMap { UInt64($0) }
+    /// Sets how long systemd waits between two signs of life from now on.
+    public static func watchdog(everyMicroseconds timeout: UInt64) -> String {
+        "WATCHDOG_USEC=\(timeout)"
     }
 
-    static func readyMessage(_ status: String) -> String {
-        "READY=1\nSTATUS=\(oneLine(status))"
+    /// Starting or stopping takes up to so much longer, counted from now.
+    public static func extendTimeout(microseconds: UInt64) -> String {
+        "EXTEND_TIMEOUT_USEC=\(microseconds)"
+    }
+
+    /// How long systemd waits between two signs of life; nil if it does not watch.
+    public static var watchdogMicroseconds: UInt64? {
+        watchdogMicroseconds(
+            owner: ThisProcess.environment("WATCHDOG_PID"),
+            timeout: ThisProcess.environment("WATCHDOG_USEC"))
+    }
+
+    /// The timeout that the two variables speak of, if they speak to this process.
+    static func watchdogMicroseconds(owner: String?, timeout: String?) -> UInt64? {
+        if let owner { guard Int32(owner) == getpid() else { return nil } }
+        guard let timeout = timeout.flatMap({ UInt64($0) }), timeout > 0 else { return nil }
+        return timeout
     }
 
     private static func oneLine(_ text: String) -> String {
         String(text.map { $0.isNewline ? " " : $0 })
     }
 
-    // Best effort by design: a daemon that can't report must still serve.
-    private static func send(_ message: String) {
+    /// Sends a message; best effort by design: a daemon that can't report must still serve.
+    public static func send(_ message: String) {
         if let path = ThisProcess.environment("NOTIFY_SOCKET") { send(message, to: path) }
     }
 

@@ -20,6 +20,13 @@ public final class StandardStream: Sendable {
     /// Whether the reader is gone, or a write failed.
     public var isClosed: Bool { closed.load(ordering: .relaxed) }
 
+    /// Whether it leads to journald, which takes priorities: the kernel's file is the one that systemd named.
+    public var isJournal: Bool {
+        guard let named = ThisProcess.environment("JOURNAL_STREAM") else { return false }
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && named == "\(status.st_dev):\(status.st_ino)"
+    }
+
     /// Writes text as UTF-8, all of it unless the stream is closed.
     public func write(_ text: String) {
         var text = text

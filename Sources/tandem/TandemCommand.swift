@@ -12,7 +12,8 @@ struct TandemCommand: ParsableCommand {
         abstract: "Reads the journal, and looks after a Tandem daemon.",
         version: "0.1.0",
         subcommands: [
-            LogCommand.self, StatusCommand.self, ClientsCommand.self, FetchCommand.self,
+            LogCommand.self, StatusCommand.self, ClientsCommand.self, HealthCommand.self,
+            MetricsCommand.self, FetchCommand.self,
             CountCommand.self, SchemaCommand.self, WaitCommand.self,
             BridgeCommand.self, CheckCommand.self, DumpCommand.self, RebuildCommand.self,
             BackupCommand.self, RestoreCommand.self,
@@ -31,6 +32,8 @@ struct TandemCommand: ParsableCommand {
             CommandFailure(error).exit()
         } catch let error as CommandFailure {
             error.exit()
+        } catch let code as ExitCode {
+            exit(withError: code)
         } catch {
             usage(error)
         }
@@ -43,6 +46,9 @@ struct TandemCommand: ParsableCommand {
             exit(withError: ExitCode.success)
         }
         let text = message(for: error).split(separator: "\n").joined(separator: " ")
-        CommandFailure("\(text); see `tandem --help`", code: 2).exit()
+        // "Usage: tandem backup …" names everything the verb takes.
+        let usage = fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
+        let hint = usage.map { "; usage: \($0.dropFirst(7))" } ?? ""
+        CommandFailure("\(text)\(hint); see `tandem --help`", code: 2).exit()
     }
 }

@@ -22,15 +22,22 @@ final class EngineBench {
     private(set) var engine: Engine
     private var clients: [Peer] = []
 
-    init(model: Model = graphModel, clock: any Clock = SystemClock()) throws {
+    init(
+        model: Model = graphModel, clock: any Clock = SystemClock(),
+        supervision: Supervision? = nil, engineClock: any Clock = SystemClock()
+    ) throws {
         bench = try CommitBench(model: model, clock: clock)
-        engine = EngineBench.engine(bench, log)
+        engine = EngineBench.engine(bench, log, engineClock, supervision)
     }
 
-    private static func engine(_ bench: CommitBench, _ log: Log) -> Engine {
+    private static func engine(
+        _ bench: CommitBench, _ log: Log, _ clock: any Clock = SystemClock(),
+        _ supervision: Supervision? = nil
+    ) -> Engine {
         Engine(
-            committer: bench.committer, clock: SystemClock(), storePath: "bench",
-            log: { log.add("\($0) \($1)") })
+            committer: bench.committer, clock: clock, storePath: "bench",
+            log: DaemonLog(level: .debug) { log.add("\($0) \($1)") },
+            supervision: supervision)
     }
 
     /// A daemon's death and another's start, on the same journal and store.
@@ -39,6 +46,9 @@ final class EngineBench {
         try bench.crash()
         engine = EngineBench.engine(bench, log)
     }
+
+    /// How many connections the daemon ended and said why.
+    var dropped: Int { log.lines.count { $0.contains("connection-dropped: reason=") } }
 
     var position: Position { engine.position }
 

@@ -135,7 +135,7 @@ final class CommitBench {
             directory: "/journal", fileSystem: disk, options: journalOptions,
             identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: store.appliedPosition)
         return try Committer(
-            journal: journal, store: store, clock: settings.clock, log: { _, _ in })
+            journal: journal, store: store, clock: settings.clock, log: DaemonLog { _, _ in })
     }
 
     /// Ends the committer without a checkpoint and starts another on what is on the disk.

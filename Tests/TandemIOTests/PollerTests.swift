@@ -117,7 +117,7 @@ import Testing
         let receiver = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
         let address = try SocketAddress(path, for: .bind)
         #expect(address.withPointer { bind(receiver, $0, $1) } == 0)
-        Notify.send(Notify.readyMessage("two\nlines"), to: path)
+        Notify.send(Notify.ready("two\nlines"), to: path)
         var text = [UInt8](repeating: 0, count: 100)
         let count = recv(receiver, &text, 100, 0)
         #expect(String(decoding: text.prefix(count), as: UTF8.self) == "READY=1\nSTATUS=two lines")

@@ -59,7 +59,7 @@ extension Committer {
         ability.met(
             shortage, detail, bytes: bytes, wall: clock.wallMicroseconds,
             monotonic: clock.monotonicNanoseconds)
-        if isNews { log(.error, "read-only: \(ability.reason)") }
+        if isNews { log(.readOnly, ["position": position], ability.reason) }
         return ability.refusal ?? TandemError(.readOnly, detail)
     }
 
@@ -77,8 +77,10 @@ extension Committer {
     func ends(_ shortage: SaveAbility.Shortage) {
         guard ability.isShort(shortage) else { return }
         ability.ended(shortage)
-        log(
-            .notice,
-            ability.isReadOnly ? "still read-only: \(ability.reason)" : "saves are taken again")
+        if ability.isReadOnly {
+            log(.readOnly, ["position": position], ability.reason)
+        } else {
+            log(.writable, ["position": position], "saves are taken again")
+        }
     }
 }

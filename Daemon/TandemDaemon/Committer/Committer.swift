@@ -23,11 +23,13 @@ final class Committer {
     private var pending: [EncodedTransaction] = []
     let clock: any Clock
     let limits: DaemonLimits
-    let log: @Sendable (LogLevel, String) -> Void
+    let log: DaemonLog
+    private let supervision: Supervision?
     var counters = CommitCounters()
     /// Whether saves are taken; only ``meets(_:_:bytes:)`` and ``ends(_:)`` change it.
     var ability = SaveAbility()
-    private var lastSave: UInt64 = 0
+    /// When the last batch was durable, in nanoseconds of the monotonic clock.
+    private(set) var lastSave: UInt64 = 0
     private var lastCheckpoint: UInt64 = 0
     /// With what the saves of the last batch that wrote nothing are refused, as there was no room to keep their answers.
     private(set) var unkeptRefusal: TandemError?
@@ -36,7 +38,7 @@ final class Committer {
 
     init(
         journal: Journal, store: Store, clock: any Clock, limits: DaemonLimits = DaemonLimits(),
-        log: @escaping @Sendable (LogLevel, String) -> Void
+        log: DaemonLog, supervision: Supervision? = nil
     ) throws {
         self.journal = journal
         self.store = store
@@ -44,6 +46,7 @@ final class Committer {
         self.limits = limits
         ring = TransactionRing(transactions: limits.ringTransactions, bytes: limits.ringBytes)
         self.log = log
+        self.supervision = supervision
         leases = LeaseBook(store, atOnce: limits.leaseNumbers)
         memory = SaveMemory(store)
         try applyAgain()
@@ -140,7 +143,13 @@ final class Committer {
         }
         try flush()
         try checkpoint()
-        log(.notice, "installed model \(compiled.hash) as version \(compiled.version)")
+        log(
+            .modelInstalled,
+            [
+                "model": compiled.hash, "version": compiled.version, "position": position,
+                "pid": principal.pid, "uid": principal.uid, "author": principal.author,
+                "unit": principal.unit,
+            ])
     }
 
     private func append(_ transaction: Transaction) throws {
@@ -200,6 +209,7 @@ final class Committer {
         lastSave = clock.monotonicNanoseconds
         counters.note(batchOf: done.count, nanoseconds: lastSave - start)
         counters.stalls.note(.flush, from: start, to: lastSave)
+        noteFlush(of: done.count, nanoseconds: lastSave - start)
         return done
     }
 
@@ -251,6 +261,7 @@ final class Committer {
         lastCheckpoint = clock.monotonicNanoseconds
         counters.note(checkpointNanoseconds: lastCheckpoint - start)
         counters.stalls.note(.checkpoint, from: start, to: lastCheckpoint)
+        noteCheckpoint(nanoseconds: lastCheckpoint - start)
         return true
     }
 
@@ -310,7 +321,7 @@ final class Committer {
                 try store.revert()
                 return error
             }
-            log(.notice, "the store's map is full; growing it")
+            log(.mapGrows, ["map_bytes": store.usage.mapBytes], "the store's map is full")
             try store.grow(intoReserve: intoReserve)
             return nil
         } catch {
@@ -332,7 +343,7 @@ final class Committer {
                 return
             } catch let error as StoreError {
                 guard error.code == .mapFull else { throw error }
-                log(.notice, "the store's map is full; growing it")
+                log(.mapGrows, ["map_bytes": store.usage.mapBytes], "the store's map is full")
                 try store.grow(intoReserve: true)
             }
         }
@@ -347,6 +358,7 @@ final class Committer {
         while store.appliedPosition < position {
             let transaction = try source.transaction(at: store.appliedPosition + 1, ring)
             try store.apply(transaction)
+            supervision?.replayed(transaction.position, of: position)
             if ring[transaction.position] == nil,
                 ring.first.map({ $0 < transaction.position }) ?? true
             {
@@ -355,9 +367,10 @@ final class Committer {
             guard store.isReplayFull else { continue }
             try commitReplayed()
         }
-        counters.replayNanoseconds += clock.monotonicNanoseconds - start
+        let duration = clock.monotonicNanoseconds - start
+        counters.replayNanoseconds += duration
         counters.replayedChanges += store.appliedChanges - changes
-        log(.info, "applied transactions \(from) to \(position) from the journal")
+        log(.replayed, ["from": from, "to": position, "duration_us": duration / 1_000])
     }
 
     /// Without room everything stays in the open transaction; a commit that failed is applied once more by ``replay()``.
@@ -376,37 +389,53 @@ final class Committer {
 
 /// What the committer counted since the start.
 struct CommitCounters {
-    var batches: UInt64 = 0
+    /// Batches written, with a flush each.
+    var batches: UInt64 { flushes.count }
     var transactions: UInt64 = 0
     var repeats: UInt64 = 0
-    var checkpoints: UInt64 = 0
-    var flushNanoseconds: UInt64 = 0
-    var longestFlush: UInt64 = 0
-    var longestCheckpoint: UInt64 = 0
+    var flushes = Histogram()
+    var checkpoints = Histogram()
     var stalls = StallLog()
     /// Changes that were applied from the journal at the start, and how long that took.
     var replayedChanges: UInt64 = 0
     var replayNanoseconds: UInt64 = 0
 
     mutating func note(batchOf count: Int, nanoseconds: UInt64) {
-        batches += 1
         transactions += UInt64(count)
-        flushNanoseconds += nanoseconds
-        longestFlush = max(longestFlush, nanoseconds)
+        flushes.note(nanoseconds: nanoseconds)
     }
 
     mutating func note(checkpointNanoseconds nanoseconds: UInt64) {
-        checkpoints += 1
-        longestCheckpoint = max(longestCheckpoint, nanoseconds)
+        checkpoints.note(nanoseconds: nanoseconds)
     }
 }
 
 extension Committer {
+    private func noteFlush(of saves: Int, nanoseconds: UInt64) {
+        let isSlow = nanoseconds >= DaemonLimits.slowNanoseconds
+        log(
+            isSlow ? .slow : .flushed,
+            [
+                "cause": "flush", "position": position, "saves": saves,
+                "duration_us": nanoseconds / 1_000,
+            ])
+    }
+
+    private func noteCheckpoint(nanoseconds: UInt64) {
+        let isSlow = nanoseconds >= DaemonLimits.slowNanoseconds
+        log(
+            isSlow ? .slow : .checkpoint,
+            [
+                "cause": "checkpoint", "position": store.checkpointPosition,
+                "duration_us": nanoseconds / 1_000,
+            ])
+    }
+
     /// Makes a last checkpoint and closes journal and store.
     func close() throws {
         try flush()
         if !(try checkpoint()) {
-            log(.notice, "stopping without a last checkpoint; the journal has what is missing")
+            log(.checkpointMissed, ["position": position], "the journal has what is missing")
         }
         store.close()
         try journal.close()

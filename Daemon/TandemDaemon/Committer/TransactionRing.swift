@@ -4,7 +4,8 @@ import TandemModel
 struct TransactionRing {
     private var transactions: [EncodedTransaction] = []
     private var start = 0
-    private var bytes = 0
+    /// The bytes of what is held.
+    private(set) var bytes = 0
     private let maximumCount: Int
     private let maximumBytes: Int
 
@@ -16,6 +17,9 @@ struct TransactionRing {
         maximumCount = transactions
         maximumBytes = bytes
     }
+
+    /// How many transactions are held.
+    var count: Int { transactions.count - start }
 
     /// The position of the oldest transaction held, or nil when none is.
     var first: UInt64? { start < transactions.count ? transactions[start].position : nil }

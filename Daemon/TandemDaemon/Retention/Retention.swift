@@ -70,7 +70,7 @@ extension Engine {
             note(plan, consumers, from: first)
         } catch {
             if retention.counters.failure == nil {
-                log(.warning, "can't trim the journal: \(error)")
+                log(.trimFailed, [:], "\(error)")
             }
             retention.counters.failure = "\(error)"
         }
@@ -88,14 +88,21 @@ extension Engine {
         retention.counters.failure = nil
         retention.counters.segments += UInt64(plan.segments)
         retention.counters.bytes += plan.bytes
-        log(.info, "gave up positions \(first) to \(plan.trimBelow - 1) of the journal")
+        log(
+            .journalTrimmed,
+            [
+                "from": first, "to": plan.trimBelow - 1, "segments": plan.segments,
+                "bytes": plan.bytes,
+            ])
         let needed = first - 1..<plan.trimBelow - 1
         for consumer in consumers where needed.contains(consumer.acknowledged) {
             retention.counters.expiredConsumers += 1
             log(
-                .warning,
-                "consumer \(consumer.name) is expired: it needed position "
-                    + "\(consumer.acknowledged + 1), the journal now begins at \(plan.trimBelow)")
+                .consumerExpired,
+                [
+                    "consumer": consumer.name, "needs": consumer.acknowledged + 1,
+                    "first": plan.trimBelow,
+                ])
         }
     }
 }

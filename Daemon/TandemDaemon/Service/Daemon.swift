@@ -43,11 +43,15 @@ public final class Daemon {
     ) throws(DaemonError) -> Daemon {
         do {
             let lock = try prepare(configuration)
-            let surroundings = Surroundings()
+            var surroundings = Surroundings()
+            if configuration.isSupervised {
+                surroundings.supervision = .systemd(surroundings.clock)
+            }
             let committer = try recover(configuration, surroundings)
             let engine = Engine(
                 committer: committer, clock: surroundings.clock, storePath: configuration.store,
-                log: configuration.log)
+                log: configuration.events,
+                supervision: surroundings.supervision ?? .none(surroundings.clock))
             engine.retention = Retention(configuration.retention)
             engine.retain()
             let loop = try ServiceLoop(engine, listener: try listener(configuration, descriptor))
@@ -99,8 +103,9 @@ public final class Daemon {
     /// Throws ``DaemonError`` when journal or store failed: nothing was acknowledged that is not durable.
     public func run(signals: SignalSource? = nil) throws(DaemonError) {
         do {
+            engine.begin()
             try loop.run(signals: signals)
-            try engine.committer.close()
+            try engine.end()
         } catch {
             throw Daemon.failure(error)
         }
@@ -125,6 +130,8 @@ public final class Daemon {
         var storeOptions = surroundings.store
         storeOptions.savesKept = UInt64(configuration.limits.savesKept)
         if let bytes = configuration.maximumMapBytes { storeOptions.maximumMapBytes = bytes }
+        let supervision = surroundings.supervision
+        supervision?.begins("opening the store")
         let store = try Store.open(
             path: configuration.store + "/store",
             newIdentity: StoreIdentity(log: surroundings.newLog(), epoch: 1), options: storeOptions)
@@ -134,6 +141,9 @@ public final class Daemon {
         if let bytes = configuration.segmentBytes { options.segmentBytes = bytes }
         if let makeSalt = surroundings.makeSalt { options.makeSalt = makeSalt }
         let identity = store.identity
+        supervision?.begins(
+            "reading the journal",
+            readingBytes: bytes(ofJournal: journalPath, surroundings.fileSystem))
         let (journal, report) = try Journal.open(
             directory: journalPath, fileSystem: surroundings.fileSystem,
             options: options,
@@ -142,12 +152,12 @@ public final class Daemon {
             appliedPosition: store.appliedPosition)
         try agree(journal.identity, store, configuration)
         if let copy = report.tornCopy {
-            configuration.log(
-                .notice, "cut a torn last batch off the journal; it is kept in \(copy)")
+            configuration.events(.tornBatchCut, ["copy": copy])
         }
         return try Committer(
             journal: journal, store: store, clock: surroundings.clock,
-            limits: configuration.limits, log: configuration.log)
+            limits: configuration.limits, log: configuration.events,
+            supervision: surroundings.supervision)
     }
 
     /// Damage anywhere in the journal is refused at the start, unless there is so much of it that reading it would take too long.
@@ -157,6 +167,14 @@ public final class Daemon {
         guard files.exists(journal) else { return .full }
         let segments = try files.list(journal).count { $0.hasSuffix(".journal") }
         return segments <= DaemonLimits.segmentsVerified ? .full : .tail
+    }
+
+    /// The bytes of a journal's segments, as far as they can be told.
+    private static func bytes(ofJournal path: String, _ files: any FileSystem) -> UInt64 {
+        let names = (try? files.list(path)) ?? []
+        return names.filter { $0.hasSuffix(".journal") }.reduce(0) { sum, name in
+            sum + ((try? files.open(path + "/" + name, .read).size()) ?? 0)
+        }
     }
 
     /// A journal with transactions had a store: a new one in its place would be of another log.

@@ -45,15 +45,30 @@ struct Maintenance {
 }
 
 extension Maintenance.Notice {
-    /// The line for the log.
-    var line: String {
+    /// What it is in the log.
+    var event: LogEvent {
         switch self {
-        case .deadReaders(let count):
-            "freed what \(count) readers of the store held that died"
-        case .oldReader(let lag):
-            "a reader of the store lags \(lag) checkpoints behind, so the file grows; end it"
-        case .nearlyFull(let percent):
-            "the store's map is \(percent) % full; delete objects or allow it more"
+        case .deadReaders: .readersFreed
+        case .oldReader: .readerLags
+        case .nearlyFull: .mapFilling
+        }
+    }
+
+    /// Its number.
+    var fields: KeyValuePairs<String, any CustomStringConvertible> {
+        switch self {
+        case .deadReaders(let count): ["readers": count]
+        case .oldReader(let lag): ["checkpoints": lag]
+        case .nearlyFull(let percent): ["percent": percent]
+        }
+    }
+
+    /// What it means and what to do.
+    var advice: String {
+        switch self {
+        case .deadReaders: "readers of the store died; what they held is freed"
+        case .oldReader: "a reader of the store lags behind, so the file grows; end it"
+        case .nearlyFull: "the store's map fills up; delete objects or allow it more"
         }
     }
 }

@@ -37,17 +37,18 @@ final class ServiceLoop {
             try poller.add(signals.descriptor, token: Self.signalToken, interest: .read)
         }
         while try !pass(signals) {}
-        Notify.stopping()
+        engine.log(.stopping, ["position": engine.committer.position])
+        engine.supervision.stopping()
     }
 
     /// One round: a checkpoint if it is due, a wait, and what came of it; true when it is time to stop.
     func pass(_ signals: SignalSource? = nil) throws -> Bool {
         var isStopping = false
-        let checkpoints = engine.committer.counters.checkpoints
+        let checkpoints = engine.committer.counters.checkpoints.count
         try engine.committer.lookAgainIfDue()
         let due = try engine.committer.checkpointIfDue()
         engine.tellAbility()
-        if engine.committer.counters.checkpoints > checkpoints {
+        if engine.committer.counters.checkpoints.count > checkpoints {
             engine.markProgress()
             engine.retain()
             try engine.maintain()
@@ -65,6 +66,7 @@ final class ServiceLoop {
         try engine.turn()
         try watchWrites()
         checkHandshakes()
+        engine.supervision.passed(engine.summary)
         return isStopping
     }
 
@@ -105,7 +107,10 @@ final class ServiceLoop {
             milliseconds = milliseconds < 0 ? other : min(milliseconds, other)
         }
         if let checkpoint { earlier(checkpoint) }
-        for deadline in [engine.nextDeadline, engine.committer.ability.nextLook] {
+        let deadlines = [
+            engine.nextDeadline, engine.committer.ability.nextLook, engine.supervision.nextWake,
+        ]
+        for deadline in deadlines {
             guard let deadline else { continue }
             let now = engine.clock.monotonicNanoseconds
             let wait = deadline > now ? (deadline - now) / 1_000_000 + 1 : 0
@@ -136,7 +141,7 @@ final class ServiceLoop {
 
     /// Without descriptors a connection can't even be refused: the reserve makes room to take it and drop it.
     private func dropWaiting(because error: IOError) {
-        engine.refuse("\(error)")
+        engine.refuse("\(error)", .descriptors)
         reserve = nil
         _ = try? listener?.accept()
         reserve = try? WakeUp()
@@ -154,7 +159,7 @@ final class ServiceLoop {
         do {
             try poller.add(session.socket.descriptor, token: session.id, interest: .read)
         } catch {
-            engine.disconnect(session, because: "\(error)")
+            engine.disconnect(session, because: "\(error)", .descriptors)
         }
     }
 
@@ -188,7 +193,8 @@ final class ServiceLoop {
         case .success(.closed):
             let isWhole = session.decoder.isAtBoundary
             engine.disconnect(
-                session, because: isWhole ? nil : "it ended in the middle of a frame")
+                session, because: isWhole ? nil : "it ended in the middle of a frame",
+                .malformed)
         case .failure: engine.disconnect(session, because: nil)
         }
     }

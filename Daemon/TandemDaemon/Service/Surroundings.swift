@@ -45,6 +45,8 @@ struct Surroundings {
     var store = StoreOptions()
     /// Names a new log.
     var newLog: () -> LogID = Surroundings.randomLog
+    /// Who is told how the daemon gets on, if anybody.
+    var supervision: Supervision?
     /// Makes the salt of a segment; nil for a random one.
     var makeSalt: (@Sendable () -> UInt32)?
 

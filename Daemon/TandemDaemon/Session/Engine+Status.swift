@@ -10,6 +10,7 @@ extension Engine {
         let readers = committer.store.readers
         let bounds = committer.journal.bounds
         let counters = committer.counters
+        let refusals = metrics.refusalsJSON
         return .object([
             "position": .int(Int64(committer.position)),
             "cursor": .string(position.description),
@@ -20,6 +21,7 @@ extension Engine {
             "uptimeSeconds": .double(Double((now - startedAt) / 1_000_000) / 1_000),
             "checkpoint": .int(Int64(committer.store.checkpointPosition)),
             "journalFirst": .int(Int64(bounds.first)),
+            "spareFailure": committer.journal.spareFailure.map { .string("\($0)") } ?? .null,
             "retention": retention.status(of: committer.journal),
             "consumers": .array(consumers),
             "mapBytes": .int(Int64(usage.mapBytes)),
@@ -34,19 +36,35 @@ extension Engine {
                 ?? .null,
             "model": committer.store.model.map { .string($0.hash.description) } ?? .null,
             "clients": .array(sessions.values.sorted { $0.id < $1.id }.map(client)),
-            "refused": .int(Int64(refused)),
+            "connectionsOpened": .int(Int64(metrics.opened)),
+            "refused": .int(Int64(metrics.refused)),
+            "refusedByReason": refusals.connections,
+            "refusedSaves": refusals.saves,
+            "receivedBytes": .int(Int64(metrics.received)),
+            "sentBytes": .int(Int64(sentBytes)),
+            "ring": .object([
+                "transactions": .int(Int64(committer.ring.count)),
+                "bytes": .int(Int64(committer.ring.bytes)),
+            ]),
+            "histograms": .object([
+                "save": metrics.saves.json, "flush": counters.flushes.json,
+                "checkpoint": counters.checkpoints.json, "fanOut": metrics.fanOut.json,
+            ]),
             "batches": .int(Int64(counters.batches)),
             "transactions": .int(Int64(counters.transactions)),
             "repeatedSaves": .int(Int64(counters.repeats)),
-            "checkpoints": .int(Int64(counters.checkpoints)),
-            "meanFlushMicroseconds": .double(
-                Double(counters.flushNanoseconds / 1_000) / Double(max(1, counters.batches))),
-            "longestFlushMicroseconds": .int(Int64(counters.longestFlush / 1_000)),
-            "longestCheckpointMicroseconds": .int(Int64(counters.longestCheckpoint / 1_000)),
+            "checkpoints": .int(Int64(counters.checkpoints.count)),
+            "meanFlushMicroseconds": .int(Int64(counters.flushes.mean / 1_000)),
+            "longestFlushMicroseconds": .int(Int64(counters.flushes.longest / 1_000)),
+            "longestCheckpointMicroseconds": .int(Int64(counters.checkpoints.longest / 1_000)),
             "stalls": counters.stalls.json,
             "replayedChanges": .int(Int64(counters.replayedChanges)),
             "replayMicroseconds": .int(Int64(counters.replayNanoseconds / 1_000)),
         ])
+    }
+
+    private var sentBytes: UInt64 {
+        sessions.values.reduce(metrics.sentBefore) { $0 + $1.written }
     }
 
     private var consumers: [JSON] {

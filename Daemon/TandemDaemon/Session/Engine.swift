@@ -14,12 +14,14 @@ final class Engine {
     let committer: Committer
     let clock: any Clock
     var limits: DaemonLimits { committer.limits }
-    let log: @Sendable (LogLevel, String) -> Void
+    let log: DaemonLog
+    /// Who is told how the daemon gets on.
+    let supervision: Supervision
+    var metrics = EngineMetrics()
     private(set) var sessions: [UInt64: Session] = [:]
     private var nextSession: UInt64 = 1
     private var ready: [UInt64] = []
-    private var planned: [(session: Session, id: UInt32, saved: Saved)] = []
-    private(set) var refused: UInt64 = 0
+    private var planned: [PlannedSave] = []
     /// Sessions with a sync that waits; kept apart so that a turn does not walk all sessions.
     private var waiting: Set<UInt64> = []
     /// Sessions behind the end whose sockets take more.
@@ -37,12 +39,13 @@ final class Engine {
     private(set) var maintenance = Maintenance()
 
     init(
-        committer: Committer, clock: any Clock, storePath: String,
-        log: @escaping @Sendable (LogLevel, String) -> Void
+        committer: Committer, clock: any Clock, storePath: String, log: DaemonLog,
+        supervision: Supervision? = nil
     ) {
         self.committer = committer
         self.clock = clock
         self.log = log
+        self.supervision = supervision ?? .none(clock)
         self.storePath = storePath
         startedAt = clock.monotonicNanoseconds
     }
@@ -65,13 +68,12 @@ final class Engine {
     func connect(
         _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
     ) -> Session? {
+        guard sessions.count < limits.connections else {
+            return refuse(peer, unit, "too many connections", .connections)
+        }
         let ofUser = sessions.values.count { $0.peer.uid == peer.uid }
-        guard sessions.count < limits.connections,
-            ofUser < limits.connectionsPerUser
-        else {
-            refused += 1
-            log(.warning, "refused a connection of uid \(peer.uid): too many connections")
-            return nil
+        guard ofUser < limits.connectionsPerUser else {
+            return refuse(peer, unit, "too many connections of this user", .userConnections)
         }
         let session = Session(
             id: nextSession, socket: socket, peer: peer, unit: unit,
@@ -80,27 +82,40 @@ final class Engine {
         nextSession += 1
         sessions[session.id] = session
         greeting.insert(session.id)
+        metrics.opened += 1
         return session
     }
 
     /// Notes a connection that could not even be taken in.
-    func refuse(_ reason: String) {
-        refused += 1
-        log(.warning, "refused a connection: \(reason)")
+    func refuse(_ reason: String, _ refusal: Refusal) {
+        metrics.note(refusal)
+        log(.connectionRefused, ["reason": refusal.rawValue], reason)
     }
 
-    /// Forgets a session.
-    func disconnect(_ session: Session, because reason: String?) {
+    private func refuse(
+        _ peer: PeerCredentials, _ unit: String, _ reason: String, _ refusal: Refusal
+    ) -> Session? {
+        metrics.note(refusal)
+        log(
+            .connectionRefused,
+            [
+                "reason": refusal.rawValue, "pid": peer.pid, "uid": peer.uid, "gid": peer.gid,
+                "unit": unit,
+            ], reason)
+        return nil
+    }
+
+    /// Forgets a session, which is no refusal without a reason.
+    func disconnect(
+        _ session: Session, because reason: String?, _ refusal: Refusal = .usage
+    ) {
         guard sessions.removeValue(forKey: session.id) != nil else { return }
         session.isClosing = true
         session.socket.shutdown()
-        if let reason {
-            refused += 1
-            log(
-                .warning,
-                "closed the connection of pid \(session.peer.pid) uid \(session.peer.uid) "
-                    + "(\(session.author)): \(reason)")
-        }
+        metrics.sentBefore += session.written
+        guard let reason else { return note(session, .connectionClosed) }
+        metrics.note(refusal)
+        note(session, .connectionDropped, reason, refusal)
     }
 
     /// Whether any connection has yet to say hello.
@@ -116,7 +131,8 @@ final class Engine {
                 continue
             }
             guard now > session.connectedAt + limit else { continue }
-            disconnect(session, because: "no hello within \(limits.handshakeMilliseconds) ms")
+            let text = "no hello within \(limits.handshakeMilliseconds) ms"
+            disconnect(session, because: text, .handshake)
         }
     }
 
@@ -125,6 +141,8 @@ final class Engine {
     /// Decodes what a client sent and queues its requests; damaged bytes close the connection.
     func receive(_ bytes: UnsafeRawBufferPointer, from session: Session) {
         session.decoder.append(bytes)
+        metrics.received += UInt64(bytes.count)
+        if session.inbox.isEmpty { session.arrival = clock.monotonicNanoseconds }
         session.inboundBytes =
             session.inbox.isEmpty ? bytes.count : session.inboundBytes + bytes.count
         do {
@@ -133,13 +151,13 @@ final class Engine {
                 guard admit(envelope, session) else { return }
             }
         } catch {
-            return fail(session, "\(error)")
+            return fail(session, "\(error)", .malformed)
         }
         guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
             return fail(
                 session,
                 "it sent \(session.inboundBytes) bytes without reading answers; at most "
-                    + "\(limits.inboundBytes) wait")
+                    + "\(limits.inboundBytes) wait", .queue)
         }
         ready.append(session.id)
     }
@@ -154,7 +172,7 @@ final class Engine {
         case .run: session.inbox.append((envelope.id, envelope.message))
         case .refuse(let error):
             guard session.hasRoom else {
-                fail(session, "it goes on asking and does not read the answers")
+                fail(session, "it goes on asking and does not read the answers", .queue)
                 return false
             }
             session.answer(.failure(error), to: envelope.id)
@@ -171,13 +189,15 @@ final class Engine {
         retention.counters.expiredSessions += 1
         session.answer(.failure(error), to: 0)
         _ = session.write()
-        disconnect(session, because: "it fell behind the journal's first position")
+        disconnect(session, because: "it fell behind the journal's first position", .expired)
     }
 
-    private func fail(_ session: Session, _ reason: String) {
+    private func fail(
+        _ session: Session, _ reason: String, _ refusal: Refusal = .usage
+    ) {
         session.answer(.failure(TandemError(.usage, "the connection is closed: \(reason)")), to: 0)
         _ = session.write()
-        disconnect(session, because: reason)
+        disconnect(session, because: reason, refusal)
     }
 
     /// Carries out everything that was received; returns when it is durable and answered.
@@ -220,9 +240,13 @@ final class Engine {
             }
             let principal = session.principal(author: request.author, context: request.context)
             switch try committer.begin(request, by: principal) {
-            case .planned(let saved), .answered(let saved): planned.append((session, id, saved))
+            case .planned(let saved), .answered(let saved):
+                planned.append(
+                    PlannedSave(
+                        session: session, id: id, saved: saved, arrival: session.arrival))
             }
         } catch let error as TandemError {
+            refused(session, error)
             session.answer(.failure(error), to: id)
         }
     }
@@ -235,12 +259,15 @@ final class Engine {
         } catch let error as TandemError {
             return refusePlanned(error)
         }
-        if transactions.contains(where: \.isModel) { modelChanged() }
         if !transactions.isEmpty {
             for session in sessions.values where session.isReady { try pump(session) }
+            let now = clock.monotonicNanoseconds
+            metrics.fanOut.note(nanoseconds: now - min(now, committer.lastSave))
         }
-        for (session, id, saved) in planned where !session.isClosing {
+        for save in planned where !save.session.isClosing {
+            let (session, id, saved) = (save.session, save.id, save.saved)
             if let refusal = committer.unkeptRefusal, !saved.wrote, !saved.isRepeat {
+                refused(session, refusal)
                 session.answer(.failure(refusal), to: id)
             } else if session.sent >= saved.position {
                 session.answer(.saved(saved), to: id)
@@ -249,12 +276,15 @@ final class Engine {
             }
             finish(session)
         }
+        answered(planned)
         planned.removeAll(keepingCapacity: true)
     }
 
     /// Nothing of the batch happened.
     private func refusePlanned(_ error: TandemError) {
-        for (session, id, _) in planned where !session.isClosing {
+        for save in planned where !save.session.isClosing {
+            let (session, id) = (save.session, save.id)
+            refused(session, error)
             session.answer(.failure(error), to: id)
             finish(session)
         }
@@ -265,7 +295,7 @@ final class Engine {
     func tellAbility() {
         guard committer.ability.reason != told.ability.reason else { return }
         told = (committer.ability, told.changes + 1)
-        Notify.status(told.ability.isReadOnly ? "read-only: \(told.ability.reason)" : "serving")
+        supervision.tell(summary)
         for session in sessions.values where session.isReady {
             tellAbility(session)
             finish(session)
@@ -342,7 +372,7 @@ final class Engine {
     func maintain() throws {
         let now = clock.monotonicNanoseconds
         for notice in try maintenance.look(at: committer.store, now: now) {
-            log(.warning, notice.line)
+            log(notice.event, notice.fields, notice.advice)
         }
     }
 
@@ -415,9 +445,6 @@ final class Engine {
         return blocked
     }
 
-    /// Tags mean something else under another model only for new entities; interests stay valid.
-    private func modelChanged() { log(.info, "clients are told of the new model") }
-
     // MARK: Requests
 
     private func answer(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
@@ -465,9 +492,11 @@ final class Engine {
         }
         try commit()
         let before = committer.position
-        try committer.install(model, by: session.principal(author: nil, context: ""))
+        try supervision.patiently {
+            try committer.install(model, by: session.principal(author: nil, context: ""))
+        }
         guard committer.position > before else { return }
-        modelChanged()
+        // Tags mean something else under another model only for new entities; interests stay valid.
         for other in sessions.values where other.isReady { try pump(other) }
     }
 
@@ -515,6 +544,7 @@ final class Engine {
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
         session.toldAbility = told.ability.isReadOnly ? 0 : told.changes
+        note(session, .connectionOpened)
         try pump(session)
     }
 

@@ -22,6 +22,8 @@ final class Session {
     var author = ""
     var interests: Set<EntityTag> = []
     var sent: UInt64 = 0
+    /// When the first of the requests in the inbox arrived.
+    var arrival: UInt64 = 0
     var inbox: [(id: UInt32, message: ClientMessage)] = []
     /// The bytes received since the inbox was last empty.
     var inboundBytes = 0
@@ -35,6 +37,8 @@ final class Session {
     private var outboundStart = 0
     private(set) var isWaitingToWrite = false
     private(set) var pushes: UInt64 = 0
+    /// The bytes that the socket took.
+    private(set) var written: UInt64 = 0
     private(set) var requests: UInt64 = 0
 
     init(
@@ -117,7 +121,9 @@ final class Session {
                 }
             }
             switch result {
-            case .success(.bytes(let count)): outboundStart += count
+            case .success(.bytes(let count)):
+                outboundStart += count
+                written += UInt64(count)
             case .success(.wouldBlock):
                 isWaitingToWrite = true
                 compact()

@@ -51,7 +51,7 @@ final class SimulatedDaemon {
         }
         engine = Engine(
             committer: committer, clock: machine.clock, storePath: settings.directory,
-            log: { _, _ in })
+            log: DaemonLog { _, _ in })
         loop = try ServiceLoop(engine, listener: nil, poller: readiness)
     }
 

@@ -163,7 +163,7 @@ final class World {
         counters.rounds += 1
         do {
             _ = try daemon.loop.pass()
-            note("round", daemon.committer.position, daemon.committer.counters.checkpoints)
+            note("round", daemon.committer.position, daemon.committer.counters.checkpoints.count)
         } catch {
             note("round failed")
             oracle.expect(

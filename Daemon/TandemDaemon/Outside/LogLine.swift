@@ -1,0 +1,78 @@
+/// One line of the log as text: `name: key=value key=value message="…"`.
+///
+/// A value is bare if it consists of letters, digits and `_ . / : @ + -`, else quoted, with `\"`, `\\`, `\n`, `\t` and
+/// `\u{…}` for other control characters: what a client calls itself can't begin a line of its own.
+public enum LogLine {
+    /// Longer values are cut, with `…` at the end.
+    static let maximumValueCharacters = 1_000
+
+    /// The line of an event.
+    public static func text(
+        _ event: LogEvent, _ fields: KeyValuePairs<String, any CustomStringConvertible> = [:],
+        message: String? = nil
+    ) -> String {
+        var line = event.rawValue + ":"
+        for (key, value) in fields { line += " \(key)=\(quoted(value.description))" }
+        if let message { line += " message=\(quoted(message, always: true))" }
+        return line
+    }
+
+    private static func quoted(_ value: String, always: Bool = false) -> String {
+        guard always || value.isEmpty || !value.utf8.allSatisfy(isPlain) else {
+            return value.count > maximumValueCharacters ? cut(value) : value
+        }
+        return "\"" + cut(value).unicodeScalars.map(escaped).joined() + "\""
+    }
+
+    private static func cut(_ value: String) -> String {
+        guard value.count > maximumValueCharacters else { return value }
+        return value.prefix(maximumValueCharacters) + "…"
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "_./:@+-".utf8.contains(byte)
+        }
+    }
+
+    private static func escaped(_ scalar: Unicode.Scalar) -> String {
+        switch scalar {
+        case "\"": "\\\""
+        case "\\": "\\\\"
+        case "\n": "\\n"
+        case "\t": "\\t"
+        default:
+            scalar.properties.generalCategory == .control
+                || scalar.properties.generalCategory == .lineSeparator
+                || scalar.properties.generalCategory == .paragraphSeparator
+                ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+        }
+    }
+}
+
+/// Where events go, if they matter enough; fields of others are not even computed.
+struct DaemonLog: Sendable {
+    private let level: LogLevel
+    private let sink: @Sendable (LogLevel, String) -> Void
+
+    /// A log of what matters as much as a level, or more.
+    init(level: LogLevel = .info, _ sink: @escaping @Sendable (LogLevel, String) -> Void) {
+        self.level = level
+        self.sink = sink
+    }
+
+    func callAsFunction(
+        _ event: LogEvent,
+        _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:],
+        _ message: @autoclosure () -> String? = nil
+    ) {
+        guard isOn(event.level) else { return }
+        sink(event.level, LogLine.text(event, fields(), message: message()))
+    }
+
+    /// Whether events of a level are kept.
+    func isOn(_ level: LogLevel) -> Bool { level.rawValue <= self.level.rawValue }
+}

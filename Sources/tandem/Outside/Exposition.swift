@@ -1,0 +1,84 @@
+import Tandem
+
+/// Metrics in Prometheus' text format, version 0.0.4: families of samples, each with its help and type.
+///
+///     var exposition = Exposition()
+///     exposition.gauge("tandem_read_only", "1 while no saves are taken", 0)
+struct Exposition {
+    /// The label names and values of a sample.
+    typealias Labels = KeyValuePairs<String, String>
+
+    /// All families so far; ends with a newline.
+    private(set) var text = ""
+
+    /// One number that goes up and down.
+    mutating func gauge(_ name: String, _ help: String, _ value: Double?) {
+        guard let value else { return }
+        gauges(name, help, [([:], value)])
+    }
+
+    /// Numbers that go up and down, told apart by labels.
+    mutating func gauges(_ name: String, _ help: String, _ samples: [(Labels, Double)]) {
+        family(name, "gauge", help)
+        for (labels, value) in samples { sample(name, labels, value) }
+    }
+
+    /// One number that only grows while the daemon runs; its name ends in `_total`.
+    mutating func counter(_ name: String, _ help: String, _ value: Double?) {
+        guard let value else { return }
+        counters(name, help, [([:], value)])
+    }
+
+    /// Numbers that only grow, told apart by labels.
+    mutating func counters(_ name: String, _ help: String, _ samples: [(Labels, Double)]) {
+        family(name, "counter", help)
+        for (labels, value) in samples { sample(name, labels, value) }
+    }
+
+    /// A histogram of seconds, from what the daemon says of one; nothing if it says nothing.
+    mutating func histogram(_ name: String, _ help: String, _ json: JSON?) {
+        guard let bounds = json?["boundsMicroseconds"]?.array?.compactMap(\.number),
+            let counts = json?["counts"]?.array?.compactMap(\.number),
+            let sum = json?["sumMicroseconds"]?.number, counts.count == bounds.count + 1
+        else { return }
+        family(name, "histogram", help)
+        var below = 0.0
+        for (bound, count) in zip(bounds, counts) {
+            below += count
+            sample(name + "_bucket", ["le": Self.number(bound / 1_000_000)], below)
+        }
+        below += counts[bounds.count]
+        sample(name + "_bucket", ["le": "+Inf"], below)
+        sample(name + "_sum", [:], sum / 1_000_000)
+        sample(name + "_count", [:], below)
+    }
+
+    private mutating func family(_ name: String, _ type: String, _ help: String) {
+        text += "# HELP \(name) \(Self.escaped(help, quotes: false))\n# TYPE \(name) \(type)\n"
+    }
+
+    private mutating func sample(_ name: String, _ labels: Labels, _ value: Double) {
+        text += name
+        if !labels.isEmpty {
+            let pairs = labels.map { "\($0.key)=\"\(Self.escaped($0.value, quotes: true))\"" }
+            text += "{" + pairs.joined(separator: ",") + "}"
+        }
+        text += " \(Self.number(value))\n"
+    }
+
+    /// A number without a fraction that it does not have.
+    private static func number(_ value: Double) -> String {
+        Int64(exactly: value).map(String.init) ?? "\(value)"
+    }
+
+    private static func escaped(_ text: String, quotes: Bool) -> String {
+        text.unicodeScalars.map { scalar in
+            switch scalar {
+            case "\\": "\\\\"
+            case "\n": "\\n"
+            case "\"" where quotes: "\\\""
+            default: String(scalar)
+            }
+        }.joined()
+    }
+}

@@ -1,0 +1,115 @@
+import Tandem
+
+/// What is wrong with a daemon, judged from its status: a value, so that every rule can be tried without one.
+struct Health {
+    /// From where on a number is a problem.
+    struct Thresholds {
+        /// Percent of the size that the store's map may grow to.
+        var mapPercent = 80
+        /// Percent of the journal's cap, while somebody needs the oldest tenth of the journal.
+        var journalPercent = 90
+        /// Positions that a client or a consumer is behind.
+        var lag: Int64 = 100_000
+        /// Checkpoints that a reader of the store's file is behind.
+        var readerLag: Int64 = 100
+    }
+
+    /// One thing that is wrong.
+    struct Problem: Hashable {
+        /// Its name, which stays.
+        var name: String
+        /// What is wrong, and what to do.
+        var message: String
+    }
+
+    private(set) var problems: [Problem] = []
+
+    init(_ status: JSON, _ thresholds: Thresholds) {
+        judgeSaves(status)
+        judgeStore(status, thresholds)
+        judgeRetention(status, thresholds)
+        judgeReaders(status, thresholds)
+    }
+
+    private mutating func add(_ name: String, _ message: String) {
+        problems.append(Problem(name: name, message: message))
+    }
+
+    private mutating func judgeSaves(_ status: JSON) {
+        if status["readOnly"]?.bool == true {
+            add("read-only", "no saves are taken: \(status["readOnlyReason"]?.string ?? "?")")
+        } else if let failure = status["spareFailure"]?.string {
+            add("no-spare-segment", "the journal's next segment can't be made: \(failure)")
+        }
+    }
+
+    private mutating func judgeStore(_ status: JSON, _ thresholds: Thresholds) {
+        if let percent = status["usedPercent"]?.int, percent >= Int64(thresholds.mapPercent) {
+            add("map", "the store's map is \(percent) % full: delete objects or allow it more")
+        }
+        if let lag = status["oldestReaderLag"]?.int, lag >= thresholds.readerLag {
+            add("reader", "a reader of the store lags \(lag) checkpoints, so it grows: end it")
+        }
+    }
+
+    private mutating func judgeRetention(_ status: JSON, _ thresholds: Thresholds) {
+        let retention = status["retention"]
+        if let failure = retention?["failure"]?.string {
+            add("trim", "the journal can't be trimmed: \(failure)")
+        }
+        guard let bytes = retention?["bytes"]?.number, let cap = retention?["capBytes"]?.number,
+            let first = status["journalFirst"]?.number, let last = status["position"]?.number
+        else { return }
+        let percent = Int(bytes * 100 / max(1, cap))
+        guard percent >= thresholds.journalPercent else { return }
+        let oldest = first + (last - first) / 10
+        for name in Self.needs(status, below: oldest) {
+            add(
+                "journal-cap",
+                "the journal is at \(percent) % of its cap and \(name) needs its oldest part")
+        }
+    }
+
+    /// Who needs positions below one and is not expired yet.
+    private static func needs(_ status: JSON, below position: Double) -> [String] {
+        let consumers = (status["consumers"]?.array ?? []).filter {
+            $0["expired"]?.bool != true && ($0["acknowledged"]?.number ?? position) < position
+        }
+        let clients = (status["clients"]?.array ?? []).filter {
+            ($0["lag"]?.int ?? 0) > 0 && ($0["position"]?.number ?? position) < position
+        }
+        return consumers.map { "consumer \($0["name"]?.string ?? "?")" }
+            + clients.map { "client \(Self.name($0))" }
+    }
+
+    private mutating func judgeReaders(_ status: JSON, _ thresholds: Thresholds) {
+        for consumer in status["consumers"]?.array ?? [] {
+            let name = consumer["name"]?.string ?? "?"
+            if consumer["expired"]?.bool == true {
+                add("consumer-expired", "consumer \(name) needs what was given up: start it anew")
+            } else if let lag = consumer["lag"]?.int, lag >= thresholds.lag {
+                add("consumer-lag", "consumer \(name) is \(lag) positions behind")
+            }
+        }
+        for client in status["clients"]?.array ?? [] {
+            guard let lag = client["lag"]?.int, lag >= thresholds.lag else { continue }
+            add("client-lag", "client \(Self.name(client)) is \(lag) positions behind")
+        }
+    }
+
+    private static func name(_ client: JSON) -> String {
+        "\(client["id"]?.plain ?? "?") (\(client["author"]?.string ?? "?"), "
+            + "pid \(client["pid"]?.plain ?? "?"))"
+    }
+
+    /// One object for scripts.
+    var json: JSON {
+        .object([
+            "state": .string(problems.isEmpty ? "healthy" : "degraded"),
+            "problems": .array(
+                problems.map {
+                    .object(["name": .string($0.name), "message": .string($0.message)])
+                }),
+        ])
+    }
+}

@@ -1,0 +1,56 @@
+import ArgumentParser
+import Tandem
+
+/// `tandem health`: whether anything needs somebody, for scripts.
+struct HealthCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "health", abstract: "Says whether the daemon needs anybody's attention.",
+        discussion: """
+            Exits with 0 when it is healthy, 1 when it is degraded, 3 when there is no daemon. A line each says \
+            what is wrong; with -o json there is one object.
+            """)
+
+    @OptionGroup var global: GlobalOptions
+
+    @Option(name: .shortAndLong, help: "short or json.")
+    var output: OutputFormat = .short
+
+    @Option(help: "The store's map is a problem from so many percent on.")
+    var mapPercent = 80
+
+    @Option(
+        help: """
+            The journal is a problem from so many percent of its cap on, while somebody needs its oldest part.
+            """)
+    var journalPercent = 90
+
+    @Option(help: "A client or consumer is a problem when it is so many positions behind.")
+    var lag: Int64 = 100_000
+
+    @Option(
+        help: "A reader of the store's file is a problem when it is so many checkpoints behind.")
+    var readerLag: Int64 = 100
+
+    func validate() throws {
+        guard (1...100).contains(mapPercent), (1...100).contains(journalPercent) else {
+            throw ValidationError("--map-percent and --journal-percent are between 1 and 100.")
+        }
+        guard lag > 0, readerLag > 0 else {
+            throw ValidationError("--lag and --reader-lag are at least 1.")
+        }
+    }
+
+    func run() throws {
+        let thresholds = Health.Thresholds(
+            mapPercent: mapPercent, journalPercent: journalPercent, lag: lag, readerLag: readerLag)
+        let health = Health(try DaemonStatus(global).json, thresholds)
+        if output == .json {
+            printLine(health.json.text)
+        } else if health.problems.isEmpty {
+            printLine("healthy")
+        } else {
+            for problem in health.problems { printLine("\(problem.name): \(problem.message)") }
+        }
+        if !health.problems.isEmpty { throw ExitCode(1) }
+    }
+}

@@ -1,0 +1,164 @@
+import Tandem
+
+/// Which metrics there are, and where the daemon's status has them.
+///
+/// The table on the page Outside of TandemDaemon names all; a test compares it with what the command prints.
+extension JSON {
+    /// All metrics of a daemon with this status.
+    var exposition: Exposition {
+        var exposition = Exposition()
+        exposition.gauge("tandem_up", "1 if the daemon answers", 1)
+        exposition.gauge(
+            "tandem_uptime_seconds", "Time since the daemon began to serve",
+            self["uptimeSeconds"]?.number)
+        addWrites(to: &exposition)
+        addJournal(to: &exposition)
+        addStore(to: &exposition)
+        addClients(to: &exposition)
+        addConsumers(to: &exposition)
+        return exposition
+    }
+
+    private func addWrites(to exposition: inout Exposition) {
+        let histograms = self["histograms"]
+        exposition.histogram(
+            "tandem_save_seconds", "From the arrival of a save to its answer at the socket",
+            histograms?["save"])
+        exposition.histogram(
+            "tandem_flush_seconds", "One write and flush of the journal", histograms?["flush"])
+        exposition.histogram(
+            "tandem_checkpoint_seconds", "One commit of the store", histograms?["checkpoint"])
+        exposition.histogram(
+            "tandem_fan_out_seconds", "From the end of a flush until the last session was served",
+            histograms?["fanOut"])
+        exposition.counter(
+            "tandem_transactions_total", "Transactions made durable",
+            self["transactions"]?.number)
+        exposition.counter(
+            "tandem_saves_repeated_total", "Saves that came again and got their first answer",
+            self["repeatedSaves"]?.number)
+        exposition.counters(
+            "tandem_saves_refused_total", "Saves that were refused, by error",
+            labelled("refusedSaves", "code"))
+        exposition.gauge(
+            "tandem_read_only", "1 while no saves are taken", self["readOnly"]?.flag)
+        exposition.gauge(
+            "tandem_ring_transactions", "Transactions in memory for those at the tail",
+            self["ring"]?["transactions"]?.number)
+        exposition.gauge(
+            "tandem_ring_bytes", "Their bytes", self["ring"]?["bytes"]?.number)
+    }
+
+    private func addJournal(to exposition: inout Exposition) {
+        exposition.gauge(
+            "tandem_journal_first_position", "The oldest position that is kept",
+            self["journalFirst"]?.number)
+        exposition.gauge(
+            "tandem_journal_last_position", "The last durable position", self["position"]?.number)
+        exposition.gauge(
+            "tandem_checkpoint_position", "The position of the store on the disk",
+            self["checkpoint"]?.number)
+        let retention = self["retention"]
+        exposition.gauge(
+            "tandem_journal_segments", "Segment files", retention?["segments"]?.number)
+        exposition.gauge("tandem_journal_bytes", "Their bytes", retention?["bytes"]?.number)
+        exposition.gauge(
+            "tandem_journal_cap_bytes", "What the journal never exceeds",
+            retention?["capBytes"]?.number)
+        exposition.counter(
+            "tandem_journal_trimmed_segments_total", "Segments given up",
+            retention?["trimmedSegments"]?.number)
+        exposition.counter(
+            "tandem_journal_trimmed_bytes_total", "Their bytes",
+            retention?["trimmedBytes"]?.number)
+        exposition.gauge(
+            "tandem_recovery_replayed_changes", "Changes applied from the journal at the start",
+            self["replayedChanges"]?.number)
+        exposition.gauge(
+            "tandem_recovery_seconds", "How long applying them took",
+            self["replayMicroseconds"]?.number.map { $0 / 1_000_000 })
+    }
+
+    private func addStore(to exposition: inout Exposition) {
+        exposition.gauge(
+            "tandem_store_map_bytes", "The size of the store's map", self["mapBytes"]?.number)
+        exposition.gauge(
+            "tandem_store_used_bytes", "What of it is in use", self["usedBytes"]?.number)
+        exposition.gauge(
+            "tandem_store_used_ratio", "What is in use of the size it may grow to",
+            self["usedPercent"]?.number.map { $0 / 100 })
+        exposition.gauge(
+            "tandem_store_readers", "Processes and threads that read the store's file",
+            self["storeReaders"]?.number)
+        exposition.gauge(
+            "tandem_store_oldest_reader_lag", "Checkpoints that the oldest of them is behind",
+            self["oldestReaderLag"]?.number)
+        exposition.counter(
+            "tandem_store_dead_readers_total", "Readers that died without letting go",
+            self["deadReaders"]?.number)
+    }
+
+    private func addClients(to exposition: inout Exposition) {
+        let clients = self["clients"]?.array ?? []
+        exposition.gauge("tandem_connections", "Connected clients", Double(clients.count))
+        exposition.counter(
+            "tandem_connections_opened_total", "Connections taken in",
+            self["connectionsOpened"]?.number)
+        exposition.counters(
+            "tandem_connections_refused_total", "Connections refused or ended, by reason",
+            labelled("refusedByReason", "reason"))
+        exposition.counter(
+            "tandem_received_bytes_total", "Bytes from clients", self["receivedBytes"]?.number)
+        exposition.counter(
+            "tandem_sent_bytes_total", "Bytes to clients", self["sentBytes"]?.number)
+        exposition.gauges(
+            "tandem_client_lag_positions", "Positions that a client was not yet sent",
+            clients.compactMap { $0.sample("lag") })
+        exposition.gauges(
+            "tandem_client_queued_bytes", "Bytes that wait for a client to read",
+            clients.compactMap { $0.sample("queuedBytes") })
+    }
+
+    private func addConsumers(to exposition: inout Exposition) {
+        let consumers = self["consumers"]?.array ?? []
+        func samples(_ key: String) -> [(Exposition.Labels, Double)] {
+            consumers.compactMap { consumer in
+                (consumer[key]?.number ?? consumer[key]?.flag).map {
+                    (["consumer": consumer["name"]?.string ?? ""], $0)
+                }
+            }
+        }
+        exposition.gauges(
+            "tandem_consumer_lag_positions", "Positions that a consumer did not acknowledge",
+            samples("lag"))
+        exposition.gauges(
+            "tandem_consumer_expired", "1 if a consumer needs what was given up",
+            samples("expired"))
+        exposition.counter(
+            "tandem_consumers_expired_total", "Consumers that fell behind what is kept",
+            self["retention"]?["expiredConsumers"]?.number)
+        exposition.counter(
+            "tandem_sessions_expired_total", "Connected clients that fell behind what is kept",
+            self["retention"]?["expiredSessions"]?.number)
+    }
+
+    /// The numbers of an object, each labelled with its key, in the order of the keys.
+    private func labelled(_ key: String, _ label: String) -> [(Exposition.Labels, Double)] {
+        (self[key]?.object ?? [:]).sorted { $0.key < $1.key }.compactMap { name, value in
+            value.number.map { ([label: name], $0) }
+        }
+    }
+
+    /// A number of a client, labelled with who it is.
+    private func sample(_ key: String) -> (Exposition.Labels, Double)? {
+        guard let value = self[key]?.number else { return nil }
+        let labels: Exposition.Labels = [
+            "id": self["id"]?.plain ?? "", "author": self["author"]?.string ?? "",
+            "uid": self["uid"]?.plain ?? "",
+        ]
+        return (labels, value)
+    }
+
+    /// 1 or 0 for a truth value.
+    private var flag: Double? { bool.map { $0 ? 1 : 0 } }
+}

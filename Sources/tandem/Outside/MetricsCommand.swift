@@ -1,0 +1,48 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// `tandem metrics`: what Prometheus collects.
+struct MetricsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "metrics", abstract: "Prints the daemon's metrics in Prometheus' text format.",
+        discussion: """
+            The format is version 0.0.4. With -O the text goes to a file that is replaced in one step, for \
+            node_exporter's textfile collector; its name has to end in .prom. Without a daemon the file says \
+            tandem_up 0, and the exit code is 3.
+            """)
+
+    @OptionGroup var global: GlobalOptions
+
+    @Option(
+        name: [.customShort("O"), .long],
+        help: ArgumentHelp("A file to replace, instead of standard output.", valueName: "file"))
+    var outputFile: String?
+
+    func run() throws {
+        do {
+            try put(try DaemonStatus(global).json.exposition.text)
+        } catch let error as TandemError where error.code == .disconnected {
+            if outputFile != nil { try put(Exposition.down.text) }
+            throw error
+        }
+    }
+
+    private func put(_ text: String) throws {
+        guard let outputFile else { return StandardStream.output.write(text) }
+        do {
+            try RealFileSystem().replace(outputFile, with: Array(text.utf8))
+        } catch {
+            throw CommandFailure("\(error)")
+        }
+    }
+}
+
+extension Exposition {
+    /// What is said where no daemon answers.
+    static var down: Exposition {
+        var exposition = Exposition()
+        exposition.gauge("tandem_up", "1 if the daemon answers", 0)
+        return exposition
+    }
+}

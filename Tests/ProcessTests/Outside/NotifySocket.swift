@@ -1,0 +1,52 @@
+import Glibc
+import TandemIO
+import Testing
+
+/// The socket of a service manager that a test plays: datagrams come in order, each one message.
+final class NotifySocket {
+    let path: String
+    private let descriptor: Int32
+
+    init(_ place: Place) throws {
+        path = place.path + "/notify"
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let result = withUnsafePointer(to: address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(result == 0, "can't bind \(path)")
+    }
+
+    deinit { close(descriptor) }
+
+    /// The shell's words that make a daemon speak to it.
+    func environment(watchdogMicroseconds: Int) -> String {
+        "export NOTIFY_SOCKET='\(path)' WATCHDOG_USEC=\(watchdogMicroseconds)"
+    }
+
+    /// The next message; nil if none comes within some milliseconds.
+    func next(withinMilliseconds limit: Int32 = 60_000) -> String? {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&entry, 1, limit) == 1 else { return nil }
+        var buffer = [UInt8](repeating: 0, count: 8_192)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
+    }
+
+    /// The messages up to the first that is wanted, which has to come.
+    func messages(
+        until isWanted: (String) -> Bool, _ place: SourceLocation = #_sourceLocation
+    ) throws -> [String] {
+        var messages: [String] = []
+        while true {
+            let message = try #require(
+                next(), "it never came; before: \(messages)", sourceLocation: place)
+            messages.append(message)
+            if isWanted(message) { return messages }
+        }
+    }
+}

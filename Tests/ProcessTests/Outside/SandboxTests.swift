@@ -1,0 +1,126 @@
+import FoundationEssentials
+import Glibc
+import TandemIO
+import TandemModel
+import Testing
+
+/// A daemon shut in as far as this machine can without systemd: another user without capabilities or new privileges, no
+/// network, System V IPC or host name of the machine's, all file systems read-only but its own folder, and only processes in `/proc`.
+///
+/// It takes root to build, so that these tests are skipped for others, and where namespaces are not allowed.
+@Suite(
+    .timeLimit(.minutes(2)),
+    .enabled(if: Sandbox.isPossible, "namespaces, setpriv or root are missing"))
+struct SandboxTests {
+    @Test func `user, group, process and unit of a saver come through the sandbox`() throws {
+        let place = try Place()
+        let sandbox = try Sandbox(place)
+        let unit = try Unit("tandem-test-\(ThisProcess.processID).service")
+        let setup = try BridgeProcess(place.socket)
+        try setup.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        // A saver with another user and group, in a unit of its own if one can be made here.
+        let run = try CommandRun(
+            shell: "\(unit.enter) setpriv --reuid=4242 --regid=4343 --clear-groups -- "
+                + "sh -c 'echo $$; exec \"$0\" bridge --socket \"$1\" --author saver' "
+                + "'\(place.path)/bin/tandem' '\(place.socket)' << 'END'\n"
+                + #"{"id": 1, "do": "save", "ops": [{"insert": "Team", "set": {"name": "a"}}]}"#
+                + "\nEND")
+        #expect(run.code == 0, "\(run.output)")
+        let processID = try #require(run.lines.first.flatMap { Int64($0) }, "\(run.output)")
+        let log = try CommandRun(
+            "tandem", ["log", "-n", "1", "-o", "json", "--socket", place.socket])
+        let saved = try #require(log.json.first, "\(log.output)")
+        #expect(saved["author"]?.string == "saver", "\(run.output)")
+        #expect(saved["uid"] == .int(4_242) && saved["gid"] == .int(4_343))
+        #expect(saved["pid"] == .int(processID))
+        #expect(saved["unit"]?.string == unit.expected, "\(saved)")
+        _ = try setup.finish()
+        #expect(sandbox.daemon.end(SIGTERM) == 0)
+    }
+
+    @Test func `inside it there is nothing else to write to, and nothing to reach`() throws {
+        let place = try Place()
+        let sandbox = try Sandbox(place)
+        let daemon = sandbox.daemon.processID
+        func look(_ line: String) throws -> CommandRun {
+            try CommandRun(shell: "nsenter -t \(daemon) -m -n -- sh -c '\(line)'")
+        }
+        #expect(try look("touch /tandem-was-here").code != 0)
+        #expect(try look("ls /proc/sys").code != 0)
+        for space in ["net", "mnt", "ipc", "uts"] {
+            let its = try CommandRun(shell: "readlink /proc/\(daemon)/ns/\(space)").output
+            #expect(try CommandRun(shell: "readlink /proc/self/ns/\(space)").output != its)
+        }
+        let status = try CommandRun(shell: "cat /proc/\(daemon)/status").output
+        #expect(status.contains("CapBnd:\t0000000000000000") && status.contains("NoNewPrivs:\t1"))
+        #expect(status.contains("Uid:\t\(Sandbox.uid)\t"))
+        #expect(sandbox.daemon.end(SIGTERM) == 0)
+    }
+}
+
+/// A daemon in a sandbox on a place of its own.
+struct Sandbox {
+    static let uid = 4_141
+    let daemon: DaemonProcess
+
+    static let isPossible =
+        ThisProcess.effectiveUserID == 0 && isInstalled("setpriv") && isInstalled("nsenter")
+        && ((try? CommandRun(shell: "unshare --mount --net --ipc --uts true"))?.code == 0)
+
+    /// What systemd does for the unit, by hand and in the same order: namespaces, mounts, then the user.
+    private static let script = """
+        set -e
+        mount --make-rprivate /
+        mount --bind "$PLACE" "$PLACE"
+        for point in $(awk '$2 !~ "^(/proc|/sys|/dev)" {print $2}' /proc/self/mounts); do
+            [ "$point" = "$PLACE" ] || mount -o remount,bind,ro "$point" 2>/dev/null || true
+        done
+        mount -t proc -o subset=pid,nosuid,nodev,noexec proc /proc
+        exec setpriv --reuid=\(uid) --regid=\(uid) --clear-groups --no-new-privs \
+            --bounding-set=-all --inh-caps=-all -- "$@"
+        """
+
+    init(_ place: Place) throws {
+        // Where the build lies others may not look.
+        let bin = place.path + "/bin"
+        try CommandRun(
+            shell:
+                "mkdir '\(bin)' && cp '\(DaemonProcess.products)/tandem' '\(DaemonProcess.products)/tandemd' '\(bin)' && "
+                + "chmod 755 '\(place.path)' '\(bin)' && chown \(Self.uid) '\(place.path)'"
+        ).check()
+        let script = place.path + "/enter"
+        try Self.script.write(toFile: script, atomically: true, encoding: .utf8)
+        daemon = try DaemonProcess(
+            "tandemd",
+            ["--store", place.store, "--socket", place.socket, "--segment-mebibytes", "1"],
+            shell: "export PLACE='\(place.path)'; shift 0; set -- '\(bin)/tandemd' \"$@\"; "
+                + "exec unshare --mount --net --ipc --uts -- sh '\(script)' \"$@\"")
+        let lines = daemon.readOutput { $0.contains("ready:") }
+        try #require(lines.contains("ready:"), "the daemon did not start: \(lines)")
+        // As its socket unit says for the system's: who may connect is the group's matter.
+        try CommandRun(shell: "chmod 666 '\(place.socket)'").check()
+    }
+}
+
+/// A control group that looks like a service's, where the machine lets one be made.
+private final class Unit {
+    let expected: String
+    private let folder: String?
+
+    init(_ name: String) throws {
+        let roots = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"]
+        let root = roots.first {
+            guard RealFileSystem().exists($0 + "/cgroup.procs") else { return false }
+            return (try? CommandRun(shell: "mkdir '\($0)/\(name)'"))?.code == 0
+        }
+        folder = root.map { $0 + "/" + name }
+        expected = folder != nil ? name : ThisProcess.systemdUnit(ofProcess: getpid()) ?? ""
+    }
+
+    /// Puts the shell into it.
+    var enter: String { folder.map { "echo $$ > '\($0)/cgroup.procs';" } ?? "" }
+
+    deinit {
+        if let folder { rmdir(folder) }
+    }
+}

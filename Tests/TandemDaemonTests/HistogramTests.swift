@@ -1,0 +1,62 @@
+import TandemModel
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Durations in buckets, and what the engine notes in them.
+@Suite struct HistogramTests {
+    @Test func `every duration lies in the first bucket whose bound is not below it`() {
+        var random = SplitMix64(seed: seed)
+        var durations: [UInt64] = [0, 1, 999, 1_000, 1_001, 2_000, 2_001, 4_000, .max]
+        for bit in 0..<40 as Range<UInt64> {
+            durations += [1_000 << bit, (1_000 << bit) - 1, (1_000 << bit) + 1]
+            durations.append(UInt64.random(in: 0...(1_000 << bit), using: &random))
+        }
+        for duration in durations {
+            let first = (0..<Histogram.bounded).first {
+                duration <= Histogram.microseconds(ofBucket: $0) * 1_000
+            }
+            #expect(
+                Histogram.bucket(ofNanoseconds: duration) == first ?? Histogram.bounded,
+                "\(duration), seed \(seed)")
+        }
+    }
+
+    @Test func `count, sum, mean and longest agree with what was noted`() {
+        var histogram = Histogram()
+        #expect(histogram.mean == 0)
+        histogram.note(nanoseconds: 1_500)
+        histogram.note(nanoseconds: 40_000_000_000)
+        histogram.note(nanoseconds: 3_000, times: 2)
+        #expect(histogram.count == 4 && histogram.counts.reduce(0, +) == 4)
+        #expect(histogram.nanoseconds == 40_000_007_500 && histogram.longest == 40_000_000_000)
+        #expect(histogram.counts[1] == 1 && histogram.counts[2] == 2)
+        #expect(histogram.counts[Histogram.bounded] == 1)
+    }
+
+    @Test func `saves, flushes and fan-outs are noted, refusals counted by reason`() throws {
+        let bench = try EngineBench()
+        let saver = try bench.client(Hello(author: "saver"))
+        _ = try bench.client(Hello(author: "reader", interests: ["Node"]))
+        let before = bench.engine.committer.counters.batches
+        for number in 1...3 as ClosedRange<UInt64> {
+            try saver.save([try bench.bench.insert("Node", number)])
+        }
+        let metrics = bench.engine.metrics
+        #expect(metrics.saves.count == 3 && metrics.fanOut.count == 3)
+        #expect(bench.engine.committer.counters.batches == before + 3)
+        // A save takes at least as long as its flush.
+        #expect(metrics.saves.nanoseconds >= metrics.fanOut.nanoseconds)
+        let hostile = try bench.peer()
+        try hostile.write([UInt8](repeating: 0xff, count: 64))
+        try bench.turn()
+        let status = bench.engine.status
+        #expect(status["refusedByReason"]?["malformed"] == .int(1))
+        #expect(status["refused"] == .int(1))
+        #expect(status["connectionsOpened"] == .int(3))
+        #expect((status["receivedBytes"]?.int ?? 0) > 100)
+        #expect((status["sentBytes"]?.int ?? 0) > 300)
+        #expect(status["histograms"]?["save"]?["counts"]?.array?.count == Histogram.bounded + 1)
+    }
+}

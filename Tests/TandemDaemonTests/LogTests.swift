@@ -1,0 +1,99 @@
+import FoundationEssentials
+import TandemIO
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Lines of the log: their form, their names, and what stays out of them.
+@Suite struct LogTests {
+    @Test func `a line is a name, fields, and a message`() {
+        #expect(
+            LogLine.text(.stopped, ["position": 7, "duration_us": 12])
+                == "stopped: position=7 duration_us=12")
+        let line = LogLine.text(
+            .connectionDropped,
+            ["uid": 4, "author": "two words", "unit": "", "path": "/run/a.sock"],
+            message: "no \"hello\"")
+        #expect(
+            line == #"connection-dropped: uid=4 author="two words" unit="" path=/run/a.sock "#
+                + #"message="no \"hello\"""#)
+    }
+
+    @Test func `what a client calls itself can't begin a line or a field of its own`() {
+        for text in [
+            "a\nready: x", "a\r\nb", "a\u{2028}b", "a\u{0}b\u{1b}[31m", "a=b\" c=\"d", "\\",
+        ] {
+            let line = LogLine.text(.connectionOpened, ["author": text])
+            #expect(!line.unicodeScalars.contains { $0.value < 32 || $0.value == 0x2028 })
+            #expect(line.hasPrefix("connection-opened: author=\"") && line.hasSuffix("\""))
+            // Every quote inside is escaped.
+            let inner = line.dropFirst("connection-opened: author=\"".count).dropLast()
+            #expect(!inner.replacing("\\\\", with: "").replacing("\\\"", with: "").contains("\""))
+        }
+        let long = LogLine.text(.connectionOpened, ["author": String(repeating: "x", count: 5_000)])
+        #expect(long.count < 1_100)
+    }
+
+    @Test func `fields of a line that matters too little are not even made`() {
+        let lines = Log()
+        let log = DaemonLog(level: .warning) { lines.add("\($0.rawValue) \($1)") }
+        func never() -> Int { fatalError("it was made") }
+        log(.flushed, ["saves": never()])
+        log(.slow, ["cause": "flush"])
+        log(.failed, [:], "gone")
+        #expect(lines.lines == ["4 slow: cause=flush", #"2 failed: message="gone""#])
+    }
+
+    @Test func `levels are known by name`() {
+        for level in LogLevel.allCases { #expect(LogLevel(name: "\(level)") == level) }
+        #expect(LogLevel(name: "loud") == nil)
+    }
+
+    @Test func `at every level no value of an object is logged`() throws {
+        let secret = "s3cret-value"
+        let bench = try EngineBench()
+        let client = try bench.client(Hello(author: "keeper", interests: ["Node"]))
+        try client.save([
+            try bench.bench.insert("Node", 1, ["name": .string(secret), "code": .string(secret)])
+        ])
+        // Refused, with the value in the answer's text.
+        let again = try bench.bench.insert("Node", 2, ["code": .string(secret)])
+        _ = try client.ask(.save(client.saveRequest([again])))
+        try bench.turn()
+        #expect(bench.log.lines.contains { $0.contains("saved: position=") })
+        #expect(bench.log.lines.contains { $0.contains("save-refused: code=uniqueness") })
+        #expect(!bench.log.lines.contains { $0.contains(secret) })
+    }
+
+    @Test func `the page's table has every event with its priority`() throws {
+        let rows = try Page.rows(under: "| event | priority |")
+        let expected = LogEvent.allCases.map { [$0.rawValue, "\($0.level)"] }.sorted {
+            $0[0] < $1[0]
+        }
+        #expect(rows.map { Array($0.prefix(2)) }.sorted { $0[0] < $1[0] } == expected)
+        #expect(rows.allSatisfy { $0.count == 4 && !$0[3].isEmpty })
+    }
+}
+
+/// The page Outside of this module.
+enum Page {
+    /// The cells of a table's rows, without backticks.
+    static func rows(under header: String) throws -> [[String]] {
+        var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+        parts.removeLast(3)
+        let path =
+            parts.joined(separator: "/") + "/Daemon/TandemDaemon/TandemDaemon.docc/Outside.md"
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        let start = try #require(lines.firstIndex { $0.hasPrefix(header) }, "no \(header)")
+        return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { line in
+            line.dropFirst().dropLast().split(separator: "|", omittingEmptySubsequences: false)
+                .map { cell in
+                    String(
+                        cell.filter { $0 != "`" }.drop { $0 == " " }.reversed().drop { $0 == " " }
+                            .reversed())
+                }
+        }
+    }
+}
