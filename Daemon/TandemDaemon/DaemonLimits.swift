@@ -28,6 +28,20 @@ public enum DaemonLimits {
     public static let batchBytes = 4 << 20
     /// Bytes waiting to be sent to a client; above it the session stays a cursor until the client reads.
     public static let outboundBytes = 1 << 20
+    /// Bytes of pushes queued for a session in one of its turns, which its socket takes in as few writes.
+    public static let turnBytes = 128 << 10
+    /// Transactions considered for a session in one of its turns.
+    public static let turnTransactions = 512
+    /// Requests other than saves answered to a session in one of its turns.
+    public static let requestsInTurn = 8
+    /// Sessions that ask and sessions that follow which are served before sockets are looked at for saves again.
+    public static let sliceSessions = 16
+    /// Bytes sent before sockets are looked at for saves again.
+    public static let sliceBytes = 256 << 10
+    /// Saves of one session planned before sockets are looked at for those of others.
+    public static let savesInTurn = 16
+    /// Bytes of pushes kept in memory, each made once for all who follow the same entities.
+    public static let pushCacheBytes = 8 << 20
     /// Transactions kept in memory for sessions at the tail.
     public static let ringTransactions = 8_192
     /// Bytes of transactions kept in memory for sessions at the tail.

@@ -43,6 +43,7 @@ extension Engine {
                 Double(counters.flushNanoseconds / 1_000) / Double(max(1, counters.batches))),
             "longestFlushMicroseconds": .int(Int64(counters.longestFlush / 1_000)),
             "longestCheckpointMicroseconds": .int(Int64(counters.longestCheckpoint / 1_000)),
+            "lastFlushNanoseconds": .int(Int64(clamping: flushedAt)),
             "stalls": counters.stalls.json,
             "replayedChanges": .int(Int64(counters.replayedChanges)),
             "replayMicroseconds": .int(Int64(counters.replayNanoseconds / 1_000)),

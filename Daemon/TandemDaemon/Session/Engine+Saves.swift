@@ -1,0 +1,140 @@
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// From the bytes of a client to a durable batch.
+extension Engine {
+    /// Decodes what a client sent and queues its requests; damaged bytes close the connection.
+    func receive(_ bytes: UnsafeRawBufferPointer, from session: Session) {
+        session.decoder.append(bytes)
+        do {
+            var buffered = session.decoder.bufferedBytes
+            while let envelope = try session.decoder.next() {
+                let left = session.decoder.bufferedBytes
+                session.noteRequest()
+                guard admit(envelope, buffered - left, session) else { return }
+                buffered = left
+            }
+        } catch {
+            return fail(session, "\(error)")
+        }
+        guard session.hasRoom || session.inboundBytes <= WireLimits.inboundQueueBytes else {
+            return fail(
+                session,
+                "it sent \(session.inboundBytes) bytes without reading answers; at most "
+                    + "\(WireLimits.inboundQueueBytes) wait")
+        }
+        schedule(session)
+    }
+
+    /// Queues a request; false when it ends the connection.
+    private func admit(
+        _ envelope: Envelope<ClientMessage>, _ bytes: Int, _ session: Session
+    ) -> Bool {
+        if case .hello = envelope.message {
+            session.receive(envelope, bytes: bytes)
+            return true
+        }
+        switch session.machine.received(request: envelope.id) {
+        case .run: session.receive(envelope, bytes: bytes)
+        case .refuse(let error):
+            guard !session.isOverfull else {
+                fail(session, "it goes on asking and does not read the answers")
+                return false
+            }
+            session.answer(.failure(error), to: envelope.id)
+            following.append(session)
+        case .close(let error):
+            fail(session, error.message)
+            return false
+        case .ignore: break
+        }
+        return true
+    }
+
+    /// Plans saves, one of each session in turn, until nobody has any, the batch is full, or each has had its share of a round.
+    ///
+    /// What is left waits for the next call, behind the saves of those who come meanwhile with their first. Nothing of what
+    /// is planned is told or read before ``turn()`` has flushed it.
+    func takeSaves() throws {
+        for _ in 0..<DaemonLimits.savesInTurn {
+            for _ in 0..<saving.count {
+                guard !committer.isBatchFull else { return }
+                guard let session = saving.popFirst() else { return }
+                guard !session.isClosing, let (id, request) = session.takeSave() else { continue }
+                try take(request, id, session)
+                schedule(session)
+            }
+        }
+    }
+
+    private func take(_ request: SaveRequest, _ id: UInt32, _ session: Session) throws {
+        savers.append(session)
+        do {
+            guard request.saveID.count <= 64 else {
+                throw TandemError(.usage, "a save id has at most 64 bytes")
+            }
+            let principal = session.principal(author: request.author, context: request.context)
+            switch try committer.begin(request, by: principal) {
+            case .planned(let saved), .answered(let saved): planned.append((session, id, saved))
+            }
+        } catch let error as TandemError {
+            session.answer(.failure(error), to: id)
+        }
+    }
+
+    /// One flush; then those whose saves it took hear of them, before anybody else does.
+    func commit() throws {
+        let before = committer.position
+        if let transactions = try flush() {
+            if !transactions.isEmpty { announce(transactions, after: before) }
+            try pumpSavers()
+            answerPlanned()
+        }
+        planned.removeAll(keepingCapacity: true)
+        for session in savers {
+            finish(session)
+            schedule(session)
+        }
+        savers.removeAll(keepingCapacity: true)
+    }
+
+    private func announce(_ transactions: [EncodedTransaction], after position: UInt64) {
+        flushedAt = clock.monotonicNanoseconds
+        audiences.fallBehind(transactions, after: position) { following.append($0) }
+        wakeSyncs()
+        if transactions.contains(where: \.isModel) { modelChanged() }
+    }
+
+    /// A save's own transaction goes to its saver before the answer, and in one write with it.
+    private func pumpSavers() throws {
+        for session in savers where session.isReady { try pump(session) }
+    }
+
+    private func answerPlanned() {
+        for (session, id, saved) in planned where !session.isClosing {
+            if let refusal = committer.unkeptRefusal, !saved.wrote, !saved.isRepeat {
+                session.answer(.failure(refusal), to: id)
+            } else if session.sent >= saved.position {
+                session.answer(.saved(saved), to: id)
+            } else {
+                session.held.append((saved.position, id, .saved(saved)))
+            }
+        }
+    }
+
+    /// Returns nil when nothing of the batch happened, which its savers are told.
+    private func flush() throws -> [EncodedTransaction]? {
+        do {
+            return try committer.flush()
+        } catch let error as TandemError {
+            for (session, id, _) in planned where !session.isClosing {
+                session.answer(.failure(error), to: id)
+            }
+            return nil
+        }
+    }
+
+    /// Tags mean something else under another model only for new entities; interests stay valid.
+    func modelChanged() { log(.info, "clients are told of the new model") }
+}
