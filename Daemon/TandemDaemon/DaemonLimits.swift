@@ -36,7 +36,7 @@ public enum DaemonLimits {
     public static let requestsInTurn = 8
     /// Sessions that ask and sessions that follow which are served before sockets are looked at for saves again.
     public static let sliceSessions = 16
-    /// Bytes sent before sockets are looked at for saves again.
+    /// Bytes sent to each of the two kinds before sockets are looked at for saves again.
     public static let sliceBytes = 256 << 10
     /// Saves of one session planned before sockets are looked at for those of others.
     public static let savesInTurn = 16

@@ -21,15 +21,15 @@ extension Engine {
 
     /// Serves a number of sessions that asked and a number that follow; the others have their turns in later slices.
     func serveSlice() throws {
-        sliceBytes = 0
         // Who has another turn has it in another slice.
-        for _ in 0..<min(DaemonLimits.sliceSessions, asking.count) {
-            if let session = asking.popFirst() { try serve(session) }
-            guard sliceBytes < DaemonLimits.sliceBytes else { return }
-        }
-        for _ in 0..<min(DaemonLimits.sliceSessions, following.count) {
-            if let session = following.popFirst() { try serve(session) }
-            guard sliceBytes < DaemonLimits.sliceBytes else { return }
+        try serve(min(DaemonLimits.sliceSessions, asking.count)) { asking.popFirst() }
+        try serve(min(DaemonLimits.sliceSessions, following.count)) { following.popFirst() }
+    }
+
+    private func serve(_ count: Int, _ next: () -> Session?) throws {
+        sliceBytes = 0
+        for _ in 0..<count where sliceBytes < DaemonLimits.sliceBytes {
+            if let session = next() { try serve(session) }
         }
     }
 
