@@ -106,7 +106,9 @@ extension Engine {
             protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
             resumed: resume != nil, model: committer.modelBytes, lease: lease,
             saveIDFloor: committer.store.saveFloor, isReadOnly: told.ability.isReadOnly,
-            server: "tandemd")
+            server: "tandemd", limits: limits.session)
+        session.decoder.frameBytes = limits.session.frameBytes
+        session.decoder.messageBytes = limits.session.messageBytes
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
         session.toldAbility = told.ability.isReadOnly ? 0 : told.changes
@@ -116,7 +118,7 @@ extension Engine {
     /// Who only reads needs no numbers, so that a store without room greets with none of them.
     private func firstLease() throws -> Lease {
         do {
-            return try committer.lease(DaemonLimits.leaseNumbers)
+            return try committer.lease(UInt32(limits.leaseNumbers))
         } catch let error as TandemError where error.code == .readOnly {
             return Lease(first: 0, count: 0, epoch: position.epoch)
         }

@@ -18,11 +18,11 @@ extension Engine {
         } catch {
             return fail(session, "\(error)")
         }
-        guard session.hasRoom || session.inboundBytes <= WireLimits.inboundQueueBytes else {
+        guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
             return fail(
                 session,
                 "it sent \(session.inboundBytes) bytes without reading answers; at most "
-                    + "\(WireLimits.inboundQueueBytes) wait")
+                    + "\(limits.inboundBytes) wait")
         }
         schedule(session)
     }

@@ -71,7 +71,8 @@ extension Engine {
     private func queuePushes(_ session: Session) throws {
         let last = committer.position
         var left = DaemonLimits.turnTransactions
-        while left > 0, let sent = session.behind, session.outboundBytes < DaemonLimits.turnBytes {
+        let room = min(DaemonLimits.turnBytes, limits.outboundBytes)
+        while left > 0, let sent = session.behind, session.outboundBytes < room {
             // Of what is behind the model nothing interests whom no entity does.
             let isIdle = session.interests.isEmpty && sent >= committer.store.modelPosition
             guard sent < last, !isIdle else { return audiences.reachedEnd(session) }

@@ -18,6 +18,7 @@ import TandemWire
 final class Engine {
     let committer: Committer
     let clock: any Clock
+    var limits: DaemonLimits { committer.limits }
     let log: @Sendable (LogLevel, String) -> Void
     private(set) var sessions: [UInt64: Session] = [:]
     private var nextSession: UInt64 = 1
@@ -78,8 +79,8 @@ final class Engine {
         _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
     ) -> Session? {
         let ofUser = sessions.values.count { $0.peer.uid == peer.uid }
-        guard sessions.count < DaemonLimits.connections,
-            ofUser < DaemonLimits.connectionsPerUser
+        guard sessions.count < limits.connections,
+            ofUser < limits.connectionsPerUser
         else {
             refused += 1
             log(.warning, "refused a connection of uid \(peer.uid): too many connections")
@@ -131,7 +132,7 @@ final class Engine {
 
     /// Closes connections that did not say hello in time.
     func expireHandshakes() {
-        let limit = UInt64(DaemonLimits.handshakeSeconds) * 1_000_000_000
+        let limit = UInt64(limits.handshakeMilliseconds) * 1_000_000
         let now = clock.monotonicNanoseconds
         for id in greeting {
             guard let session = sessions[id], !session.isReady else {
@@ -139,7 +140,7 @@ final class Engine {
                 continue
             }
             guard now > session.connectedAt + limit else { continue }
-            disconnect(session, because: "no hello within \(DaemonLimits.handshakeSeconds) s")
+            disconnect(session, because: "no hello within \(limits.handshakeMilliseconds) ms")
         }
     }
 

@@ -27,7 +27,7 @@ final class Session {
     let unit: String
     let connectedAt: UInt64
     var decoder = ClientMessageDecoder()
-    var machine = DaemonSessionStateMachine()
+    var machine: DaemonSessionStateMachine
     var isClosing = false
     var author = ""
     /// Whom it follows with; nil before its hello.
@@ -65,6 +65,8 @@ final class Session {
         connectedAt = now
         self.committer = committer
         source = TransactionSource(committer.journal)
+        machine = DaemonSessionStateMachine(
+            requestsInFlight: committer.limits.requestsInFlight)
     }
 
     /// Who a save of this session is by.
@@ -84,7 +86,7 @@ final class Session {
     var outboundBytes: Int { outbound.count }
 
     /// Whether more than what may wait for a client does.
-    var isOverfull: Bool { outboundBytes >= DaemonLimits.outboundBytes }
+    var isOverfull: Bool { outboundBytes >= committer.limits.outboundBytes }
 
     /// Whether more may be queued; if not, the session stays where it is until the client reads.
     var hasRoom: Bool { !isWaitingToWrite && !isOverfull }
