@@ -1,4 +1,5 @@
 import Glibc
+import TandemIO
 
 /// A process that holds many subscribers' connections in one loop, and as many of a plain broadcast beside them.
 ///
@@ -12,7 +13,8 @@ struct Subscribers {
 
     private var subscribers: [WireSubscriber] = []
     private var plains: [PlainReceiver] = []
-    private let poller = epoll_create1(Int32(EPOLL_CLOEXEC.rawValue))
+    private let poller: Poller
+    private var events: [Poller.Event] = []
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
     private let reports: Bool
     /// How many connections have each change that not all have.
@@ -23,6 +25,7 @@ struct Subscribers {
     /// Connects; `plain` is the socket of the broadcast, if there is one.
     init(_ count: Int, _ socket: String, entity: String, plain: String?, reports: Bool) throws {
         self.reports = reports
+        poller = try Poller()
         for index in 0..<count {
             subscribers.append(try WireSubscriber(socket, entity: entity))
             try watch(subscribers[index].descriptor, UInt64(index))
@@ -37,10 +40,7 @@ struct Subscribers {
     }
 
     private func watch(_ descriptor: Int32, _ token: UInt64) throws {
-        var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: token))
-        guard epoll_ctl(poller, EPOLL_CTL_ADD, descriptor, &event) == 0 else {
-            throw Failure("can't watch a socket: errno \(errno)")
-        }
+        try poller.add(descriptor, token: token, interest: .read)
     }
 
     /// Takes what comes until the input ends.
@@ -53,12 +53,14 @@ struct Subscribers {
 
     /// Waits once; false when the input has ended.
     private mutating func pass() throws -> Bool {
-        var events = [epoll_event](repeating: epoll_event(), count: 256)
-        let found = Int(epoll_wait(poller, &events, 256, -1))
+        try poller.wait(timeoutMilliseconds: -1, into: &events)
         var goesOn = true
-        for event in events.prefix(max(0, found)) {
-            let token = event.data.u64
-            if token == Self.inputToken { goesOn = false } else { try receive(Int(token)) }
+        for event in events {
+            if event.token == Self.inputToken {
+                goesOn = false
+            } else {
+                try receive(Int(event.token))
+            }
         }
         return goesOn
     }
