@@ -89,6 +89,20 @@ extension DaemonLimits {
     static let segmentsVerified = 64
     /// So often sockets are looked at again for saves that a flush can take along.
     static let gatherRounds = 4
+    /// Bytes of pushes queued for a session in one of its turns, which its socket takes in as few writes.
+    static let turnBytes = 128 << 10
+    /// Transactions considered for a session in one of its turns.
+    static let turnTransactions = 512
+    /// Requests other than saves answered to a session in one of its turns.
+    static let requestsInTurn = 8
+    /// Sessions that ask and sessions that follow which are served before sockets are looked at for saves again.
+    static let sliceSessions = 16
+    /// Bytes sent to each of the two kinds before sockets are looked at for saves again.
+    static let sliceBytes = 256 << 10
+    /// Saves of one session planned before sockets are looked at for those of others.
+    static let savesInTurn = 16
+    /// Bytes of pushes kept in memory, each made once for all who follow the same entities.
+    static let pushCacheBytes = 8 << 20
     /// What keeps the daemon's thread for longer than this is noted for its status.
     static let stallNanoseconds: UInt64 = 1_000_000
     /// Of what is noted so, the longest ones are kept.

@@ -39,31 +39,6 @@ public enum FrameEncoder {
         finish(from: start, type: type, id: id, frameBytes, &output)
     }
 
-    /// The frames of a ``TransactionPush``, made from the transaction's own bytes.
-    ///
-    /// Build them once for each distinct `previous` and send the same array to every session that
-    /// stands there. Throws ``WireError`` when the transaction is too large for a message. Cost:
-    /// one copy.
-    public static func encodeTransactionPush(
-        previous: UInt64, transactionBytes: [UInt8]
-    ) throws(WireError) -> [UInt8] {
-        let type = DaemonMessage.Kind.transaction.rawValue
-        let count = 8 + transactionBytes.count
-        guard count <= WireLimits.daemonMessageBytes else {
-            throw WireError(
-                .messageTooLarge,
-                "\(count) bytes, at most \(WireLimits.daemonMessageBytes) are allowed",
-                type: type, id: 0)
-        }
-        var output: [UInt8] = []
-        output.reserveCapacity(encodedBytes(payload: count))
-        FrameHeader(length: 0, type: type, id: 0).encode(into: &output)
-        withUnsafeBytes(of: previous.littleEndian) { output.append(contentsOf: $0) }
-        output.append(contentsOf: transactionBytes)
-        finish(from: 0, type: type, id: 0, WireLimits.frameBytes, &output)
-        return output
-    }
-
     /// The bytes that a payload takes with the headers of its frames.
     public static func encodedBytes(
         payload: Int, frameBytes: Int = WireLimits.frameBytes

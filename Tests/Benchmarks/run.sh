@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Tests/Benchmarks/run.sh [SCENARIO] [N]
-#   SCENARIO  p1, p2, p3, or all of these (default); load (10 s under load: the slowest saves and what
+#   SCENARIO  p1, p2, p3, p6, or all of these (default); clients (saves as in p1 with and without a
+#             thousand clients, a hundred of them stopped; the daemon's memory); load (10 s under load: the slowest saves and what
 #             they waited for), recovery (changes applied a second), memory (a million saves);
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
-#   N         number of contents; default: 10000, p3 1000, 10000 and 100000, recovery 100000; sync:
-#             appends a round, 300; journal: MiB, 1024
+#   N         number of contents; default: 10000, p3 1000, 10000 and 100000, recovery 100000; p6: of
+#             subscribers, 64 and 256; clients: of clients, 1000; sync: appends a round, 300; journal: MiB, 1024
 # Environment:
 #   PEERS_TMP  folder on the disk to measure (default /tmp; not a tmpfs)
 # Prints one JSON line a result, in the form of the peer benchmarks, and the rest to standard error.
@@ -15,8 +16,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p2 | p3 | load | recovery | memory | sync | journal | all) ;; *)
-    sed -n '2,13s/^# \{0,1\}//p' "${0##*/}" >&2
+case $scenario in p1 | p2 | p3 | p6 | clients | load | recovery | memory | sync | journal | all) ;; *)
+    sed -n '2,15s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -115,6 +116,9 @@ load() {
         one load "$n" 16 100 10
     done
 }
+# Everyone is a connection of its own.
+p6() { ulimit -n 8192; for n in $(sizes 64 256); do one p6 "$n"; done; }
+clients() { ulimit -n 8192; for n in $(sizes 1000); do one clients "$n"; done; }
 memory() { for n in $(sizes 10000); do one memory "$n"; done; }
 recovery() {
     for n in $(sizes 100000); do
@@ -128,6 +132,7 @@ if [[ $scenario == all ]]; then
     p1
     p2
     p3
+    p6
 else
     "$scenario"
 fi

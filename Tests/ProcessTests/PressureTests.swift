@@ -109,6 +109,36 @@ import Testing
         #expect(world.daemon.end(SIGTERM) == 0)
     }
 
+    @Test func `laws 2, 7 and 8: a hundred readers that stand still hold a transaction once`()
+        throws
+    {
+        let world = try BridgedDaemon()
+        let saver = try world.first("saver")
+        let readers = try (0..<100).map { _ in
+            try WireClient(world.place.socket, Hello(author: "still", interests: ["Team"]))
+        }
+        let before = try memory(world.daemon.processID)
+        let text = String(repeating: "s", count: 60_000)
+        var last: UInt64 = 0
+        for number in 0..<400 {
+            let saved = try saver.ask(
+                #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(number)", "#
+                    + #""zone": "\#(text)"}}]}"#)
+            last = UInt64(saved["position"]?.int ?? 0)
+        }
+        // 24 MB went by, and a hundred sockets are full; the ring of 16 MB and what was made of it for pushes stay.
+        let after = try memory(world.daemon.processID)
+        #expect(after < before + 64 << 20, "\(before) bytes before, \(after) after")
+        // One of them reads: everything comes, in order.
+        var positions: [UInt64] = []
+        readers[50].onPush = { positions.append($0.transaction.position) }
+        _ = try readers[50].ask(.sync(Sync(number: last, timeoutMilliseconds: 60_000)))
+        #expect(positions == Array((last - 399)...last))
+        for reader in readers { reader.close() }
+        _ = try saver.finish()
+        #expect(world.daemon.end(SIGTERM) == 0)
+    }
+
     /// The resident bytes of a process that are its own, not a file's.
     private func memory(_ process: pid_t) throws -> Int {
         let file = try RealFileSystem().open("/proc/\(process)/status", .read)

@@ -70,16 +70,19 @@ struct FrameDecoderTests {
         #expect(bytes.count == FrameEncoder.encodedBytes(payload: payload) + ending)
     }
 
-    @Test(arguments: [0, 8, 1 << 20, 3 << 20])
-    func aTransactionPushMadeOfBytesIsTheMessage(size: Int) throws {
+    @Test(arguments: [0, 8] + [1, 2, 3].flatMap { n in (-1...1).map { (n << 20) - 88 + $0 } })
+    func aPushMadeOfHeadAndBodyIsTheMessage(size: Int) throws {
         let row = Row(bytes: [UInt8](repeating: 7, count: size))
         let change = Change(
             .insert, ObjectReference(tag: 1, number: 2), changed: PropertyMask([0]), row: row)
         let transaction = EncodedTransaction(
             Transaction(position: 9, content: .objects([change])))
         let push = TransactionPush(previous: 8, transaction: transaction)
-        let quick = try FrameEncoder.encodeTransactionPush(
-            previous: 8, transactionBytes: transaction.bytes)
+        let body = try PushBody(transaction)
+        var quick: [UInt8] = []
+        body.appendHead(previous: 8, to: &quick)
+        #expect(quick.count == PushBody.headBytes)
+        quick += body.bytes
         let envelope = Envelope(id: 0, message: DaemonMessage.transaction(push))
         #expect(try quick == frames([envelope]))
         #expect(try messages(in: [quick]) == [envelope])

@@ -7,7 +7,6 @@ final class ServiceLoop {
     private let engine: Engine
     private let poller: any Readiness
     private let listener: UnixListener?
-    private var writing: Set<UInt64> = []
     private var events: [Poller.Event] = []
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
     private var lastHandshakeCheck: UInt64 = 0
@@ -59,7 +58,7 @@ final class ServiceLoop {
             case Self.listenerToken: accept()
             case Self.wakeToken: isStopping = takeInbox() || isStopping
             case Self.signalToken: isStopping = shouldStop(signals) || isStopping
-            default: try handle(event)
+            default: handle(event)
             }
         }
         try gather()
@@ -74,22 +73,27 @@ final class ServiceLoop {
     ///
     /// It waits for nobody. Everything else that happened stays for the next round, which finds it again.
     private func gather() throws {
-        var rounds = 0
-        while rounds < DaemonLimits.gatherRounds, engine.sessions.count > 1 {
+        for _ in 0..<DaemonLimits.gatherRounds {
             try engine.takeSaves()
             guard engine.committer.hasPending, !engine.committer.isBatchFull else { return }
-            try poller.wait(timeoutMilliseconds: 0, into: &events)
-            var isQuiet = true
-            for event in events where event.isReadable {
-                // What is queued for a session may speak of saves that are not durable yet: it must not go out.
-                guard let session = engine.sessions[event.token], session.outboundBytes == 0
-                else { continue }
-                read(session)
-                isQuiet = false
-            }
-            if isQuiet { return }
-            rounds += 1
+            let isQuiet = engine.sessions.count == 1 ? true : try readMore()
+            if isQuiet, !engine.hasSaves { return }
         }
+    }
+
+    /// Reads what came meanwhile; true when that is nothing.
+    private func readMore() throws -> Bool {
+        try poller.wait(timeoutMilliseconds: 0, into: &events)
+        var isQuiet = true
+        for event in events where event.isReadable {
+            // What is queued for a session may speak of saves that are not durable yet: it must not go out.
+            guard let session = engine.sessions[event.token], session.outboundBytes == 0,
+                session.waitingSaves == 0
+            else { continue }
+            read(session)
+            isQuiet = false
+        }
+        return isQuiet
     }
 
     private func shouldStop(_ signals: SignalSource?) -> Bool {
@@ -101,7 +105,7 @@ final class ServiceLoop {
 
     /// Sleeps until something happens, a checkpoint or a waiting sync is due, handshakes are to be looked at, or what is short.
     private func timeout(_ checkpoint: Int32?) -> Int32 {
-        if engine.hasLagging { return 0 }
+        if engine.hasWork { return 0 }
         var milliseconds: Int32 = engine.hasHandshakes ? 1_000 : -1
         func earlier(_ other: Int32) {
             milliseconds = milliseconds < 0 ? other : min(milliseconds, other)
@@ -173,10 +177,11 @@ final class ServiceLoop {
         return isStopping
     }
 
-    private func handle(_ event: Poller.Event) throws {
+    private func handle(_ event: Poller.Event) {
         guard let session = engine.sessions[event.token] else { return }
-        if event.isReadable || event.isClosed { read(session) }
-        if event.isWritable, !session.isClosing { try engine.serve(session) }
+        // While saves of it wait, what it sends stays in the socket.
+        if event.isReadable || event.isClosed, session.waitingSaves == 0 { read(session) }
+        if event.isWritable, !session.isClosing { engine.resume(session) }
     }
 
     /// Reads once; what is left makes the next wait return at once, so that no client keeps others waiting.
@@ -199,22 +204,14 @@ final class ServiceLoop {
         }
     }
 
-    /// Asks to be told when sockets that were full take bytes again.
+    /// Asks to be told when sockets that are full take bytes again.
     private func watchWrites() throws {
-        for id in writing {
-            guard let session = engine.sessions[id] else {
-                writing.remove(id)
-                continue
-            }
-            guard !session.isWaitingToWrite else { continue }
-            writing.remove(id)
-            try poller.modify(session.socket.descriptor, token: id, interest: .read)
-        }
-        for id in engine.takeBlocked() {
-            guard let session = engine.sessions[id], session.isWaitingToWrite,
-                writing.insert(id).inserted
-            else { continue }
-            try poller.modify(session.socket.descriptor, token: id, interest: [.read, .write])
+        for session in engine.takeRewatched() where !session.isClosing {
+            guard session.isWaitingToWrite != session.isWatchedForRoom else { continue }
+            session.isWatchedForRoom = session.isWaitingToWrite
+            try poller.modify(
+                session.socket.descriptor, token: session.id,
+                interest: session.isWaitingToWrite ? [.read, .write] : .read)
         }
     }
 }

@@ -48,7 +48,7 @@ struct Answerer {
             case .rows: .rows
             }
         let result = try committer.store.fetch(request, for: part)
-        follow(fetch.interests)
+        engine.follow(fetch.interests, session)
         var answer = Fetched(
             position: committer.position, count: UInt64(result.count), objects: [],
             references: [], related: [])
@@ -94,7 +94,7 @@ struct Answerer {
             answer.members.append(
                 MemberList(owner: request.owner, slot: request.slot, members: members))
         }
-        follow(read.interests)
+        engine.follow(read.interests, session)
         return answer
     }
 
@@ -105,9 +105,6 @@ struct Answerer {
             "the content \(blob) is no longer in the store: no object has it and the journal no "
                 + "longer reaches back to when one had; refresh the object")
     }
-
-    /// Takes effect now: everything up to the answer's position was pushed under the old interests.
-    private func follow(_ interests: [EntityTag]) { session.interests.formUnion(interests) }
 
     // MARK: The journal
 

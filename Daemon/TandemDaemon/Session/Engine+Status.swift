@@ -57,6 +57,7 @@ extension Engine {
             "meanFlushMicroseconds": .int(Int64(counters.flushes.mean / 1_000)),
             "longestFlushMicroseconds": .int(Int64(counters.flushes.longest / 1_000)),
             "longestCheckpointMicroseconds": .int(Int64(counters.checkpoints.longest / 1_000)),
+            "lastFlushNanoseconds": .int(Int64(clamping: flushedAt)),
             "stalls": counters.stalls.json,
             "replayedChanges": .int(Int64(counters.replayedChanges)),
             "replayMicroseconds": .int(Int64(counters.replayNanoseconds / 1_000)),

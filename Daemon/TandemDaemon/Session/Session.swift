@@ -5,12 +5,22 @@ import TandemWire
 /// One connected client: a cursor over the journal, its interests, and bytes in both directions.
 ///
 /// State:
-/// - `sent`: every transaction up to here was considered for this client: pushed, or of no interest.
+/// - `behind`: every transaction up to here was considered for this client, pushed or of no interest; nil at the journal's
+///   end, where it stays while nothing comes that interests it. Changed by ``Audiences`` and ``Engine`` alone.
 /// - `machine`: hello, requests in flight, and the last position that the client was told, by a push or by an answer: the
 ///   next push names it as its predecessor, so that the client notices a gap.
-/// - `inbox`: requests that wait for the session to reach the tail; `held`: answers that wait for pushes to go first.
-/// - `outbound`: bytes not yet taken by the socket, from `outboundStart` on.
+/// - `inbox`: requests that wait for their turn or for the session to reach the end; `held`: answers that wait for pushes to
+///   go first.
+/// - `outbound`: what the socket has not yet taken.
 final class Session {
+    /// In which queues of the engine a session is.
+    struct Marks: OptionSet {
+        let rawValue: UInt8
+        static let saves = Marks(rawValue: 1)
+        static let requests = Marks(rawValue: 2)
+        static let pushes = Marks(rawValue: 4)
+    }
+
     let id: UInt64
     let socket: any Connection
     let peer: PeerCredentials
@@ -20,22 +30,29 @@ final class Session {
     var machine: DaemonSessionStateMachine
     var isClosing = false
     var author = ""
-    var interests: Set<EntityTag> = []
-    var sent: UInt64 = 0
+    /// Whom it follows with; nil before its hello.
+    var audience: Audience?
+    var behind: UInt64?
+    var marks: Marks = []
     /// When the first of the requests in the inbox arrived.
-    var arrival: UInt64 = 0
-    var inbox: [(id: UInt32, message: ClientMessage)] = []
-    /// The bytes received since the inbox was last empty.
-    var inboundBytes = 0
+    private(set) var arrival: UInt64 = 0
+    private(set) var inbox: [(id: UInt32, message: ClientMessage, bytes: Int)] = []
+    /// The bytes of the requests in the inbox.
+    private(set) var inboundBytes = 0
+    /// How many saves are in the inbox; while there are any, no more is read from the socket.
+    private(set) var waitingSaves = 0
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
+    /// Whether it is to be told how far it was served, if it does not know.
+    var owesProgress = false
     let source: TransactionSource
-    private let limits: DaemonLimits
+    private let committer: Committer
     /// How many changes of the daemon's ability to take saves were there when it was last told.
     var toldAbility: UInt64 = 0
-    private(set) var outbound: [UInt8] = []
-    private var outboundStart = 0
+    private var outbound = Outbound()
     private(set) var isWaitingToWrite = false
+    /// Whether the poller tells when the socket takes bytes again.
+    var isWatchedForRoom = false
     private(set) var pushes: UInt64 = 0
     /// The bytes that the socket took.
     private(set) var written: UInt64 = 0
@@ -43,16 +60,17 @@ final class Session {
 
     init(
         id: UInt64, socket: any Connection, peer: PeerCredentials, unit: String, now: UInt64,
-        source: TransactionSource, limits: DaemonLimits
+        committer: Committer
     ) {
         self.id = id
         self.socket = socket
         self.peer = peer
         self.unit = unit
         connectedAt = now
-        self.source = source
-        self.limits = limits
-        machine = DaemonSessionStateMachine(requestsInFlight: limits.requestsInFlight)
+        self.committer = committer
+        source = TransactionSource(committer.journal)
+        machine = DaemonSessionStateMachine(
+            requestsInFlight: committer.limits.requestsInFlight)
     }
 
     /// Who a save of this session is by.
@@ -62,16 +80,67 @@ final class Session {
             gid: peer.gid, pid: UInt32(bitPattern: peer.pid))
     }
 
-    /// The bytes that wait to be written.
-    var outboundBytes: Int { outbound.count - outboundStart }
+    /// Every transaction up to here was considered for this client.
+    var sent: UInt64 { behind ?? committer.position }
 
-    /// Whether more pushes may be queued; if not, the session stays where it is until the client reads.
-    var hasRoom: Bool { outboundBytes < limits.outboundBytes }
+    /// The entities that it follows.
+    var interests: Set<EntityTag> { audience?.interests ?? [] }
+
+    /// The bytes that wait to be written; those of pushes are shared with other sessions.
+    var outboundBytes: Int { outbound.count }
+
+    /// Whether more than what may wait for a client does.
+    var isOverfull: Bool { outboundBytes >= committer.limits.outboundBytes }
+
+    /// Whether more may be queued; if not, the session stays where it is until the client reads.
+    var hasRoom: Bool { !isWaitingToWrite && !isOverfull }
 
     /// Whether hello and welcome are exchanged.
     var isReady: Bool { machine.state == .ready }
 
+    // MARK: Requests
+
     func noteRequest() { requests += 1 }
+
+    /// Bytes came; what is first in the inbox has waited since the first of them.
+    func noteArrival(_ clock: any Clock) {
+        if inbox.isEmpty { arrival = clock.monotonicNanoseconds }
+    }
+
+    /// Queues a request.
+    func receive(_ envelope: Envelope<ClientMessage>, bytes: Int) {
+        inbox.append((envelope.id, envelope.message, bytes))
+        inboundBytes += bytes
+        if envelope.message.isSave { waitingSaves += 1 }
+    }
+
+    /// Takes the first save out of the inbox.
+    func takeSave() -> (id: UInt32, request: SaveRequest)? {
+        guard waitingSaves > 0, let index = inbox.firstIndex(where: { $0.message.isSave }) else {
+            return nil
+        }
+        let (id, message) = remove(at: index)
+        guard case .save(let request) = message else { return nil }
+        return (id, request)
+    }
+
+    /// Whether the first request is one that can be answered: after the hello not a save, which waits for a batch.
+    var hasQuestion: Bool {
+        guard let first = inbox.first else { return false }
+        return !isReady || (!first.message.isSave && behind == nil && hasRoom)
+    }
+
+    /// Takes the first request out of the inbox, if it can be answered.
+    func takeQuestion() -> (id: UInt32, message: ClientMessage)? {
+        hasQuestion ? remove(at: 0) : nil
+    }
+
+    private func remove(at index: Int) -> (id: UInt32, message: ClientMessage) {
+        let (id, message, bytes) = inbox.remove(at: index)
+        inboundBytes -= bytes
+        if message.isSave { waitingSaves -= 1 }
+        return (id, message)
+    }
 
     // MARK: Sending
 
@@ -80,7 +149,7 @@ final class Session {
     /// An answer that is too large for the wire becomes an error.
     func answer(_ message: DaemonMessage, to id: UInt32) {
         do {
-            try FrameEncoder.encode(message, id: id, into: &outbound)
+            try queue(message, id: id)
             _ = machine.answered(id: id, position: message.announcedPosition)
         } catch {
             let failure = TandemError(.limitExceeded, "the answer is too large: \(error)")
@@ -89,57 +158,43 @@ final class Session {
     }
 
     /// Queues a push of a transaction, or of what interests this session in it.
-    func push(_ transaction: EncodedTransaction) throws(WireError) {
-        guard let previous = machine.pushing(transaction.position) else { return }
-        outbound += try FrameEncoder.encodeTransactionPush(
-            previous: previous, transactionBytes: transaction.bytes)
+    func push(_ body: PushBody) {
+        guard let previous = machine.pushing(body.position) else { return }
+        outbound.append(body, after: previous)
         pushes += 1
     }
 
     /// Queues a mark of how far this session was served, if it does not know yet.
     func pushProgress() {
         guard let previous = machine.pushing(sent) else { return }
-        let mark = ProgressPush(previous: previous, position: sent)
         // A mark is a few bytes: it always fits a frame.
-        try? FrameEncoder.encode(DaemonMessage.progress(mark), id: 0, into: &outbound)
+        try? queue(.progress(ProgressPush(previous: previous, position: sent)), id: 0)
     }
 
     /// Queues whether saves are taken.
     func push(_ state: StatePush) {
         // The reason names a file or two: it always fits a frame.
-        try? FrameEncoder.encode(DaemonMessage.state(state), id: 0, into: &outbound)
+        try? queue(.state(state), id: 0)
+    }
+
+    private func queue(_ message: DaemonMessage, id: UInt32) throws(WireError) {
+        try outbound.withOwn { (bytes: inout [UInt8]) throws(WireError) in
+            try FrameEncoder.encode(message, id: id, into: &bytes)
+        }
     }
 
     /// Writes as much as the socket takes.
     ///
     /// Returns false when the connection is gone.
-    func write() -> Bool {
-        while outboundBytes > 0 {
-            let result = outbound.withUnsafeBytes { bytes in
-                Result {
-                    try socket.write(UnsafeRawBufferPointer(rebasing: bytes[outboundStart...]))
-                }
-            }
-            switch result {
-            case .success(.bytes(let count)):
-                outboundStart += count
-                written += UInt64(count)
-            case .success(.wouldBlock):
-                isWaitingToWrite = true
-                compact()
-                return true
-            case .success(.closed), .failure: return false
-            }
-        }
-        outbound.removeAll(keepingCapacity: outbound.capacity <= limits.outboundBytes)
-        outboundStart = 0
-        isWaitingToWrite = false
-        return true
+    func write(through buffer: GatherBuffer) -> Bool {
+        let before = outbound.count
+        let outcome = outbound.write(to: socket, through: buffer)
+        written += UInt64(before - outbound.count)
+        isWaitingToWrite = outcome == .waits
+        return outcome != .closed
     }
+}
 
-    private func compact() {
-        guard outboundStart > 1 << 16, outboundStart > outbound.count / 2 else { return }
-        outbound.removeFirst(outboundStart)
-        outboundStart = 0
-    }
+extension ClientMessage {
+    var isSave: Bool { if case .save = self { true } else { false } }
 }

@@ -41,6 +41,9 @@ final class BenchProcess {
         return (ends[0], ends[1])
     }
 
+    /// Sends a signal.
+    func signal(_ number: Int32) { kill(processID, number) }
+
     /// Lets it read the end of its standard input.
     func closeInput() {
         if inputEnd >= 0 { close(inputEnd) }

@@ -29,6 +29,14 @@ struct Main {
         case ("memory", 4):
             try MemoryBenchmark(socket: socket, folder: folder, n: n, saves: 1_000_000).run()
         case ("p2-writer", 9): try saver(n, socket, folder, words[4...].map { UInt64($0) ?? 0 })
+        case ("p6", 4): try FanOutBenchmark(socket: socket, folder: folder, n: n).run()
+        case ("clients", 4):
+            try ClientsBenchmark(socket: socket, folder: folder, n: 10_000, clients: n).run()
+        case ("subscribers", 7):
+            var subscribers = try Subscribers(
+                n, socket, entity: words[4], plain: words[5] == "-" ? nil : folder + "/plain",
+                reports: words[6] == "reports")
+            try subscribers.run()
         case ("p3", 4): try PropagationBenchmark(socket: socket, folder: folder, n: n).run()
         case ("p3-reader", 6):
             guard let delivery = PropagationReader.Delivery(rawValue: words[4]),
@@ -68,6 +76,6 @@ struct Main {
     }
 
     static let usage =
-        "usage: tandembench p1|p2|p3|memory|sync|journal N SOCKET FOLDER\n"
+        "usage: tandembench p1|p2|p3|p6|clients|memory|sync|journal N SOCKET FOLDER\n"
         + "       tandembench load N SOCKET FOLDER WRITERS OBJECTS SECONDS"
 }

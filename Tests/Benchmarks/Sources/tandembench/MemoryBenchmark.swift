@@ -22,8 +22,7 @@ struct MemoryBenchmark {
         try BenchData.save(ids, to: folder)
         let container = container(socket, "watch")
         defer { container.close() }
-        let status = try JSON(parsing: try container.status())
-        guard let pid = status["pid"]?.int else { throw Failure("the daemon has no pid") }
+        let probe = try DaemonProbe(socket)
         let writers = 16
         let load = Load(
             socket: socket, folder: folder, n: n, writers: writers, perSave: 1, seconds: 600,
@@ -35,25 +34,12 @@ struct MemoryBenchmark {
             while done < UInt64(saves / writers * writers) {
                 usleep(100_000)
                 done = try container.end().number - first
-                samples.append(try Self.sample(Int(pid), done))
+                let (own, mapped) = try probe.memory()
+                samples.append(Sample(saves: done, own: own, mapped: mapped))
             }
         }
         try data.check(socket, ids)
         try emit(samples)
-    }
-
-    private static func sample(_ pid: Int, _ saves: UInt64) throws -> Sample {
-        guard let file = fopen("/proc/\(pid)/status", "r") else { throw Failure("no daemon") }
-        defer { fclose(file) }
-        var text = [CChar](repeating: 0, count: 8_192)
-        let count = fread(&text, 1, text.count, file)
-        let lines = String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            .split(separator: "\n")
-        func kibibytes(_ name: String) -> Int {
-            let line = lines.first { $0.hasPrefix(name + ":") } ?? ""
-            return Int(line.filter(\.isNumber)) ?? 0
-        }
-        return Sample(saves: saves, own: kibibytes("RssAnon"), mapped: kibibytes("RssFile"))
     }
 
     /// One line with the memory after each tenth of the saves; growth is from the second tenth on.

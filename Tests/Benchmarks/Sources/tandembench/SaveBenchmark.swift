@@ -13,19 +13,25 @@ struct SaveBenchmark {
     func run() throws {
         var data = BenchData(contents: n)
         let ids = try data.seed(socket)
-        var floor = try DiskFloor(folder: folder)
-        let saves = try measure(&data, ids, &floor)
+        let outcome = try measure(&data, ids)
         try data.check(socket, ids)
         ResultLine(
-            scenario: "p1", peer: "tandem", n: n, metric: "save_1_object", values: saves,
-            floor: floor.microseconds
+            scenario: "p1", peer: "tandem", n: n, metric: "save_1_object", values: outcome.saves,
+            floor: outcome.floor
         ).emit()
     }
 
-    /// The microseconds of every save that counts; `data` has the new sizes afterwards.
-    private func measure(
-        _ data: inout BenchData, _ ids: [ObjectID], _ floor: inout DiskFloor
-    ) throws -> [Double] {
+    /// The microseconds of every save and every write of the floor that counts, and how many saves there were in all.
+    struct Outcome {
+        var saves: [Double]
+        var floor: [Double]
+        var count: Int
+    }
+
+    /// Saves; `data` has the new sizes afterwards.
+    func measure(_ data: inout BenchData, _ ids: [ObjectID]) throws -> Outcome {
+        var floor = try DiskFloor(folder: folder)
+        var count = 0
         let container = container(socket, "saver")
         defer { container.close() }
         let context = container.makeContext(name: "p1")
@@ -43,11 +49,11 @@ struct SaveBenchmark {
             try context.save()
             let end = now()
             data.contents[index].size = size
+            count += 1
             try floor.measure(counts: i >= Self.warmUp)
             if i >= Self.warmUp { saves.append(microseconds(from: start, to: end)) }
             if end > limit, saves.count >= 100 { break }
         }
-        return saves
+        return Outcome(saves: saves, floor: floor.microseconds, count: count)
     }
-
 }

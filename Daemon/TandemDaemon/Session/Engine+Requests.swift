@@ -1,0 +1,136 @@
+import TandemModel
+import TandemStore
+import TandemWire
+
+/// The requests that are no saves.
+extension Engine {
+    func answer(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
+        do {
+            guard session.isReady else { return try hello(message, id, session) }
+            switch message {
+            case .hello: fail(session, "hello was said already")
+            case .save: preconditionFailure("Saves are taken in batches.")
+            case .sync(let sync):
+                let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
+                let deadline = clock.monotonicNanoseconds + wait
+                session.syncs.append((sync.number, id, deadline))
+                waiting.insert(session.id)
+                release(session)
+            case .schema(let request): try schema(request, id, session)
+            default:
+                let answerer = Answerer(committer: committer, session: session, engine: self)
+                session.answer(try answerer.answer(message), to: id)
+            }
+        } catch let error as TandemError {
+            session.answer(.failure(error), to: id)
+        }
+    }
+
+    /// Lets a session, which is at the journal's end, follow more entities from there on.
+    ///
+    /// Everything up to the answer's position was pushed under the old interests. Tags that no entity has are left out.
+    func follow(_ tags: [EntityTag], _ session: Session) {
+        guard let model = committer.store.model else { return }
+        let known = tags.filter { model.entity(tagged: $0) != nil }
+        guard !known.allSatisfy(session.interests.contains) else { return }
+        audiences.move(session, to: session.interests.union(known))
+    }
+
+    // MARK: The model
+
+    private func schema(_ request: SchemaRequest, _ id: UInt32, _ session: Session) throws {
+        if let text = request.model {
+            try install(text, session)
+            try pump(session)
+        }
+        let answer = SchemaAnswer(position: committer.position, model: committer.modelBytes)
+        if session.sent == committer.position {
+            session.answer(.schema(answer), to: id)
+        } else {
+            session.held.append((answer.position, id, .schema(answer)))
+        }
+    }
+
+    private func install(_ text: String, _ session: Session) throws {
+        let model: Model
+        do {
+            model = try Model(parsing: text)
+        } catch {
+            throw TandemError(.usage, error.description)
+        }
+        try commit()
+        let before = committer.position
+        try supervision.patiently {
+            try committer.install(model, by: session.principal(author: nil, context: ""))
+        }
+        guard committer.position > before else { return }
+        // Tags mean something else under another model only for new entities; interests stay valid.
+        audiences.allFallBehind(after: before) { following.append($0) }
+        wakeSyncs()
+    }
+
+    // MARK: Hello
+
+    private func hello(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
+        guard case .hello(let hello) = message else {
+            return fail(session, "the first message must be a hello")
+        }
+        switch session.machine.received(hello) {
+        case .ignore: return
+        case .refuse(let error): return fail(session, error.message)
+        case .greet: break
+        }
+        session.author = hello.author
+        do {
+            if let text = hello.model, !(try serves(text)) { try install(text, session) }
+            try welcome(hello, id, session)
+        } catch let error as TandemError {
+            fail(session, error, error.description)
+        }
+    }
+
+    /// True when a client that brings this model finds everything it knows in the store.
+    private func serves(_ text: String) throws -> Bool {
+        guard let stored = committer.store.model?.model else { return false }
+        guard let model = try? Model(parsing: text) else { return false }
+        return ModelChange.serves(stored, model)
+    }
+
+    private func welcome(_ hello: Hello, _ id: UInt32, _ session: Session) throws {
+        let last = committer.position
+        let lease = try firstLease()
+        let resume = hello.resume.flatMap { canResume($0) ? $0.number : nil }
+        let model = committer.store.model
+        session.behind = resume.flatMap { $0 < last ? $0 : nil }
+        let tags = hello.interests.compactMap { model?.entity(named: $0)?.tag }
+        audiences.move(session, to: Set(tags))
+        let welcome = Welcome(
+            protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
+            resumed: resume != nil, model: committer.modelBytes, lease: lease,
+            saveIDFloor: committer.store.saveFloor, isReadOnly: told.ability.isReadOnly,
+            server: "tandemd", limits: limits.session)
+        session.decoder.frameBytes = limits.session.frameBytes
+        session.decoder.messageBytes = limits.session.messageBytes
+        session.answer(.welcome(welcome), to: id)
+        _ = session.machine.welcomed(cursor: session.sent)
+        session.toldAbility = told.ability.isReadOnly ? 0 : told.changes
+        note(session, .connectionOpened)
+        try pump(session)
+    }
+
+    /// Who only reads needs no numbers, so that a store without room greets with none of them.
+    private func firstLease() throws -> Lease {
+        do {
+            return try committer.lease(UInt32(limits.leaseNumbers))
+        } catch let error as TandemError where error.code == .readOnly {
+            return Lease(first: 0, count: 0, epoch: position.epoch)
+        }
+    }
+
+    /// True when everything after a position is still in the journal, under the model of today.
+    private func canResume(_ resume: Position) -> Bool {
+        position.isComparable(with: resume) && resume.number <= position.number
+            && resume.number + 1 >= committer.journal.bounds.first
+            && resume.number >= committer.store.modelPosition
+    }
+}

@@ -1,0 +1,149 @@
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// From the bytes of a client to a durable batch.
+extension Engine {
+    /// Decodes what a client sent and queues its requests; damaged bytes close the connection.
+    func receive(_ bytes: UnsafeRawBufferPointer, from session: Session) {
+        session.decoder.append(bytes)
+        metrics.received += UInt64(bytes.count)
+        session.noteArrival(clock)
+        do {
+            var buffered = session.decoder.bufferedBytes
+            while let envelope = try session.decoder.next() {
+                let left = session.decoder.bufferedBytes
+                session.noteRequest()
+                guard admit(envelope, buffered - left, session) else { return }
+                buffered = left
+            }
+        } catch {
+            return fail(session, "\(error)", .malformed)
+        }
+        guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
+            return fail(
+                session,
+                "it sent \(session.inboundBytes) bytes without reading answers; at most "
+                    + "\(limits.inboundBytes) wait", .queue)
+        }
+        schedule(session)
+    }
+
+    /// Queues a request; false when it ends the connection.
+    private func admit(
+        _ envelope: Envelope<ClientMessage>, _ bytes: Int, _ session: Session
+    ) -> Bool {
+        if case .hello = envelope.message {
+            session.receive(envelope, bytes: bytes)
+            return true
+        }
+        switch session.machine.received(request: envelope.id) {
+        case .run: session.receive(envelope, bytes: bytes)
+        case .refuse(let error):
+            guard !session.isOverfull else {
+                fail(session, "it goes on asking and does not read the answers", .queue)
+                return false
+            }
+            session.answer(.failure(error), to: envelope.id)
+            following.append(session)
+        case .close(let error):
+            fail(session, error.message)
+            return false
+        case .ignore: break
+        }
+        return true
+    }
+
+    /// Plans saves, one of each session in turn, until nobody has any, the batch is full, or each has had its share of a round.
+    ///
+    /// What is left waits for the next call, behind the saves of those who come meanwhile with their first. Nothing of what
+    /// is planned is told or read before ``turn()`` has flushed it.
+    func takeSaves() throws {
+        for _ in 0..<DaemonLimits.savesInTurn {
+            for _ in 0..<saving.count {
+                guard !committer.isBatchFull else { return }
+                guard let session = saving.popFirst() else { return }
+                guard !session.isClosing, let (id, request) = session.takeSave() else { continue }
+                try take(request, id, session)
+                schedule(session)
+            }
+        }
+    }
+
+    private func take(_ request: SaveRequest, _ id: UInt32, _ session: Session) throws {
+        savers.append(session)
+        do {
+            guard request.saveID.count <= 64 else {
+                throw TandemError(.usage, "a save id has at most 64 bytes")
+            }
+            let principal = session.principal(author: request.author, context: request.context)
+            switch try committer.begin(request, by: principal) {
+            case .planned(let saved), .answered(let saved):
+                planned.append(
+                    PlannedSave(
+                        session: session, id: id, saved: saved, arrival: session.arrival))
+            }
+        } catch let error as TandemError {
+            refused(session, error)
+            session.answer(.failure(error), to: id)
+        }
+    }
+
+    /// One flush; then those whose saves it took hear of them, before anybody else does.
+    func commit() throws {
+        let before = committer.position
+        if let transactions = try flush() {
+            if !transactions.isEmpty { announce(transactions, after: before) }
+            try pumpSavers()
+            answerPlanned()
+        } else {
+            planned.removeAll(keepingCapacity: true)
+        }
+        for session in savers {
+            finish(session)
+            schedule(session)
+        }
+        answered(planned)
+        planned.removeAll(keepingCapacity: true)
+        savers.removeAll(keepingCapacity: true)
+    }
+
+    private func announce(_ transactions: [EncodedTransaction], after position: UInt64) {
+        flushedAt = clock.monotonicNanoseconds
+        audiences.fallBehind(transactions, after: position) { following.append($0) }
+        isFanningOut = true
+        wakeSyncs()
+    }
+
+    /// A save's own transaction goes to its saver before the answer, and in one write with it.
+    private func pumpSavers() throws {
+        for session in savers where session.isReady { try pump(session) }
+    }
+
+    private func answerPlanned() {
+        for save in planned where !save.session.isClosing {
+            let (session, id, saved) = (save.session, save.id, save.saved)
+            if let refusal = committer.unkeptRefusal, !saved.wrote, !saved.isRepeat {
+                refused(session, refusal)
+                session.answer(.failure(refusal), to: id)
+            } else if session.sent >= saved.position {
+                session.answer(.saved(saved), to: id)
+            } else {
+                session.held.append((saved.position, id, .saved(saved)))
+            }
+        }
+    }
+
+    /// Returns nil when nothing of the batch happened, which its savers are told.
+    private func flush() throws -> [EncodedTransaction]? {
+        do {
+            return try committer.flush()
+        } catch let error as TandemError {
+            for save in planned where !save.session.isClosing {
+                refused(save.session, error)
+                save.session.answer(.failure(error), to: save.id)
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,196 @@
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// What sessions wait for, in slices, so that a saver never waits for all of them.
+extension Engine {
+    /// Puts a session where it waits for what it can be done for next.
+    func schedule(_ session: Session) {
+        guard !session.isClosing else { return }
+        if session.isReady, session.waitingSaves > 0 { saving.append(session) }
+        guard !session.isWaitingToWrite else { return }
+        if session.behind != nil {
+            following.append(session)
+        } else if session.hasQuestion {
+            asking.append(session)
+        }
+    }
+
+    /// Goes on with a session whose socket takes bytes again, when its turn comes.
+    func resume(_ session: Session) { following.append(session) }
+
+    /// Serves a number of sessions that asked and a number that follow; the others have their turns in later slices.
+    func serveSlice() throws {
+        // Who has another turn has it in another slice.
+        try serve(min(DaemonLimits.sliceSessions, asking.count)) { asking.popFirst() }
+        try serve(min(DaemonLimits.sliceSessions, following.count)) { following.popFirst() }
+        noteFanOut()
+    }
+
+    /// The last one who waited for what a flush brought was served.
+    private func noteFanOut() {
+        guard isFanningOut, following.isEmpty else { return }
+        isFanningOut = false
+        let now = clock.monotonicNanoseconds
+        metrics.fanOut.note(nanoseconds: now - min(now, flushedAt))
+    }
+
+    private func serve(_ count: Int, _ next: () -> Session?) throws {
+        sliceBytes = 0
+        for _ in 0..<count where sliceBytes < DaemonLimits.sliceBytes {
+            if let session = next() { try serve(session) }
+        }
+    }
+
+    /// A session's turn: what is new to it, then answers, each as far as there is room and one turn goes.
+    func serve(_ session: Session) throws {
+        if session.isWaitingToWrite { finish(session) }
+        guard !session.isClosing, !session.isWaitingToWrite else { return }
+        if session.isReady { try pump(session) }
+        var left = DaemonLimits.requestsInTurn
+        while left > 0, !session.isClosing, let (id, message) = session.takeQuestion() {
+            try answer(message, id, session)
+            left -= 1
+        }
+        finish(session)
+        schedule(session)
+    }
+
+    // MARK: Pushes
+
+    /// Queues what is new to a session as far as it has room and one turn goes; then what waited for that.
+    func pump(_ session: Session) throws {
+        guard !session.isClosing, !session.isWaitingToWrite else { return }
+        do {
+            try queuePushes(session)
+        } catch let error as TandemError {
+            guard error.code == .historyExpired else { throw error }
+            // What is queued goes out whole before.
+            finish(session)
+            guard session.outboundBytes == 0, !session.isClosing else { return }
+            retention.counters.expiredSessions += 1
+            let reason = "it fell behind the journal's first position"
+            return fail(session, error, reason, .expired)
+        }
+        if session.behind == nil { session.source.rest() }
+        tellAbility(session)
+        markProgress(session)
+        release(session)
+    }
+
+    private func queuePushes(_ session: Session) throws {
+        let last = committer.position
+        var left = DaemonLimits.turnTransactions
+        let room = min(DaemonLimits.turnBytes, limits.outboundBytes)
+        while left > 0, let sent = session.behind, session.outboundBytes < room {
+            // Of what is behind the model nothing interests whom no entity does.
+            let isIdle = session.interests.isEmpty && sent >= committer.store.modelPosition
+            guard sent < last, !isIdle else { return audiences.reachedEnd(session) }
+            if let body = try body(at: sent + 1, for: session) { session.push(body) }
+            session.behind = sent + 1
+            left -= 1
+        }
+        if session.behind == last { audiences.reachedEnd(session) }
+    }
+
+    /// From the ring the body is made once for all who follow the same; who reads the segments is mostly alone there.
+    private func body(at position: UInt64, for session: Session) throws -> PushBody? {
+        guard let audience = session.audience else { return nil }
+        if let first = committer.ring.first, position >= first {
+            return try cache.body(at: position, for: audience) {
+                try session.source.transaction(at: position, committer.ring)
+            }
+        }
+        let transaction = try session.source.transaction(at: position, committer.ring)
+        return try audience.part(of: transaction).map { try PushBody($0) }
+    }
+
+    /// Lets sessions know how far the journal is where nothing was of interest to them.
+    ///
+    /// Done after a checkpoint, so at most a few times a second: what they resume from and show is never far behind.
+    func markProgress() {
+        for session in sessions.values where session.isReady && !session.interests.isEmpty {
+            guard session.machine.cursor < session.sent else { continue }
+            session.owesProgress = true
+            if !session.isWaitingToWrite { following.append(session) }
+        }
+    }
+
+    private func markProgress(_ session: Session) {
+        guard session.owesProgress else { return }
+        session.owesProgress = false
+        session.pushProgress()
+    }
+
+    // MARK: State
+
+    /// Tells sessions whether saves are taken, when that has changed since it was last asked.
+    func tellAbility() {
+        guard committer.ability.reason != told.ability.reason else { return }
+        told = (committer.ability, told.changes + 1)
+        supervision.tell(summary)
+        for session in sessions.values where session.isReady && !session.isWaitingToWrite {
+            following.append(session)
+        }
+    }
+
+    /// A session without room hears of the latest state when it has some again.
+    private func tellAbility(_ session: Session) {
+        guard session.toldAbility != told.changes, session.hasRoom else { return }
+        session.toldAbility = told.changes
+        session.push(
+            StatePush(
+                isReadOnly: told.ability.isReadOnly,
+                since: told.ability.since ?? clock.wallMicroseconds, reason: told.ability.reason))
+    }
+
+    // MARK: Waiting answers
+
+    /// Sends answers that waited for pushes, and answers syncs that are reached.
+    func release(_ session: Session) {
+        while let first = session.held.first, first.position <= session.sent {
+            session.answer(first.message, to: first.id)
+            session.held.removeFirst()
+        }
+        guard session.behind == nil, !session.syncs.isEmpty else { return }
+        for sync in session.syncs where sync.number <= session.sent {
+            session.answer(.synced(position: session.sent), to: sync.id)
+        }
+        session.syncs.removeAll { $0.number <= session.sent }
+        if session.syncs.isEmpty { waiting.remove(session.id) }
+    }
+
+    /// Gives a turn to sessions whose syncs are reached.
+    func wakeSyncs() {
+        let last = committer.position
+        for id in waiting {
+            guard let session = sessions[id] else { continue }
+            if session.syncs.contains(where: { $0.number <= last }) { following.append(session) }
+        }
+    }
+
+    func expireSyncs() throws {
+        guard !waiting.isEmpty else { return }
+        let now = clock.monotonicNanoseconds
+        for id in waiting {
+            guard let session = sessions[id] else {
+                waiting.remove(id)
+                continue
+            }
+            for sync in session.syncs where sync.deadline <= now {
+                let text =
+                    "position \(sync.number) was not reached in time; the journal ends at "
+                    + "\(committer.position)"
+                session.answer(.failure(TandemError(.timeout, text)), to: sync.id)
+            }
+            session.syncs.removeAll { $0.deadline <= now }
+            if session.syncs.isEmpty { waiting.remove(id) }
+            finish(session)
+        }
+    }
+
+    /// The earliest deadline of a waiting sync, if any.
+    var nextDeadline: UInt64? {
+        waiting.lazy.compactMap { self.sessions[$0] }.flatMap(\.syncs).map(\.deadline).min()
+    }
+}

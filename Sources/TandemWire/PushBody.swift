@@ -1,0 +1,67 @@
+public import TandemModel
+
+/// What is the same of a transaction's push for every session: made once, sent by reference.
+///
+/// A push is a head of ``headBytes``, which names the session's predecessor, and this body. Of a transaction that
+/// fits a frame the body is the transaction's own bytes, in the same storage.
+///
+///     let body = try PushBody(transaction)
+///     body.appendHead(previous: 17, to: &output)
+///     output += body.bytes
+public struct PushBody: Hashable, Sendable {
+    /// The number of the transaction.
+    public let position: UInt64
+    /// Everything behind the head, headers of further frames included.
+    public let bytes: [UInt8]
+    /// The header of the first frame.
+    private let header: FrameHeader
+
+    /// The bytes of a head: the header of the first frame and the predecessor.
+    public static let headBytes = Frame.headerBytes + predecessorBytes
+    private static let predecessorBytes = 8
+    private static let type = DaemonMessage.Kind.transaction.rawValue
+
+    /// The body of a push of `transaction`.
+    ///
+    /// Throws ``WireError`` when the transaction is too large for a message. Cost: none for one frame, else one copy.
+    public init(_ transaction: EncodedTransaction) throws(WireError) {
+        let count = Self.predecessorBytes + transaction.bytes.count
+        guard count <= WireLimits.daemonMessageBytes else {
+            throw WireError(
+                .messageTooLarge,
+                "\(count) bytes, at most \(WireLimits.daemonMessageBytes) are allowed",
+                type: Self.type, id: 0)
+        }
+        position = transaction.position
+        let first = min(count, WireLimits.frameBytes)
+        header = FrameHeader(
+            length: UInt32(first), type: Self.type, hasMore: first < count, id: 0)
+        bytes =
+            first == count
+            ? transaction.bytes
+            : Self.cut(transaction.bytes, after: first - Self.predecessorBytes)
+    }
+
+    /// Appends the head for a session whose last announced position is `previous`.
+    public func appendHead(previous: UInt64, to output: inout [UInt8]) {
+        header.encode(into: &output)
+        withUnsafeBytes(of: previous.littleEndian) { output.append(contentsOf: $0) }
+    }
+
+    /// Puts headers between the frames behind the first.
+    private static func cut(_ bytes: [UInt8], after first: Int) -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(FrameEncoder.encodedBytes(payload: bytes.count))
+        output += bytes[..<first]
+        var at = first
+        while at < bytes.count {
+            let end = min(at + WireLimits.frameBytes, bytes.count)
+            FrameHeader(
+                length: UInt32(end - at), type: type, hasMore: end < bytes.count, id: 0
+            ).encode(into: &output)
+            output += bytes[at..<end]
+            at = end
+        }
+        return output
+    }
+}

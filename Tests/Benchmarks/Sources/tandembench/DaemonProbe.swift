@@ -1,0 +1,39 @@
+import Glibc
+import Tandem
+
+/// What the kernel says of the daemon's process.
+struct DaemonProbe {
+    let process: Int
+
+    /// Finds the daemon at a socket.
+    init(_ socket: String) throws {
+        guard let pid = try status(socket)["pid"]?.int else {
+            throw Failure("the daemon has no pid")
+        }
+        process = Int(pid)
+    }
+
+    /// KiB of its own memory, and of pages of mapped files, which the kernel may take back.
+    func memory() throws -> (own: Int, mapped: Int) {
+        let lines = try text("/proc/\(process)/status").split(separator: "\n")
+        func kibibytes(_ name: String) -> Int {
+            let line = lines.first { $0.hasPrefix(name + ":") } ?? ""
+            return Int(line.filter(\.isNumber)) ?? 0
+        }
+        return (kibibytes("RssAnon"), kibibytes("RssFile"))
+    }
+
+    /// Microseconds that its main thread, which does all but the making of segments, has taken of the processor.
+    func processorMicroseconds() throws -> Double {
+        let first = try text("/proc/\(process)/schedstat").split(separator: " ").first
+        return (first.flatMap { Double($0) } ?? 0) / 1_000
+    }
+
+    private func text(_ path: String) throws -> String {
+        guard let file = fopen(path, "r") else { throw Failure("no \(path)") }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 8_192)
+        let count = fread(&bytes, 1, bytes.count, file)
+        return String(decoding: bytes[..<count], as: UTF8.self)
+    }
+}

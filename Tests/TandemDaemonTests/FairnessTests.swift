@@ -1,0 +1,115 @@
+import TandemIO
+import TandemModel
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Whose turn it is: nobody waits for all that somebody else wants.
+@Suite struct FairnessTests {
+    @Test func `law 7: one save is in the first batch, however many another client has queued`()
+        throws
+    {
+        let bench = try EngineBench()
+        let (greedy, modest) = (try bench.client(), try bench.client())
+        let queued = try (0..<WireLimits.requestsInFlight).map { index in
+            try greedy.send(.save(greedy.saveRequest(try large(bench, index))))
+        }
+        let one = try modest.send(
+            .save(modest.saveRequest([try bench.bench.insert("Node", 4_000)])))
+        let counters = bench.engine.committer.counters
+        try bench.turn()
+        #expect(bench.engine.committer.counters.batches == counters.batches + 1)
+        try modest.read()
+        #expect(modest.received.map(\.id) == [one])
+        try greedy.read()
+        #expect(greedy.received.count < queued.count / 2)
+        // And the others are not lost.
+        for id in queued {
+            guard case .saved = try greedy.answer(id) else {
+                Issue.record("save \(id) failed")
+                return
+            }
+        }
+    }
+
+    @Test func `law 7: those who save in a loop share the batches`() throws {
+        let bench = try EngineBench()
+        let savers = try (0..<4).map { _ in try bench.client() }
+        for (index, saver) in savers.enumerated() {
+            for save in 0..<(index == 0 ? 60 : 15) {
+                let insert = try bench.bench.insert("Node", UInt64(index * 100 + save) + 1)
+                _ = try saver.send(.save(saver.saveRequest([insert])))
+            }
+        }
+        try bench.turn()
+        for saver in savers { try saver.read() }
+        #expect(savers[1...].allSatisfy { $0.received.count == 15 })
+        #expect(savers[0].received.count == DaemonLimits.savesInTurn)
+    }
+
+    @Test func `law 2: a read behind a save of the same client sees it`() throws {
+        let bench = try EngineBench()
+        let client = try bench.client()
+        var last: UInt32 = 0
+        for number in UInt64(1)...40 {
+            _ = try client.send(
+                .save(client.saveRequest([try bench.bench.insert("Node", number)])))
+        }
+        last = try client.send(.read(Read(objects: [try bench.bench.reference("Node", 40)])))
+        guard case .objects(let objects) = try client.answer(last) else {
+            Issue.record("no objects")
+            return
+        }
+        #expect(objects.objects.count == 1)
+    }
+
+    @Test func `law 7: a saver is answered before all who follow are served`() throws {
+        let bench = try EngineBench()
+        let followers = try (0..<100).map { _ in
+            try bench.client(Hello(author: "f", interests: ["Node"]))
+        }
+        let saver = try bench.client(Hello(author: "s", interests: ["Node"]))
+        while bench.engine.hasWork { try bench.turn() }
+        for number in UInt64(1)...3 {
+            let insert = try bench.bench.insert("Node", number)
+            let id = try saver.send(.save(saver.saveRequest([insert])))
+            try bench.turn()
+            try saver.read()
+            #expect(saver.received.last?.id == id)
+            // Its own transaction came before the answer.
+            #expect(saver.pushes.count == Int(number))
+            for follower in followers { try follower.read() }
+            let served = followers.reduce(0) { $0 + min(1, $1.pushes.count) }
+            #expect(served == Int(number) * DaemonLimits.sliceSessions)
+        }
+        // Who had to wait gets all three at once, and everybody each once.
+        while bench.engine.hasWork { try bench.turn() }
+        for follower in followers {
+            try follower.read()
+            #expect(follower.pushes.map(\.transaction.position) == [2, 3, 4])
+        }
+    }
+
+    @Test func `law 7: many questions of one client are answered in parts`() throws {
+        let bench = try EngineBench()
+        let (curious, other) = (try bench.client(), try bench.client())
+        for _ in 0..<60 { _ = try curious.send(.read(Read())) }
+        _ = try other.send(.read(Read()))
+        try bench.turn()
+        try curious.read()
+        try other.read()
+        #expect(curious.received.count == DaemonLimits.requestsInTurn)
+        #expect(other.received.count == 1)
+        while bench.engine.hasWork { try bench.turn() }
+        try curious.read()
+        #expect(curious.received.count == 60)
+    }
+
+    private func large(_ bench: EngineBench, _ index: Int) throws -> [SaveOperation] {
+        let text = Value.string(String(repeating: "x", count: 60_000))
+        return try (0..<4).map {
+            try bench.bench.insert("Node", UInt64(index * 4 + $0) + 1, ["name": text])
+        }
+    }
+}
