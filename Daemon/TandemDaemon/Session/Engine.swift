@@ -202,10 +202,7 @@ final class Engine {
     func takeSaves() throws {
         for id in ready {
             guard let session = sessions[id], session.isReady else { continue }
-            guard session.inbox.contains(where: { $0.message.isSave }) else { continue }
-            let (saves, others) = session.inbox.partitioned { $0.message.isSave }
-            session.inbox = others
-            for (id, message) in saves {
+            for (id, message) in session.takeSaves() {
                 guard case .save(let request) = message else { continue }
                 try take(request, id, session)
                 if committer.isBatchFull { try commit() }
@@ -532,16 +529,5 @@ final class Engine {
         position.isComparable(with: resume) && resume.number <= position.number
             && resume.number + 1 >= committer.journal.bounds.first
             && resume.number >= committer.store.modelPosition
-    }
-}
-
-extension ClientMessage {
-    var isSave: Bool { if case .save = self { true } else { false } }
-}
-
-extension Array {
-    /// The elements that are picked, and the others, both in order.
-    func partitioned(_ isPicked: (Element) -> Bool) -> (picked: [Element], others: [Element]) {
-        (filter(isPicked), filter { !isPicked($0) })
     }
 }

@@ -69,6 +69,14 @@ final class Session {
 
     func noteRequest() { requests += 1 }
 
+    /// Takes the saves out of the inbox, in their order.
+    func takeSaves() -> [(id: UInt32, message: ClientMessage)] {
+        if inbox.isEmpty { return [] }
+        let all = inbox
+        inbox = all.filter { !$0.message.isSave }
+        return inbox.isEmpty ? all : all.filter { $0.message.isSave }
+    }
+
     // MARK: Sending
 
     /// Queues an answer; a position in it counts as announced.
@@ -110,6 +118,7 @@ final class Session {
     ///
     /// Returns false when the connection is gone.
     func write() -> Bool {
+        if outboundBytes == 0 { return true }
         while outboundBytes > 0 {
             let result = outbound.withUnsafeBytes { bytes in
                 Result {
@@ -136,4 +145,8 @@ final class Session {
         outbound.removeFirst(outboundStart)
         outboundStart = 0
     }
+}
+
+extension ClientMessage {
+    fileprivate var isSave: Bool { if case .save = self { true } else { false } }
 }
