@@ -88,6 +88,14 @@ public struct ByteReader: Sendable {
 
     /// Reads a LEB128 varint of at most ten bytes.
     public mutating func varint() throws(CodingError) -> UInt64 {
+        if offset < end, bytes[offset] < 0x80 {
+            defer { offset += 1 }
+            return UInt64(bytes[offset])
+        }
+        return try longVarint()
+    }
+
+    private mutating func longVarint() throws(CodingError) -> UInt64 {
         var value: UInt64 = 0
         var shift: UInt64 = 0
         while shift < 64 {

@@ -28,6 +28,15 @@ public struct ByteWriter: Sendable {
         }
     }
 
+    /// Overwrites bytes written before with a fixed-width integer.
+    @inlinable
+    public mutating func set<T: FixedWidthInteger & BitwiseCopyable>(_ value: T, at offset: Int) {
+        precondition(offset + MemoryLayout<T>.size <= count, "Only written bytes can be set.")
+        bytes.withUnsafeMutableBytes {
+            $0.storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
+        }
+    }
+
     /// Appends two bytes.
     @inlinable public mutating func uint16(_ value: UInt16) { fixed(value) }
 

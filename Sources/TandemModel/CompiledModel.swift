@@ -139,6 +139,12 @@ public final class CompiledEntity: Sendable {
     public let indexes: [CompiledIndex]
     /// The properties that any index or uniqueness constraint needs, and those that may hold a blob.
     public let keyed: PropertyMask
+    /// The attributes and to-one relationships that need a value.
+    public let required: PropertyMask
+    /// The attributes whose values have limits, and the to-many relationships that need a member.
+    public let limited: PropertyMask
+    /// The type of each attribute by slot; nil for a relationship.
+    private let types: [AttributeType?]
 
     private let slots: [String: Int]
     private let family: Set<EntityTag>
@@ -156,6 +162,9 @@ public final class CompiledEntity: Sendable {
         self.indexes = indexes
         let data = properties.lazy.filter { $0.type == .data }.map(\.slot)
         keyed = (uniqueness + indexes).reduce(PropertyMask(data)) { $0.union($1.mask) }
+        required = PropertyMask(properties.filter(\.needsValue).map(\.slot))
+        limited = PropertyMask(properties.filter(\.hasLimits).map(\.slot))
+        types = properties.map(\.type)
         layout = RowLayout(properties)
         slots = Dictionary(uniqueKeysWithValues: properties.map { ($0.name, $0.slot) })
         family = Set(descendants)
@@ -171,6 +180,12 @@ public final class CompiledEntity: Sendable {
 
     /// True when `tag` is this entity or one that inherits from it.
     public func includes(_ tag: EntityTag) -> Bool { tag == self.tag || family.contains(tag) }
+
+    /// True when `slot` is an attribute and `value` is of its type, or null; says nothing of limits.
+    @inline(__always)
+    public func holds(_ value: Value, inAttribute slot: Int) -> Bool {
+        slot < types.count && types[slot].map { value.isNull || value.fits($0) } ?? false
+    }
 
     /// The values of a new object: defaults, nothing elsewhere.
     public var defaults: [Value] {
@@ -229,6 +244,12 @@ public final class CompiledProperty: Sendable {
             limitsValues = false
         }
     }
+
+    /// Whether it is in the row and must not be null.
+    var needsValue: Bool { !allowsNull || (!isToMany && relationship?.isOptional == false) }
+
+    /// Whether a value that is there, or the members, may be against the rules.
+    var hasLimits: Bool { limitsValues || (isToMany && relationship?.isOptional == false) }
 
     /// The attribute, if it is one.
     public var attribute: Attribute? { if case .attribute(let value) = kind { value } else { nil } }

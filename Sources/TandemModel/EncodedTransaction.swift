@@ -45,23 +45,44 @@ public struct EncodedTransaction: Hashable, Sendable {
 
     /// Encodes a transaction; its changes are sorted by entity and number first.
     public init(_ transaction: Transaction) {
-        var writer = ByteWriter(capacity: 512)
+        let content = EncodedContent(transaction)
+        var writer = ByteWriter(capacity: 256 + content.expectedBytes)
+        Self.encodeHeader(of: transaction, into: &writer)
+        directoryOffset = writer.count
+        writer.count(content.parts.count)
+        let directory = writer.count
+        for part in content.parts {
+            writer.uint16(part.tag)
+            writer.uint32(0)
+        }
+        writer.set(UInt32(writer.count), at: 0)
+        var chunks: [Chunk] = []
+        chunks.reserveCapacity(content.parts.count)
+        for (index, part) in content.parts.enumerated() {
+            let start = writer.count
+            content.encode(part, into: &writer)
+            chunks.append(Chunk(tag: part.tag, range: start..<writer.count))
+            writer.set(UInt32(writer.count - start), at: directory + 6 * index + 2)
+        }
+        self.chunks = chunks
+        bytes = writer.bytes
+    }
+
+    private static func encodeHeader(
+        of transaction: Transaction, into writer: inout ByteWriter
+    ) {
         writer.uint32(0)
         writer.uint8(transaction.exceptions.isEmpty ? 1 : 2)
         if case .model = transaction.content { writer.uint8(1) } else { writer.uint8(0) }
         writer.uint64(transaction.position)
         writer.int64(transaction.time)
-        Self.encode(transaction.principal, into: &writer)
+        encode(transaction.principal, into: &writer)
         writer.blob(transaction.saveID)
         writer.uint64(transaction.contentHash.first)
         writer.uint64(transaction.contentHash.second)
-        if !transaction.exceptions.isEmpty {
-            writer.count(transaction.exceptions.count)
-            for exception in transaction.exceptions { exception.encode(into: &writer) }
-        }
-        var (body, sizes) = Self.body(transaction.content)
-        Self.append(transaction.blobs, to: &body, &sizes)
-        self.init(header: writer.bytes, body: body[...], sizes: sizes)
+        if transaction.exceptions.isEmpty { return }
+        writer.count(transaction.exceptions.count)
+        for exception in transaction.exceptions { exception.encode(into: &writer) }
     }
 
     /// Puts a header, a new directory and the chunks together, which lie one after the other in `body`.
@@ -77,9 +98,7 @@ public struct EncodedTransaction: Hashable, Sendable {
             writer.uint32(UInt32(size.count))
         }
         var at = writer.count
-        withUnsafeBytes(of: UInt32(at).littleEndian) {
-            writer.bytes.replaceSubrange(0..<4, with: $0)
-        }
+        writer.set(UInt32(at), at: 0)
         chunks = sizes.map { size in
             defer { at += size.count }
             return Chunk(tag: size.tag, range: at..<(at + size.count))
@@ -220,17 +239,6 @@ public struct EncodedTransaction: Hashable, Sendable {
 
     // MARK: Encoding
 
-    private static func append(
-        _ blobs: [Blob], to body: inout [UInt8], _ sizes: inout [(tag: EntityTag, count: Int)]
-    ) {
-        if blobs.isEmpty { return }
-        var writer = ByteWriter(capacity: blobs.reduce(16) { $0 + $1.content.count + 128 })
-        writer.count(blobs.count)
-        for blob in blobs { blob.encode(into: &writer) }
-        body += writer.bytes
-        sizes.append((blobsTag, writer.count))
-    }
-
     private static func encode(_ principal: Principal, into writer: inout ByteWriter) {
         writer.uint32(principal.uid)
         writer.uint32(principal.gid)
@@ -239,52 +247,6 @@ public struct EncodedTransaction: Hashable, Sendable {
         writer.string(principal.context)
         writer.string(principal.host)
         writer.string(principal.unit)
-    }
-
-    /// The chunks one after the other, and the size of each.
-    private static func body(
-        _ content: Transaction.Content
-    ) -> ([UInt8], [(tag: EntityTag, count: Int)]) {
-        guard case .objects(let unsorted) = content else {
-            guard case .model(let bytes) = content else { return ([], []) }
-            return (bytes, [(0, bytes.count)])
-        }
-        let changes = unsorted.isInOrder ? unsorted : unsorted.sorted(by: Change.isBefore)
-        var writer = ByteWriter(capacity: 32 + 96 * changes.count)
-        var sizes: [(tag: EntityTag, count: Int)] = []
-        var index = 0
-        while index < changes.count {
-            let (start, tag) = (writer.count, changes[index].object.tag)
-            var end = index + 1
-            while end < changes.count, changes[end].object.tag == tag { end += 1 }
-            writer.count(end - index)
-            while index < end {
-                changes[index].encode(into: &writer)
-                index += 1
-            }
-            sizes.append((tag, writer.count - start))
-        }
-        return (writer.bytes, sizes)
-    }
-}
-
-extension Change {
-    /// The order in a transaction: by entity tag, then number.
-    fileprivate static func isBefore(_ a: Change, _ b: Change) -> Bool {
-        (a.object.tag, a.object.number) < (b.object.tag, b.object.number)
-    }
-}
-
-extension [Change] {
-    fileprivate var isInOrder: Bool {
-        // Only the objects are taken out: a copy of a change costs a dozen reference counts.
-        var last = first?.object
-        for index in indices {
-            let object = self[index].object
-            if let last, (object.tag, object.number) < (last.tag, last.number) { return false }
-            last = object
-        }
-        return true
     }
 }
 

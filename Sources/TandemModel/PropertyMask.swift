@@ -62,6 +62,12 @@ public struct PropertyMask: Hashable, Sendable {
         PropertyMask(low: low & other.low, high: high & other.high)
     }
 
+    /// The slots that the other does not have.
+    @inlinable
+    public func subtracting(_ other: PropertyMask) -> PropertyMask {
+        PropertyMask(low: low & ~other.low, high: high & ~other.high)
+    }
+
     /// True when all slots are below `count`.
     @inlinable
     public func isWithin(_ count: Int) -> Bool {
@@ -71,18 +77,34 @@ public struct PropertyMask: Hashable, Sendable {
     }
 
     /// The slots in ascending order.
-    public var slots: [Int] {
-        var result: [Int] = []
-        var word = low
-        while word != 0 {
-            result.append(word.trailingZeroBitCount)
-            word &= word - 1
+    public var slots: [Int] { Array(self) }
+}
+
+extension PropertyMask: Sequence {
+    /// Gives the slots in ascending order; takes no memory.
+    public struct Iterator: IteratorProtocol {
+        @usableFromInline var rest: PropertyMask
+
+        @inlinable
+        init(_ mask: PropertyMask) { rest = mask }
+
+        /// The next slot.
+        @inlinable
+        public mutating func next() -> Int? {
+            if rest.low != 0 {
+                defer { rest.low &= rest.low - 1 }
+                return rest.low.trailingZeroBitCount
+            }
+            guard rest.high != 0 else { return nil }
+            defer { rest.high &= rest.high - 1 }
+            return 64 + rest.high.trailingZeroBitCount
         }
-        word = high
-        while word != 0 {
-            result.append(64 + word.trailingZeroBitCount)
-            word &= word - 1
-        }
-        return result
     }
+
+    /// How many slots there are.
+    @inlinable public var underestimatedCount: Int { low.nonzeroBitCount + high.nonzeroBitCount }
+
+    /// Begins with the lowest slot.
+    @inlinable
+    public func makeIterator() -> Iterator { Iterator(self) }
 }

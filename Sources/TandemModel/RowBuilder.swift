@@ -28,20 +28,15 @@ enum RowBuilder {
         _ changes: [SlotValue], in row: Row, _ entity: CompiledEntity, _ version: UInt16
     ) -> [UInt8] {
         let layout = entity.layout
-        var isFixed = true
         var changed = PropertyMask()
-        for change in changes {
-            guard let column = layout.columns[change.slot] else { continue }
+        for change in changes where layout.columns[change.slot] != nil {
             changed.insert(change.slot)
-            isFixed = isFixed && column.storage.width > 0
         }
-        var bytes: [UInt8]
-        if isFixed {
-            bytes = row.bytes
-        } else {
-            bytes = [UInt8](row.bytes[..<layout.minimumBytes])
-            bytes.reserveCapacity(row.bytes.count + 64)
+        if changed.intersection(layout.variable).isEmpty {
+            return replaceFixed(changes, in: row, entity, version)
         }
+        var bytes = [UInt8](row.bytes[..<layout.minimumBytes])
+        bytes.reserveCapacity(row.bytes.count + 64)
         store(version, &bytes, 0)
         for (slot, column) in layout.columns.enumerated() {
             guard let column else { continue }
@@ -53,11 +48,11 @@ enum RowBuilder {
                 if column.storage == .data { value = value.inRow }
                 if case .blob = value { isBlob = true }
                 write(value, column, entity, slot, &bytes)
-            } else if !isFixed, column.storage.width == 0 {
+            } else if column.storage.width == 0 {
                 isBlob = row.isBlob(column, layout)
                 bytes.append(contentsOf: row.bytes[row.range(column, layout)])
             }
-            if !isFixed, column.storage.width == 0 {
+            if column.storage.width == 0 {
                 let end = UInt32(bytes.count) | (isBlob ? RowLayout.blobFlag : 0)
                 store(end, &bytes, layout.endsOffset + 4 * column.place)
             }
@@ -65,10 +60,29 @@ enum RowBuilder {
         return bytes
     }
 
+    /// The same where no variable column changes, so that everything stays where it is.
+    private static func replaceFixed(
+        _ changes: [SlotValue], in row: Row, _ entity: CompiledEntity, _ version: UInt16
+    ) -> [UInt8] {
+        let layout = entity.layout
+        var bytes = row.bytes
+        store(version, &bytes, 0)
+        for change in changes {
+            guard let column = layout.columns[change.slot] else { continue }
+            clear(column, &bytes)
+            write(change.value, column, entity, change.slot, &bytes)
+        }
+        return bytes
+    }
+
     /// Makes a column what it is before a value is written.
     private static func clear(_ column: RowLayout.Column, _ bytes: inout [UInt8]) {
         bytes[RowLayout.headerBytes + column.nullBit >> 3] &= ~(1 << UInt8(column.nullBit & 7))
-        for at in column.place..<(column.place + column.storage.width) { bytes[at] = 0 }
+        bytes.withUnsafeMutableBytes { bytes in
+            let columnBytes = bytes[column.place..<(column.place + column.storage.width)]
+            UnsafeMutableRawBufferPointer(rebasing: columnBytes)
+                .initializeMemory(as: UInt8.self, repeating: 0)
+        }
     }
 
     private static func write(
@@ -112,11 +126,20 @@ extension CompiledProperty {
     public func accepts(_ value: Value) -> Bool {
         switch value {
         case .null: !isToMany
+        case .reference: relationship != nil && !isToMany
+        default: type.map { value.fits($0) } ?? false
+        }
+    }
+}
+
+extension Value {
+    /// True for a value of a type, and a finite one where the type has others; false for null and references.
+    func fits(_ type: AttributeType) -> Bool {
+        switch self {
         case .double(let number): type == .double && !number.isNaN
         case .date(let seconds): type == .date && seconds.isFinite
         case .decimal(let number): type == .decimal && number.isFinite
-        case .reference: relationship != nil && !isToMany
-        default: type != nil && value.type == type
+        default: self.type == type
         }
     }
 }

@@ -42,6 +42,8 @@ public struct RowLayout: Sendable {
     let endsOffset: Int
     /// How many variable columns there are.
     let variableCount: Int
+    /// The slots of the variable columns.
+    let variable: PropertyMask
     /// The columns that may hold a blob.
     let dataColumns: [Column]
 
@@ -70,6 +72,8 @@ public struct RowLayout: Sendable {
         self.columns = columns
         endsOffset = offset
         variableCount = variable
+        self.variable = PropertyMask(
+            columns.indices.filter { columns[$0]?.storage.width == 0 })
         dataColumns = columns.compactMap { $0?.storage == .data ? $0 : nil }
     }
 

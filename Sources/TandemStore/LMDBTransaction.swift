@@ -13,6 +13,8 @@ final class LMDBTransaction {
     private var isOpen = true
     /// How often each table was written to.
     private var writes = [Int](repeating: 0, count: 2 + StoreTables.count)
+    /// The cursor of each table through which it is read and written, once there is one.
+    private var cursors = [OpaquePointer?](repeating: nil, count: 2 + StoreTables.count)
 
     init(_ handle: OpaquePointer, _ environment: LMDBEnvironment) {
         self.handle = handle
@@ -33,6 +35,7 @@ final class LMDBTransaction {
     func commit() throws(StoreError) {
         precondition(isOpen, "The transaction has ended.")
         isOpen = false
+        closeCursors()
         try environment.check(mdb_txn_commit(handle), "commit to")
     }
 
@@ -40,28 +43,60 @@ final class LMDBTransaction {
     func abort() {
         guard isOpen else { return }
         isOpen = false
+        closeCursors()
         mdb_txn_abort(handle)
     }
 
+    // MARK: Cursors
+
+    /// A table's own cursor: where it stands near a key already, finding that takes no search from the root.
+    ///
+    /// Everything but scans and removals goes through it, and a removal closes it: so while it is open nothing else
+    /// changes the table under it.
+    private func cursor(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {
+        if let cursor = cursors[Int(table)] { return cursor }
+        var cursor: OpaquePointer?
+        try environment.check(mdb_cursor_open(handle, table, &cursor), "use a table of")
+        cursors[Int(table)] = cursor
+        return cursor
+    }
+
+    private func closeCursor(_ table: LMDBTable) {
+        guard let cursor = cursors[Int(table)] else { return }
+        mdb_cursor_close(cursor)
+        cursors[Int(table)] = nil
+    }
+
+    private func closeCursors() {
+        for table in cursors.indices { closeCursor(LMDBTable(table)) }
+    }
+
+    // MARK: Keys
+
     /// The value of a key, or nil.
     func get(_ table: LMDBTable, _ key: [UInt8]) throws(StoreError) -> UnsafeRawBufferPointer? {
+        let cursor = try cursor(table)
         var value = MDB_val()
-        let status = key.withUnsafeBytes { bytes in
-            var key = MDB_val(bytes)
-            return mdb_get(handle, table, &key, &value)
-        }
-        if status == MDB_NOTFOUND { return nil }
-        try environment.check(status, "read from")
-        return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
+        return try found(key.withUnsafeBytes { find(cursor, $0, &value) }, value)
     }
 
     /// The value of a key, or nil.
     func get(_ table: LMDBTable, _ key: SmallKey) throws(StoreError) -> UnsafeRawBufferPointer? {
+        let cursor = try cursor(table)
         var value = MDB_val()
-        let status = key.withBytes { bytes in
-            var key = MDB_val(bytes)
-            return mdb_get(handle, table, &key, &value)
-        }
+        return try found(key.withBytes { find(cursor, $0, &value) }, value)
+    }
+
+    private func find(
+        _ cursor: OpaquePointer?, _ key: UnsafeRawBufferPointer, _ value: inout MDB_val
+    ) -> Int32 {
+        var key = MDB_val(key)
+        return mdb_cursor_get(cursor, &key, &value, MDB_SET)
+    }
+
+    private func found(
+        _ status: Int32, _ value: MDB_val
+    ) throws(StoreError) -> UnsafeRawBufferPointer? {
         if status == MDB_NOTFOUND { return nil }
         try environment.check(status, "read from")
         return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
@@ -72,12 +107,9 @@ final class LMDBTransaction {
         _ table: LMDBTable, _ key: SmallKey, count: Int,
         fill: (UnsafeMutableRawBufferPointer) -> Void
     ) throws(StoreError) {
-        noteWrite(table)
+        let cursor = try writing(table)
         var value = MDB_val(mv_size: count, mv_data: nil)
-        let status = key.withBytes { bytes in
-            var key = MDB_val(bytes)
-            return mdb_put(handle, table, &key, &value, UInt32(MDB_RESERVE))
-        }
+        let status = key.withBytes { set(cursor, $0, &value, MDB_RESERVE) }
         try environment.check(status, "write to")
         fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
@@ -87,19 +119,13 @@ final class LMDBTransaction {
         _ table: LMDBTable, _ key: SmallKey, count: Int,
         fill: (UnsafeMutableRawBufferPointer) -> Void
     ) throws(StoreError) -> Bool {
-        noteWrite(table)
-        var cursor: OpaquePointer?
-        try environment.check(mdb_cursor_open(handle, table, &cursor), "write to")
-        defer { mdb_cursor_close(cursor) }
+        let cursor = try writing(table)
         var value = MDB_val()
         let status = key.withBytes { bytes in
-            var key = MDB_val(bytes)
-            let found = mdb_cursor_get(cursor, &key, &value, MDB_SET)
+            let found = find(cursor, bytes, &value)
             guard found == 0, value.mv_size == count else { return found }
             // Of the same size it takes the old one's place, without a second search.
-            key = MDB_val(bytes)
-            let status = mdb_cursor_put(
-                cursor, &key, &value, UInt32(MDB_CURRENT) | UInt32(MDB_RESERVE))
+            let status = set(cursor, bytes, &value, MDB_CURRENT | MDB_RESERVE)
             if status == 0 {
                 fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: count))
             }
@@ -118,51 +144,52 @@ final class LMDBTransaction {
 
     /// Sets the value of a key to a tag.
     func put(_ table: LMDBTable, _ key: [UInt8], tag: EntityTag) throws(StoreError) {
-        noteWrite(table)
-        let status = key.withUnsafeBytes { key in
-            withUnsafeBytes(of: tag.bigEndian) { value in
-                var key = MDB_val(key)
-                var value = MDB_val(value)
-                return mdb_put(handle, table, &key, &value, 0)
-            }
-        }
+        let cursor = try writing(table)
+        let status = withUnsafeBytes(of: tag.bigEndian) { set(cursor, key, $0) }
         try environment.check(status, "write to")
+    }
+
+    /// Sets the value of a key.
+    func put(_ table: LMDBTable, _ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+        let cursor = try writing(table)
+        try environment.check(value.withUnsafeBytes { set(cursor, key, $0) }, "write to")
+    }
+
+    private func set(
+        _ cursor: OpaquePointer?, _ key: [UInt8], _ value: UnsafeRawBufferPointer
+    ) -> Int32 {
+        var value = MDB_val(value)
+        return key.withUnsafeBytes { set(cursor, $0, &value, 0) }
+    }
+
+    private func set(
+        _ cursor: OpaquePointer?, _ key: UnsafeRawBufferPointer, _ value: inout MDB_val,
+        _ flags: Int32
+    ) -> Int32 {
+        var key = MDB_val(key)
+        return mdb_cursor_put(cursor, &key, &value, UInt32(flags))
     }
 
     /// Removes a key; false when there was none.
     @discardableResult
     func delete(_ table: LMDBTable, _ key: SmallKey) throws(StoreError) -> Bool {
-        noteWrite(table)
-        let status = key.withBytes { bytes in
-            var key = MDB_val(bytes)
-            return mdb_del(handle, table, &key, nil)
-        }
-        if status == MDB_NOTFOUND { return false }
-        try environment.check(status, "delete from")
-        return true
-    }
-
-    /// Sets the value of a key.
-    func put(_ table: LMDBTable, _ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
-        noteWrite(table)
-        let status = key.withUnsafeBytes { key in
-            value.withUnsafeBytes { value in
-                var key = MDB_val(key)
-                var value = MDB_val(value)
-                return mdb_put(handle, table, &key, &value, 0)
-            }
-        }
-        try environment.check(status, "write to")
+        try removed(key.withBytes { remove(table, $0) })
     }
 
     /// Removes a key; false when there was none.
     @discardableResult
     func delete(_ table: LMDBTable, _ key: [UInt8]) throws(StoreError) -> Bool {
-        noteWrite(table)
-        let status = key.withUnsafeBytes { bytes in
-            var key = MDB_val(bytes)
-            return mdb_del(handle, table, &key, nil)
-        }
+        try removed(key.withUnsafeBytes { remove(table, $0) })
+    }
+
+    private func remove(_ table: LMDBTable, _ key: UnsafeRawBufferPointer) -> Int32 {
+        closeCursor(table)
+        writes[Int(table)] += 1
+        var key = MDB_val(key)
+        return mdb_del(handle, table, &key, nil)
+    }
+
+    private func removed(_ status: Int32) throws(StoreError) -> Bool {
         if status == MDB_NOTFOUND { return false }
         try environment.check(status, "delete from")
         return true
@@ -171,7 +198,10 @@ final class LMDBTransaction {
     /// How often a table was written to.
     func writes(_ table: LMDBTable) -> Int { writes[Int(table)] }
 
-    private func noteWrite(_ table: LMDBTable) { writes[Int(table)] += 1 }
+    private func writing(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {
+        writes[Int(table)] += 1
+        return try cursor(table)
+    }
 
     /// The pages of a table.
     func pages(_ table: LMDBTable) throws(StoreError) -> Int {
@@ -182,6 +212,7 @@ final class LMDBTransaction {
 
     /// Empties a table.
     func clear(_ table: LMDBTable) throws(StoreError) {
+        closeCursor(table)
         try environment.check(mdb_drop(handle, table, 0), "clear a table of")
     }
 

@@ -68,12 +68,15 @@ extension Store {
         let model = try begin(transaction)
         let open = try current
         var applied = AppliedChanges()
-        for change in transaction.changes {
-            guard let entity = model.entity(tagged: change.object.tag) else {
-                throw misfit(change, transaction.position)
+        // Borrowed in place: a copy of a change costs a dozen reference counts.
+        let changes = transaction.changes
+        let span = changes.span
+        for index in span.indices {
+            guard let entity = model.entity(tagged: span[index].object.tag) else {
+                throw misfit(span[index], transaction.position)
             }
-            try apply(change, transaction.position, entity, open)
-            applied.note(change)
+            try apply(span[index], transaction.position, entity, open)
+            applied.note(span[index])
         }
         try end(transaction, applied, open)
     }
@@ -129,24 +132,18 @@ extension Store {
                 try replace(change.row, of: object, position, open)
                 break
             }
-            let old = try storedRow(object, open)
+            let old = try stored(object)?.row
             try unindex(old, object, entity, replacedBy: change.row, open)
             try write(change.row, replacing: old, of: object, entity, position, open)
         case .delete:
-            let old = try storedRow(object, open)
+            let old = try stored(object)?.row
             try unindex(old, object, entity, replacedBy: nil, open)
             try countBlobs(nil, replacing: old, entity, at: position, open)
             try open.delete(tables.rows, SmallKey(row: object))
+            writtenRows.remove(object)
         case .touch: break
         }
         for link in change.links { try apply(link, of: object, entity, open) }
-    }
-
-    private func storedRow(
-        _ object: ObjectReference, _ open: LMDBTransaction
-    ) throws(StoreError) -> Row? {
-        guard let value = try open.get(tables.rows, SmallKey(row: object)) else { return nil }
-        return try stored(object, at: value).row
     }
 
     private func write(
@@ -166,6 +163,7 @@ extension Store {
         try open.put(tables.rows, SmallKey(row: object), count: 8 + row.bytes.count) { value in
             Store.fill(value, row, position)
         }
+        writtenRows.note(row, of: object, at: position)
     }
 
     /// Writes the row of an object that has to have one.
@@ -179,6 +177,7 @@ extension Store {
             Store.fill(value, row, position)
         }
         guard isThere else { throw rowless(object) }
+        writtenRows.note(row, of: object, at: position)
     }
 
     private static func fill(

@@ -28,6 +28,7 @@ extension Store {
         _ old: CompiledEntity, as new: CompiledEntity, _ version: UInt16, _ open: LMDBTransaction
     ) throws(StoreError) {
         let plan = RowMigration(from: old, to: new)
+        writtenRows.removeAll()
         var objects: [Stored] = []
         try open.scan(tables.rows, prefix: StoreKey.tag(old.tag)) {
             (key, value) throws(StoreError) -> Bool in

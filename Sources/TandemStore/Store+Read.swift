@@ -23,6 +23,7 @@ extension Store {
     ///
     /// Throws `damaged` for what is no row of the object's entity.
     public func stored(_ object: ObjectReference) throws(StoreError) -> Stored? {
+        if let kept = writtenRows[object] { return kept }
         guard let value = try current.get(tables.rows, SmallKey(row: object)) else { return nil }
         return try stored(object, at: value)
     }

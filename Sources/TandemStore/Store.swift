@@ -35,6 +35,9 @@ public final class Store {
     /// How many changes were applied since the store was opened.
     public internal(set) var appliedChanges: UInt64 = 0
 
+    /// Rows of the open transaction or of the last checkpoint.
+    var writtenRows = RowCache()
+
     let environment: LMDBEnvironment
     let tables: StoreTables
     let options: StoreOptions
@@ -284,6 +287,7 @@ public final class Store {
         saveFloor = try number(.saveFloor) ?? 0
         uncommittedChanges = 0
         uncommittedBytes = 0
+        writtenRows.removeAll()
         guard let bytes = try transaction.get(tables.meta, MetaKey.model.key) else {
             return model = nil
         }

@@ -14,6 +14,10 @@ enum StoreLimits {
     static let replayChanges = 1_000_000
     /// The last part of the largest map, or an eighth of it: for what is in the journal, not for more saves.
     static let mapReserveBytes = 16 << 20
+    /// So many rows at most are kept in memory after they were written.
+    static let cachedRows = 1 << 14
+    /// A row of more bytes is not kept.
+    static let cachedRowBytes = 512
     /// A map for which there is no address space is halved, but not below this.
     static let smallestMapBytes = 64 << 20
 }

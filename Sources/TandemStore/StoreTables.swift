@@ -102,8 +102,12 @@ struct SmallKey {
     }
 
     @inline(__always)
-    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        withUnsafeBytes(of: words) { body(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+    func withBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withUnsafeBytes(of: words) { (bytes) throws(Failure) in
+            try body(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+        }
     }
 }
 
@@ -175,7 +179,11 @@ enum StoreKey {
     static let saveBytes = 4
 
     static func save(_ uid: UInt32, _ id: [UInt8]) -> [UInt8] {
-        withUnsafeBytes(of: uid.bigEndian) { Array($0) } + id
+        [UInt8](unsafeUninitializedCapacity: saveBytes + id.count) { bytes, count in
+            withUnsafeBytes(of: uid.bigEndian) { _ = bytes.update(fromContentsOf: $0) }
+            _ = bytes[saveBytes...].update(fromContentsOf: id)
+            count = bytes.count
+        }
     }
 }
 

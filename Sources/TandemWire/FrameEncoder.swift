@@ -54,8 +54,9 @@ public enum FrameEncoder {
         let payload = start + Frame.headerBytes
         let count = output.count - payload
         guard count > frameBytes else {
-            withUnsafeBytes(of: UInt32(count).littleEndian) {
-                output.replaceSubrange(start..<(start + 4), with: $0)
+            output.withUnsafeMutableBytes {
+                $0.storeBytes(
+                    of: UInt32(count).littleEndian, toByteOffset: start, as: UInt32.self)
             }
             return
         }

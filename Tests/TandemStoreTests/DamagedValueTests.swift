@@ -63,6 +63,8 @@ import Testing
     @Test func `law 7: rows cut anywhere are refused`() throws {
         let bench = try StoreBench.league(24, seed: seed)
         for (key, value) in try bench.entries(.rows).prefix(12) {
+            // As after a start: what was just written is known without reading it.
+            bench.store.writtenRows.removeAll()
             let object = ObjectReference(
                 tag: key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) },
                 number: key.withUnsafeBytes { $0.bigEndian(2, as: UInt64.self) })

@@ -55,7 +55,7 @@ final class Committer {
     }
 
     /// The last durable position.
-    var position: UInt64 { journal.bounds.last }
+    var position: UInt64 { journal.tail.last }
 
     /// The last position of the batch that is being built.
     private var plannedPosition: UInt64 { position + UInt64(pending.count) }
@@ -109,10 +109,11 @@ final class Committer {
                 outcome = .answered(saved)
                 return
             }
-            let transaction = Transaction(
+            var transaction = Transaction(
                 principal: principal, saveID: request.saveID, contentHash: request.contentHash,
                 content: .objects(plan.changes), blobs: plan.blobs)
-            try append(transaction.withOutcomes(plan.inserted))
+            if !plan.inserted.isEmpty { transaction = transaction.withOutcomes(plan.inserted) }
+            try append(&transaction)
             outcome = .planned(
                 Saved(position: plannedPosition, wrote: true, inserted: plan.inserted))
         }
@@ -139,7 +140,8 @@ final class Committer {
         var writer = ByteWriter()
         compiled.encode(into: &writer)
         try refusing {
-            try append(Transaction(principal: principal, content: .model(writer.bytes)))
+            var transaction = Transaction(principal: principal, content: .model(writer.bytes))
+            try append(&transaction)
         }
         try flush()
         try checkpoint()
@@ -152,8 +154,8 @@ final class Committer {
             ])
     }
 
-    private func append(_ transaction: Transaction) throws {
-        var transaction = transaction
+    /// Puts a transaction into the batch, and its position and time into the transaction.
+    private func append(_ transaction: inout Transaction) throws {
         transaction.position = plannedPosition + 1
         transaction.time = clock.wallMicroseconds
         let encoded = EncodedTransaction(transaction)

@@ -114,6 +114,7 @@ struct SavePlanner {
             let target = mapping[object]
             let keepsExisting = mapping.replaces(object) && !replacementTakesValues
             guard let working = try graph.load(target) else { return }
+            working.reserve(values.count)
             for value in values where !keepsExisting {
                 try graph.set(working, value.slot, mapping[value.value])
             }
@@ -139,6 +140,7 @@ struct SavePlanner {
         let isConflict = version != 0 && (stored?.version ?? 0) > version
         if isConflict, request.policy == .error { return conflict(object, version, stored) }
         if isConflict, request.policy == .rollback { return }
+        working.reserve(values.count)
         for value in values {
             if isConflict, request.policy == .storeTrump, storeChanged(value, stored) { continue }
             try graph.set(working, value.slot, mapping[value.value])
@@ -244,10 +246,14 @@ struct ReferenceMapping {
     private let replacements: [ObjectNumber: ObjectReference]
 
     init(_ replaced: [Replacement]) {
-        replacements = Dictionary(replaced.map { ($0.number, $0.by) }, uniquingKeysWith: { $1 })
+        replacements =
+            replaced.isEmpty
+            ? [:] : Dictionary(replaced.map { ($0.number, $0.by) }, uniquingKeysWith: { $1 })
     }
 
-    func replaces(_ object: ObjectReference) -> Bool { replacements[object.number] != nil }
+    func replaces(_ object: ObjectReference) -> Bool {
+        !replacements.isEmpty && replacements[object.number] != nil
+    }
 
     subscript(object: ObjectReference) -> ObjectReference {
         replacements.isEmpty ? object : replacements[object.number] ?? object

@@ -30,8 +30,11 @@ struct SaveValidator {
     }
 
     private func check(_ working: WorkingObject, _ problems: inout [ValidationProblem]) throws {
-        let touched = working.touched
-        for property in working.entity.properties where touched.contains(property.slot) {
+        let entity = working.entity
+        // Where no rule can be broken, nothing is looked at.
+        let doubtful = entity.limited.union(entity.required.subtracting(working.filled))
+        for slot in working.touched.intersection(doubtful) {
+            let property = entity.properties[slot]
             guard let message = try problem(property, working) else { continue }
             problems.append(
                 ValidationProblem(

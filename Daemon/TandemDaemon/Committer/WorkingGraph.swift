@@ -72,7 +72,11 @@ struct WorkingGraph {
     // MARK: Values
 
     mutating func set(_ working: WorkingObject, _ slot: Int, _ value: Value) throws {
-        let properties = working.entity.properties
+        let entity = working.entity
+        if entity.holds(value, inAttribute: slot) {
+            return working.set(slot, try inRow(value, working.object, slot, entity))
+        }
+        let properties = entity.properties
         guard slot < properties.count, properties[slot].accepts(value) else {
             throw TandemError(
                 .validation,
@@ -83,11 +87,7 @@ struct WorkingGraph {
                         message: "a value of another type was given")
                 ])
         }
-        if properties[slot].relationship == nil {
-            working.set(slot, try inRow(value, working.object, slot, working.entity))
-        } else {
-            try setToOne(working.object, slot, value.reference)
-        }
+        try setToOne(working.object, slot, value.reference)
     }
 
     /// Keeps a content and returns what stands for it in rows.

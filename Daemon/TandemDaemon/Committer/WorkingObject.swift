@@ -15,6 +15,8 @@ final class WorkingObject {
     private var edits: [SlotValue] = []
     /// The slots that were written.
     private(set) var written = PropertyMask()
+    /// The slots that a value was written to.
+    private(set) var filled = PropertyMask()
     /// Members that came and went, by slot, against the store.
     private(set) var links: [Int: LinkDelta] = [:]
     var isDeleted = false
@@ -56,7 +58,11 @@ final class WorkingObject {
             ? PropertyMask(entity.properties.indices) : written.union(PropertyMask(links.keys))
     }
 
+    /// Makes room for `count` values that are to be set.
+    func reserve(_ count: Int) { edits.reserveCapacity(count) }
+
     func set(_ slot: Int, _ value: Value) {
+        if value.isNull { filled.remove(slot) } else { filled.insert(slot) }
         if written.contains(slot), let index = edits.firstIndex(where: { $0.slot == slot }) {
             edits[index].value = value
             return
@@ -125,7 +131,7 @@ final class WorkingObject {
         }
         if mask.isEmpty, linkChanges.isEmpty { return nil }
         if mask.isEmpty { return Change(.touch, object, changed: linkMask, links: linkChanges) }
-        let before = mask.slots.map { SlotValue(slot: $0, value: stored.row.value($0, in: entity)) }
+        let before = mask.map { SlotValue(slot: $0, value: stored.row.value($0, in: entity)) }
         return Change(
             .update, object, changed: mask.union(linkMask), row: row, before: before,
             links: linkChanges)
