@@ -47,7 +47,7 @@ public final class Daemon {
             let committer = try recover(configuration, surroundings)
             let engine = Engine(
                 committer: committer, clock: surroundings.clock, storePath: configuration.store,
-                log: configuration.log)
+                roles: configuration.roles, log: configuration.log)
             engine.retention = Retention(configuration.retention)
             engine.retain()
             let loop = try ServiceLoop(engine, listener: try listener(configuration, descriptor))

@@ -20,6 +20,10 @@ final class Engine {
     private var ready: [UInt64] = []
     private var planned: [(session: Session, id: UInt32, saved: Saved)] = []
     private(set) var refused: UInt64 = 0
+    var limitCounts: LimitCounts { committer.limitCounts }
+    /// Who may do what, and how often it was more than that.
+    private let roles: RolePolicy
+    var access = AccessCounters()
     /// Sessions with a sync that waits; kept apart so that a turn does not walk all sessions.
     private var waiting: Set<UInt64> = []
     /// Sessions behind the end whose sockets take more.
@@ -37,13 +41,14 @@ final class Engine {
     private(set) var maintenance = Maintenance()
 
     init(
-        committer: Committer, clock: any Clock, storePath: String,
+        committer: Committer, clock: any Clock, storePath: String, roles: RolePolicy = RolePolicy(),
         log: @escaping @Sendable (LogLevel, String) -> Void
     ) {
         self.committer = committer
         self.clock = clock
         self.log = log
         self.storePath = storePath
+        self.roles = roles
         startedAt = clock.monotonicNanoseconds
     }
 
@@ -65,18 +70,15 @@ final class Engine {
     func connect(
         _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
     ) -> Session? {
-        let ofUser = sessions.values.count { $0.peer.uid == peer.uid }
-        guard sessions.count < limits.connections,
-            ofUser < limits.connectionsPerUser
-        else {
-            refused += 1
-            log(.warning, "refused a connection of uid \(peer.uid): too many connections")
+        let role = roles.role(of: peer, daemon: ThisProcess.effectiveUserID)
+        if let error = refusal(of: peer, role) {
+            turnAway(socket, peer, unit, error)
             return nil
         }
         let session = Session(
             id: nextSession, socket: socket, peer: peer, unit: unit,
             now: clock.monotonicNanoseconds, source: TransactionSource(committer.journal),
-            limits: limits)
+            limits: limits, role: role)
         nextSession += 1
         sessions[session.id] = session
         greeting.insert(session.id)
@@ -116,7 +118,10 @@ final class Engine {
                 continue
             }
             guard now > session.connectedAt + limit else { continue }
-            disconnect(session, because: "no hello within \(limits.handshakeMilliseconds) ms")
+            end(
+                session,
+                limitCounts.refusal(
+                    .handshakeMilliseconds, limits, "no hello came in time", code: .timeout))
         }
     }
 
@@ -133,13 +138,14 @@ final class Engine {
                 guard admit(envelope, session) else { return }
             }
         } catch {
-            return fail(session, "\(error)")
+            return fail(session, error)
         }
         guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
-            return fail(
+            return end(
                 session,
-                "it sent \(session.inboundBytes) bytes without reading answers; at most "
-                    + "\(limits.inboundBytes) wait")
+                limitCounts.refusal(
+                    .inboundBytes, limits,
+                    "\(session.inboundBytes) bytes were sent without reading answers"))
         }
         ready.append(session.id)
     }
@@ -153,6 +159,7 @@ final class Engine {
         switch session.machine.received(request: envelope.id) {
         case .run: session.inbox.append((envelope.id, envelope.message))
         case .refuse(let error):
+            limitCounts.note(.requestsInFlight)
             guard session.hasRoom else {
                 fail(session, "it goes on asking and does not read the answers")
                 return false
@@ -175,9 +182,24 @@ final class Engine {
     }
 
     private func fail(_ session: Session, _ reason: String) {
-        session.answer(.failure(TandemError(.usage, "the connection is closed: \(reason)")), to: 0)
+        end(session, TandemError(.usage, "the connection is closed: \(reason)"))
+    }
+
+    /// Ends a connection over bytes that break the protocol or its limits.
+    private func fail(_ session: Session, _ error: WireError) {
+        switch error.code {
+        case .frameTooLarge: end(session, limitCounts.refusal(.frameBytes, limits, "\(error)"))
+        case .messageTooLarge where session.isReady:
+            end(session, limitCounts.refusal(.transactionBytes, limits, "\(error)"))
+        default: fail(session, "\(error)")
+        }
+    }
+
+    /// Tells a client why its connection ends, and ends it.
+    func end(_ session: Session, _ error: TandemError) {
+        session.answer(.failure(error), to: 0)
         _ = session.write()
-        disconnect(session, because: reason)
+        disconnect(session, because: error.message)
     }
 
     /// Carries out everything that was received; returns when it is durable and answered.
@@ -218,6 +240,7 @@ final class Engine {
             guard request.saveID.count <= 64 else {
                 throw TandemError(.usage, "a save id has at most 64 bytes")
             }
+            if !request.onlyAsks { try demand(.writer, of: session, to: "save") }
             let principal = session.principal(author: request.author, context: request.context)
             switch try committer.begin(request, by: principal) {
             case .planned(let saved), .answered(let saved): planned.append((session, id, saved))
@@ -288,6 +311,7 @@ final class Engine {
         if session.interests.isEmpty, session.sent >= committer.store.modelPosition {
             session.sent = last
         }
+        if session.sent < last, !session.hasRoom { limitCounts.note(.outboundBytes) }
         while session.sent < last, session.hasRoom {
             do {
                 let transaction = try session.source.transaction(
@@ -436,6 +460,9 @@ final class Engine {
                 waiting.insert(session.id)
                 release(session)
             case .schema(let request): try schema(request, id, session)
+            case .disconnect(let client):
+                session.answer(
+                    .disconnected(try disconnect(client: client, for: session)), to: id)
             default: session.answer(try answerer.answer(message), to: id)
             }
         } catch let error as TandemError {
@@ -457,6 +484,7 @@ final class Engine {
     }
 
     private func install(_ text: String, _ session: Session) throws {
+        try demand(.writer, of: session, to: "install a model")
         let model: Model
         do {
             model = try Model(parsing: text)

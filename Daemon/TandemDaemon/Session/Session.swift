@@ -15,6 +15,8 @@ final class Session {
     let socket: any Connection
     let peer: PeerCredentials
     let unit: String
+    /// What it may do.
+    let role: Role
     let connectedAt: UInt64
     var decoder = ClientMessageDecoder()
     var machine: DaemonSessionStateMachine
@@ -39,12 +41,13 @@ final class Session {
 
     init(
         id: UInt64, socket: any Connection, peer: PeerCredentials, unit: String, now: UInt64,
-        source: TransactionSource, limits: DaemonLimits
+        source: TransactionSource, limits: DaemonLimits, role: Role
     ) {
         self.id = id
         self.socket = socket
         self.peer = peer
         self.unit = unit
+        self.role = role
         connectedAt = now
         self.source = source
         self.limits = limits
