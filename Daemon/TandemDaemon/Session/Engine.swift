@@ -161,7 +161,8 @@ final class Engine {
         case .refuse(let error):
             limitCounts.note(.requestsInFlight)
             guard session.hasRoom else {
-                fail(session, "it goes on asking and does not read the answers")
+                // It goes on asking and does not read the answers.
+                end(session, error)
                 return false
             }
             session.answer(.failure(error), to: envelope.id)
