@@ -11,6 +11,10 @@ let strict: [SwiftSetting] = [
 ]
 
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let configuration: [Target.Dependency] = [
+    .product(name: "Configuration", package: "swift-configuration"),
+    .product(name: "Yams", package: "Yams"),
+]
 
 /// A test target `name` at `Tests/name` over the modules it tests.
 func suite(
@@ -55,7 +59,9 @@ let package = Package(
         .executable(name: "tandem", targets: ["tandem"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
     targets: [
         // Debian's liblmdb.
@@ -99,8 +105,8 @@ let package = Package(
             ], path: "Daemon/TandemDaemon", swiftSettings: strict),
         // The daemon's executable.
         .executableTarget(
-            name: "tandemd", dependencies: ["TandemDaemon", arguments], path: "Daemon/tandemd",
-            swiftSettings: strict),
+            name: "tandemd", dependencies: ["TandemDaemon", arguments] + configuration,
+            path: "Daemon/tandemd", swiftSettings: strict),
         // The client library: container, contexts, objects, merging, results controllers.
         .target(
             name: "Tandem",

@@ -12,79 +12,26 @@ struct Tandemd: ParsableCommand {
             Without --store and --socket the directories of --name are used: for root \
             /var/lib/tandem/NAME and /run/tandem/NAME.sock, for others below XDG_STATE_HOME and \
             XDG_RUNTIME_DIR. Under systemd the socket is taken from its socket unit.
+
+            Every key below is set by --set KEY=VALUE, else by its variable (journal.keepBytes: \
+            TANDEMD_JOURNAL_KEEP_BYTES), else in the configuration's file, YAML with one level \
+            for each dot: /etc/tandem/NAME.yaml for root, for others below XDG_CONFIG_HOME.
+
+            KEYS:
+            \(Tandemd.keys)
             """,
         version: "0.1.0")
 
-    @Option(help: "The directory of store and journal; made if missing.")
-    var store: String?
+    @OptionGroup var given: GivenOptions
 
-    @Option(help: "The path of the socket; its directory is made if missing.")
-    var socket: String?
-
-    @Option(help: "The name that store and socket have by default.")
+    @Option(help: "The name that store, socket and configuration have by default.")
     var name: String?
 
-    @Option(help: "full: an answered save survives power loss; relaxed: the death of processes.")
-    var durability: DurabilityArgument = .full
+    @Option(help: "The configuration's file; TANDEMD_CONFIG stands in for it.")
+    var config: String?
 
-    @Option(
-        help: "What goes to the log: critical, error, warning, notice, info or debug.",
-        transform: { name in
-            guard let level = LogLevel(name: name) else {
-                throw ValidationError("there is no log level \(name)")
-            }
-            return level
-        })
-    var logLevel: LogLevel = .info
-
-    @Option(help: "Mebibytes of a journal segment; 64 by default, 1 for small stores.")
-    var segmentMebibytes: Int?
-
-    @Option(
-        help: ArgumentHelp(
-            "Mebibytes of journal to keep; above it the oldest segments go that nobody needs.",
-            valueName: "MiB"))
-    var journalKeep: Int?
-
-    @Option(
-        help: ArgumentHelp(
-            "Hours of journal to keep; older segments go that nobody needs.", valueName: "hours"))
-    var journalHours: Int?
-
-    @Option(
-        help: ArgumentHelp(
-            "Mebibytes that the journal never exceeds; who needs what has to go is expired.",
-            valueName: "MiB"))
-    var journalCap: Int?
-
-    @Option(help: "Mebibytes that the store's map may grow to; 1 Ti by default.")
-    var mapLimitMebibytes: Int?
-
-    @Option(help: ArgumentHelp("Kibibytes of a segment, for tests.", visibility: .hidden))
-    var segmentKibibytes: Int?
-
-    func validate() throws {
-        guard (8...1_024).contains(segmentKibibytes ?? 8) else {
-            throw ValidationError("--segment-kibibytes is between 8 and 1024.")
-        }
-        for (name, value) in [
-            ("--journal-keep", journalKeep), ("--journal-hours", journalHours),
-            ("--journal-cap", journalCap),
-        ] {
-            guard (1...1 << 30).contains(value ?? 1) else {
-                throw ValidationError("\(name) is at least 1.")
-            }
-        }
-        guard (journalKeep ?? 1) <= (journalCap ?? Int.max) else {
-            throw ValidationError("--journal-cap is at least --journal-keep.")
-        }
-        guard (1...(1 << 27)).contains(mapLimitMebibytes ?? 1) else {
-            throw ValidationError("--map-limit-mebibytes is between 1 and 134217728.")
-        }
-        guard (1...1_024).contains(segmentMebibytes ?? 1) else {
-            throw ValidationError("--segment-mebibytes is between 1 and 1024.")
-        }
-    }
+    @Flag(help: "Say what is configured and by whom, or what is wrong with it, and end.")
+    var checkConfig = false
 
     /// What is wrong with the arguments is one line and exit code 2.
     static func main() {
@@ -101,6 +48,7 @@ struct Tandemd: ParsableCommand {
     }
 
     func run() throws {
+        let configuration = try configured()
         do {
             let signals = try SignalSource()
             let daemon = try Daemon.open(
@@ -118,23 +66,56 @@ struct Tandemd: ParsableCommand {
         }
     }
 
-    private var configuration: DaemonConfiguration {
+    /// The configuration of all sources; what is wrong with it ends the process with code 2.
+    private func configured() throws -> DaemonConfiguration {
         let paths = DaemonPaths(name: name ?? ThisProcess.environment("TANDEM_NAME") ?? "default")
-        var configuration = DaemonConfiguration(
-            store: store ?? ThisProcess.environment("TANDEM_STORE") ?? paths.store,
-            socket: socket ?? ThisProcess.environment("TANDEM_SOCKET") ?? paths.socket,
-            log: { level, line in level.print(line) })
-        configuration.maximumMapBytes = mapLimitMebibytes.map { $0 << 20 }
-        configuration.segmentBytes =
-            segmentKibibytes.map { $0 << 10 } ?? segmentMebibytes.map { $0 << 20 }
-        configuration.retention = RetentionPolicy(
-            keepBytes: journalKeep.map { UInt64($0) << 20 },
-            keepSeconds: journalHours.map { UInt64($0) * 3_600 },
-            capBytes: journalCap.map { UInt64($0) << 20 })
-        configuration.durability = durability == .full ? .full : .relaxed
-        configuration.isSupervised = true
-        configuration.logLevel = logLevel
-        return configuration
+        var assembly = SettingAssembly(
+            DaemonConfiguration(
+                store: paths.store, socket: paths.socket,
+                log: { level, line in level.print(line) }))
+        var sources = ConfigurationSources(
+            flags: try given.settings(), environment: ConfigurationSources.environmentSettings())
+        for problem in ConfigurationSources.unknownVariables() { assembly.note(problem) }
+        do {
+            sources.file = try fileSettings(paths)
+        } catch {
+            assembly.note(error.message)
+        }
+        sources.fill(&assembly)
+        guard assembly.problems.isEmpty else {
+            for problem in assembly.problems {
+                LogLevel.critical.print(LogLine.text(.failed, ["code": 2], message: problem))
+            }
+            throw ExitCode(2)
+        }
+        if checkConfig {
+            StandardStream.output.write(assembly.lines.joined(separator: "\n") + "\n")
+            throw ExitCode.success
+        }
+        assembly.configuration.isSupervised = true
+        return assembly.configuration
+    }
+
+    /// Without the usual file everything has its default; one that was named has to be there.
+    private func fileSettings(
+        _ paths: DaemonPaths
+    ) throws(ConfigurationFile.Unreadable) -> [GivenSetting] {
+        let named = config ?? ThisProcess.environment("TANDEMD_CONFIG")
+        if let settings = try ConfigurationFile.read(named ?? paths.configuration) {
+            return settings
+        }
+        guard let named else { return [] }
+        throw ConfigurationFile.Unreadable(message: "there is no configuration \(named)")
+    }
+
+    /// The table of keys for the help.
+    private static var keys: String {
+        let defaults = DaemonConfiguration(store: "of NAME", socket: "of NAME")
+        return Setting.all.map { setting in
+            let value = setting.value(in: defaults)
+            return "  \(setting.name): \(setting.summary) "
+                + "(\(value.isEmpty ? "none" : value); \(setting.expected))"
+        }.joined(separator: "\n")
     }
 }
 
@@ -147,12 +128,6 @@ extension DaemonError {
         case .storage, .system: 78
         }
     }
-}
-
-/// The argument of `--durability`.
-enum DurabilityArgument: String, ExpressibleByArgument, CaseIterable {
-    case full
-    case relaxed
 }
 
 extension LogLevel {

@@ -12,6 +12,7 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case createDirectory = "create directory"
         case syncDirectory = "sync directory"
         case changeMode = "change the mode of"
+        case changeGroup = "change the group of"
         case createSocket = "create socket"
         case configureSocket = "configure socket"
         case startThread = "start thread"

@@ -10,17 +10,20 @@ public struct PeerCredentials: Hashable, Sendable {
     public var gid: UInt32
     /// The process id.
     public var pid: Int32
+    /// The supplementary groups; empty where the kernel can't say.
+    public var groups: [UInt32]
 
     /// Makes credentials from their parts.
-    public init(uid: UInt32, gid: UInt32, pid: Int32) {
+    public init(uid: UInt32, gid: UInt32, pid: Int32, groups: [UInt32] = []) {
         self.uid = uid
         self.gid = gid
         self.pid = pid
+        self.groups = groups
     }
 }
 
 extension Socket {
-    /// Who connected, from the kernel.
+    /// Who connected, from the kernel, with the groups of ``peerGroups()``.
     public func peerCredentials() throws(IOError) -> PeerCredentials {
         // struct ucred: pid, uid, gid.
         var words: [UInt32] = [0, 0, 0]
@@ -29,7 +32,8 @@ extension Socket {
             getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &words, &length)
         }
         return PeerCredentials(
-            uid: words[1], gid: words[2], pid: Int32(bitPattern: words[0]))
+            uid: words[1], gid: words[2], pid: Int32(bitPattern: words[0]),
+            groups: try peerGroups())
     }
 
     /// The supplementary groups of who connected; empty where the kernel can't say.

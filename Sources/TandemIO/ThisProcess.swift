@@ -27,6 +27,37 @@ public enum ThisProcess {
         }
     }
 
+    /// A user's number; nil if the system knows none of that name.
+    public static func userID(named name: String) -> UInt32? {
+        var record = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16_384)
+        let result = getpwnam_r(name, &record, &buffer, buffer.count, &found)
+        return result == 0 && found != nil ? record.pw_uid : nil
+    }
+
+    /// A group's number; nil if the system knows none of that name.
+    public static func groupID(named name: String) -> UInt32? {
+        var record = group()
+        var found: UnsafeMutablePointer<group>?
+        // A group's record lists its members.
+        var buffer = [CChar](repeating: 0, count: 1 << 20)
+        let result = getgrnam_r(name, &record, &buffer, buffer.count, &found)
+        return result == 0 && found != nil ? record.gr_gid : nil
+    }
+
+    /// The variables of the environment whose names begin with some text.
+    public static func environment(prefixed prefix: String) -> [String: String] {
+        var found: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee.map({ String(cString: $0) }) {
+            entry += 1
+            guard text.hasPrefix(prefix), let equals = text.firstIndex(of: "=") else { continue }
+            found[String(text[..<equals])] = String(text[text.index(after: equals)...])
+        }
+        return found
+    }
+
     /// Random bytes from the kernel, fit for identifiers and secrets.
     public static func randomBytes(_ count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in

@@ -26,10 +26,11 @@ public final class UnixListener {
 
     /// Listens at `path`, whose directory is created if missing (mode 0755).
     ///
-    /// `mode` decides who may connect, such as 0o660. Throws an error for which `isLocked` holds,
+    /// `mode` and `group` decide who may connect, such as 0o660 and a group of its users; without
+    /// `group` it is the process's own. Throws an error for which `isLocked` holds,
     /// naming the holder, if another daemon listens there.
     public static func listen(
-        path: String, mode: UInt32, backlog: Int32 = 128
+        path: String, mode: UInt32, group: UInt32? = nil, backlog: Int32 = 128
     ) throws(IOError) -> UnixListener {
         let temporary = path + ".new"
         _ = try SocketAddress(path, for: .bind)
@@ -40,6 +41,10 @@ public final class UnixListener {
         do throws(IOError) {
             unlink(temporary)
             try check(.bind, temporary) { address.withPointer { bind(descriptor, $0, $1) } }
+            if let group {
+                // -1: the owner stays.
+                try check(.changeGroup, temporary) { chown(temporary, uid_t.max, group) }
+            }
             try check(.changeMode, temporary) { chmod(temporary, mode) }
             try check(.listen, temporary) { Glibc.listen(descriptor, backlog) }
             try setFlags(descriptor)

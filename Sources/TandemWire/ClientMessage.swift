@@ -24,6 +24,8 @@ public enum ClientMessage: WireMessage {
     case status
     /// The content of a blob; answered by `blob`.
     case blob(BlobReference)
+    /// The end of another client's connection, by its number in the status; answered by `disconnected`.
+    case disconnect(client: UInt64)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -49,6 +51,8 @@ public enum ClientMessage: WireMessage {
         case status
         /// The content of a blob.
         case blob
+        /// The end of another client's connection.
+        case disconnect
     }
 
     /// The kind of message.
@@ -65,6 +69,7 @@ public enum ClientMessage: WireMessage {
         case .schema: .schema
         case .status: .status
         case .blob: .blob
+        case .disconnect: .disconnect
         }
     }
 
@@ -85,6 +90,7 @@ public enum ClientMessage: WireMessage {
         case .schema(let message): message.encode(into: &writer)
         case .status: break
         case .blob(let blob): writer.raw(blob.bytes)
+        case .disconnect(let client): writer.uint64(client)
         }
     }
 
@@ -102,6 +108,7 @@ public enum ClientMessage: WireMessage {
         case .schema: self = .schema(try SchemaRequest(from: &reader))
         case .status: self = .status
         case .blob: self = .blob(try BlobReference(from: &reader))
+        case .disconnect: self = .disconnect(client: try reader.uint64())
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
     }

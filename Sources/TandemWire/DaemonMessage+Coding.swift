@@ -19,6 +19,7 @@ extension DaemonMessage {
         case .failure: .failure
         case .blob: .blob
         case .state: .state
+        case .disconnected: .disconnected
         }
     }
 
@@ -43,6 +44,7 @@ extension DaemonMessage {
         case .failure(let error): error.encode(into: &writer)
         case .blob(let content): writer.blob(content)
         case .state(let message): message.encode(into: &writer)
+        case .disconnected(let wasThere): writer.bool(wasThere)
         }
     }
 
@@ -64,6 +66,7 @@ extension DaemonMessage {
         case .failure: self = .failure(try TandemError(from: &reader))
         case .blob: self = .blob(try reader.blob())
         case .state: self = .state(try StatePush(from: &reader))
+        case .disconnected: self = .disconnected(try reader.bool())
         case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
         }
     }

@@ -32,6 +32,8 @@ public enum DaemonMessage: WireMessage {
     case blob([UInt8])
     /// Whether saves are taken, pushed when it changes.
     case state(StatePush)
+    /// The answer to `disconnect`: whether there was such a client.
+    case disconnected(Bool)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -65,6 +67,8 @@ public enum DaemonMessage: WireMessage {
         case blob
         /// Whether saves are taken.
         case state
+        /// The answer to `disconnect`.
+        case disconnected
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -78,7 +82,8 @@ public enum DaemonMessage: WireMessage {
         case .verdicts(let answer): answer.position
         case .synced(let position): position
         case .schema(let answer): answer.position
-        case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state:
+        case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state,
+            .disconnected:
             nil
         }
     }

@@ -12,7 +12,8 @@ struct RequestTable: Hashable, Sendable {
     var limitError: TandemError {
         TandemError(
             .limitExceeded,
-            "requestsInFlight: \(limit) requests are without an answer; await some of them.")
+            "\(limit) requests are without an answer, await some of them; "
+                + "limits.requestsInFlight is \(limit)")
     }
 
     /// How many there are.

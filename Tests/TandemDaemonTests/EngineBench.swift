@@ -22,21 +22,25 @@ final class EngineBench {
     private(set) var engine: Engine
     private var clients: [Peer] = []
 
+    private let roles: RolePolicy
+
     init(
         model: Model = graphModel, clock: any Clock = SystemClock(),
-        supervision: Supervision? = nil, engineClock: any Clock = SystemClock()
+        limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy(),
+        supervision: Supervision? = nil, engineClock: (any Clock)? = nil
     ) throws {
-        bench = try CommitBench(model: model, clock: clock)
-        engine = EngineBench.engine(bench, log, engineClock, supervision)
+        bench = try CommitBench(model: model, clock: clock, limits: limits)
+        self.roles = roles
+        engine = EngineBench.engine(bench, log, roles, engineClock, supervision)
     }
 
     private static func engine(
-        _ bench: CommitBench, _ log: Log, _ clock: any Clock = SystemClock(),
+        _ bench: CommitBench, _ log: Log, _ roles: RolePolicy, _ clock: (any Clock)? = nil,
         _ supervision: Supervision? = nil
     ) -> Engine {
         Engine(
-            committer: bench.committer, clock: clock, storePath: "bench",
-            log: DaemonLog(level: .debug) { log.add("\($0) \($1)") },
+            committer: bench.committer, clock: clock ?? bench.committer.clock, storePath: "bench",
+            roles: roles, log: DaemonLog(level: .debug) { log.add("\($0) \($1)") },
             supervision: supervision)
     }
 
@@ -44,7 +48,7 @@ final class EngineBench {
     func crash() throws {
         clients = []
         try bench.crash()
-        engine = EngineBench.engine(bench, log)
+        engine = EngineBench.engine(bench, log, roles)
     }
 
     /// How many connections the daemon ended and said why.
@@ -52,19 +56,44 @@ final class EngineBench {
 
     var position: Position { engine.position }
 
-    /// A connection that has not said hello.
-    func peer() throws -> Peer {
-        let (mine, its) = try Socket.pair()
-        try mine.setNonBlocking()
-        try its.setNonBlocking()
-        let peer = Peer(mine, try #require(engine.connect(its)), self)
+    /// A connection that has not said hello, of this process or of who is made up.
+    func peer(as credentials: PeerCredentials? = nil) throws -> Peer {
+        let (mine, session, _) = try connect(as: credentials)
+        let peer = Peer(mine, try #require(session), self)
         clients.append(peer)
         return peer
     }
 
+    /// With what a connection is refused; nil when it is taken in.
+    func refusal(of credentials: PeerCredentials? = nil) throws -> TandemError? {
+        let (mine, session, its) = try connect(as: credentials)
+        return try withExtendedLifetime(its) {
+            guard session == nil else { return nil }
+            var buffer = [UInt8](repeating: 0, count: 4_096)
+            let result = try buffer.withUnsafeMutableBytes { try mine.read(into: $0) }
+            guard case .bytes(let count) = result else { return nil }
+            var decoder = DaemonMessageDecoder()
+            decoder.append(Array(buffer[..<count]))
+            guard case .failure(let error) = try decoder.next()?.message else { return nil }
+            return error
+        }
+    }
+
+    private func connect(
+        as credentials: PeerCredentials?
+    ) throws -> (mine: Socket, session: Session?, its: Socket) {
+        let (mine, its) = try Socket.pair()
+        try mine.setNonBlocking()
+        try its.setNonBlocking()
+        guard let credentials else { return (mine, engine.connect(its), its) }
+        return (mine, engine.connect(its, of: credentials, unit: "made-up.service"), its)
+    }
+
     /// A connection behind its welcome.
-    func client(_ hello: Hello = Hello(author: "test")) throws -> Peer {
-        let peer = try peer()
+    func client(
+        _ hello: Hello = Hello(author: "test"), as credentials: PeerCredentials? = nil
+    ) throws -> Peer {
+        let peer = try peer(as: credentials)
         try peer.greet(hello)
         return peer
     }

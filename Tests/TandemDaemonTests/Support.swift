@@ -101,17 +101,19 @@ final class CommitBench {
         var durability: Durability
         var savesKept: UInt64?
         var clock: any Clock
+        var limits: DaemonLimits
     }
 
     init(
         model: Model = graphModel, mapBytes: Int = 64 << 20, segmentBytes: Int = 128 << 10,
         leased: Int = 1, durability: Durability = .full, savesKept: UInt64? = nil,
-        maximumMapBytes: Int = 1 << 40, clock: any Clock = SystemClock()
+        maximumMapBytes: Int = 1 << 40, clock: any Clock = SystemClock(),
+        limits: DaemonLimits = DaemonLimits()
     ) throws {
         scratch = try Scratch()
         settings = Settings(
             mapBytes: mapBytes, maximumMapBytes: maximumMapBytes, segmentBytes: segmentBytes,
-            durability: durability, savesKept: savesKept, clock: clock)
+            durability: durability, savesKept: savesKept, clock: clock, limits: limits)
         disk.recordsOperations = false
         committer = try CommitBench.open(scratch.path, disk, settings)
         try committer.install(model, by: Principal())
@@ -124,6 +126,7 @@ final class CommitBench {
         var options = StoreOptions()
         options.mapBytes = settings.mapBytes
         options.maximumMapBytes = settings.maximumMapBytes
+        options.savesKept = UInt64(settings.limits.savesKept)
         if let kept = settings.savesKept { options.savesKept = kept }
         let store = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1),
@@ -135,7 +138,8 @@ final class CommitBench {
             directory: "/journal", fileSystem: disk, options: journalOptions,
             identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: store.appliedPosition)
         return try Committer(
-            journal: journal, store: store, clock: settings.clock, log: DaemonLog { _, _ in })
+            journal: journal, store: store, clock: settings.clock, limits: settings.limits,
+            log: DaemonLog { _, _ in })
     }
 
     /// Ends the committer without a checkpoint and starts another on what is on the disk.

@@ -60,6 +60,7 @@ extension MessageMaker {
         case .schema: .schema(SchemaRequest(model: maybe { $0.text() }))
         case .status: .status
         case .blob: .blob(MessageMaker.blobs[int(0...1)])
+        case .disconnect: .disconnect(client: u64())
         }
     }
 
@@ -79,7 +80,10 @@ extension MessageMaker {
                 Welcome(
                     log: LogID(high: u64(), low: u64()), epoch: u32(), position: u64(),
                     resumed: bool(), model: maybe { $0.bytes() }, lease: lease(),
-                    saveIDFloor: u64(), isReadOnly: bool(), server: text()))
+                    saveIDFloor: u64(), isReadOnly: bool(), server: text(),
+                    limits: SessionLimits(
+                        frameBytes: int(1...9_999), messageBytes: int(1...9_999),
+                        requestsInFlight: int(1...99), controllers: int(1...99))))
         case .transaction:
             .transaction(TransactionPush(previous: u64(), transaction: transaction()))
         case .progress: .progress(ProgressPush(previous: u64(), position: u64()))
@@ -114,6 +118,7 @@ extension MessageMaker {
         case .status: .status(text())
         case .failure: .failure(error())
         case .blob: .blob(bytes(64))
+        case .disconnected: .disconnected(bool())
         case .state:
             .state(
                 StatePush(

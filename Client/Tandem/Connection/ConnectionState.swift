@@ -41,6 +41,8 @@ struct ConnectionState: Sendable {
     var isReadOnly = false
     /// What the daemon's last welcome asked to keep to.
     var daemonLimits = SessionLimits()
+    /// How many places of controllers are taken.
+    var openControllers = 0
     /// Why the connection is closed for good.
     var closedError = TandemError(.disconnected, "the container was closed")
 

@@ -120,6 +120,16 @@ public final class PersistentContainer: Sendable {
         return try connection.session().position(answer.position)
     }
 
+    /// Ends another client's connection, by its `id` in the status; blocks.
+    ///
+    /// False when there is no such client. Throws `denied` to who is no admin.
+    public func disconnect(client id: UInt64) throws -> Bool {
+        guard
+            case .disconnected(let wasThere) = try connection.answer(.disconnect(client: id)).get()
+        else { throw TandemError(.storage, "the daemon did not answer about the client") }
+        return wasThere
+    }
+
     /// The daemon's status as JSON text; blocks.
     public func status() throws -> String {
         guard case .status(let text) = try connection.answer(.status).get() else {

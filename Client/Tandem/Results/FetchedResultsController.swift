@@ -62,6 +62,7 @@ public final class FetchedResultsController {
     /// How often rows were fetched.
     var fetches = 0
     let feeds = ResultsFeeds()
+    private var place: ControllerPlace?
 
     /// A controller of a request; nothing is fetched yet.
     ///
@@ -124,6 +125,7 @@ public final class FetchedResultsController {
     private func openStep() throws -> Step<Void> {
         try ResultsPlan.check(fetchRequest)
         return try context.sessionStep().then { session in
+            if self.place == nil { self.place = try ControllerPlace(self.context.connection) }
             self.opening = try self.makePlan(session.model)
             self.openingFailure = nil
             self.prefetched = nil

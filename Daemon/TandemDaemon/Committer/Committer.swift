@@ -25,6 +25,7 @@ final class Committer {
     let limits: DaemonLimits
     let log: DaemonLog
     private let supervision: Supervision?
+    let limitCounts = LimitCounts()
     var counters = CommitCounters()
     /// Whether saves are taken; only ``meets(_:_:bytes:)`` and ``ends(_:)`` change it.
     var ability = SaveAbility()
@@ -67,9 +68,12 @@ final class Committer {
     var hasPending: Bool { !pending.isEmpty }
 
     /// True when the batch should be flushed before another save is taken.
-    var isBatchFull: Bool {
-        pending.count + memory.unsettled >= limits.batchSaves
-            || batch.frameBytes >= limits.batchBytes
+    var isBatchFull: Bool { fullness != nil }
+
+    /// What fills the batch, if it is full.
+    private var fullness: Limit? {
+        if pending.count + memory.unsettled >= limits.batchSaves { return .batchSaves }
+        return batch.frameBytes >= limits.batchBytes ? .batchBytes : nil
     }
 
     // MARK: Saves
@@ -87,7 +91,7 @@ final class Committer {
     /// Throws ``TandemError`` for what the client did.
     func begin(_ request: SaveRequest, by principal: Principal) throws -> Outcome {
         let uid = principal.uid
-        if let first = try memory.answer(to: request, by: uid, end: plannedPosition) {
+        if let first = try remembered(request, uid) {
             if first.isRepeat { counters.repeats += 1 }
             return .answered(first)
         }
@@ -99,7 +103,7 @@ final class Committer {
         try refusing {
             let plan = try SavePlanner.plan(
                 request, model: model, store: store, numbersBelow: leases.numbersBelow,
-                limits: limits)
+                limits: limits, counts: limitCounts)
             guard !plan.changes.isEmpty else {
                 // Remembering it takes room too.
                 try reserve(0)
@@ -119,6 +123,16 @@ final class Committer {
         }
         guard let outcome else { preconditionFailure("The save was planned or refused.") }
         return outcome
+    }
+
+    /// The first answer to a save that is repeated, if it is one.
+    private func remembered(_ request: SaveRequest, _ uid: UInt32) throws -> Saved? {
+        do {
+            return try memory.answer(to: request, by: uid, end: plannedPosition)
+        } catch let error as TandemError {
+            if error.code == .unknownOutcome { limitCounts.note(.savesKept) }
+            throw error
+        }
     }
 
     /// Does something that applies a transaction, with `readOnly` thrown when the store has no room for it.
@@ -161,10 +175,8 @@ final class Committer {
         let encoded = EncodedTransaction(transaction)
         let bytes = max(encoded.blobBytes, encoded.bytes.count - encoded.blobBytes)
         guard bytes <= limits.transactionBytes else {
-            throw TandemError(
-                .limitExceeded,
-                "the save takes \(bytes) bytes; a transaction has at "
-                    + "most \(limits.transactionBytes): save in parts")
+            throw limitCounts.refusal(
+                .transactionBytes, limits, "the save takes \(bytes) bytes, save in parts")
         }
         try reserve(encoded.bytes.count)
         try store.apply(transaction)
@@ -182,6 +194,7 @@ final class Committer {
     /// final for the process: what is applied is no longer what is in the journal.
     @discardableResult
     func flush() throws -> [EncodedTransaction] {
+        if let limit = fullness { limitCounts.note(limit) }
         let done = try write()
         unkeptRefusal = nil
         if memory.unsettled > 0, !(try checkpoint()) {
@@ -207,12 +220,17 @@ final class Committer {
         batch.removeAll()
         let done = pending
         pending.removeAll(keepingCapacity: true)
-        for transaction in done { ring.append(transaction) }
+        for transaction in done { keep(transaction) }
         lastSave = clock.monotonicNanoseconds
         counters.note(batchOf: done.count, nanoseconds: lastSave - start)
         counters.stalls.note(.flush, from: start, to: lastSave)
         noteFlush(of: done.count, nanoseconds: lastSave - start)
         return done
+    }
+
+    /// Keeps a durable transaction for the sessions at the tail.
+    private func keep(_ transaction: EncodedTransaction) {
+        if let limit = ring.append(transaction) { limitCounts.note(limit) }
     }
 
     /// Takes back a batch that the journal had no room for.
@@ -236,8 +254,13 @@ final class Committer {
         let now = clock.monotonicNanoseconds
         let idle = UInt64(limits.checkpointIdleMilliseconds) * 1_000_000
         let longest = UInt64(limits.checkpointMilliseconds) * 1_000_000
-        let due = min(max(lastSave, lastCheckpoint) + idle, lastCheckpoint + longest)
+        let idleEnd = max(lastSave, lastCheckpoint) + idle
+        let due = min(idleEnd, lastCheckpoint + longest)
         if now >= due || store.dirtyPages >= limits.checkpointPages {
+            limitCounts.note(
+                now < due
+                    ? .checkpointPages
+                    : due == idleEnd ? .checkpointIdleMilliseconds : .checkpointMilliseconds)
             try checkpoint()
             return nil
         }
@@ -292,6 +315,7 @@ final class Committer {
             if let refusal = ability.refusal { throw refusal }
             if let refusal = try commits({ try leases.reserve(store) }) { throw refusal }
         }
+        if count > limits.leaseNumbers { limitCounts.note(.leaseNumbers) }
         let lease = leases.lease(count)
         return Lease(first: lease.lowerBound, count: UInt32(lease.count), epoch: epoch)
     }
@@ -364,7 +388,7 @@ final class Committer {
             if ring[transaction.position] == nil,
                 ring.first.map({ $0 < transaction.position }) ?? true
             {
-                ring.append(transaction)
+                keep(transaction)
             }
             guard store.isReplayFull else { continue }
             try commitReplayed()

@@ -12,6 +12,7 @@ struct SavePlanner {
     private let store: Store
     private let numbersBelow: ObjectNumber
     private let limits: DaemonLimits
+    private let counts: LimitCounts
     private var graph: WorkingGraph
     private var conflicts: [MergeConflict] = []
 
@@ -33,11 +34,11 @@ struct SavePlanner {
     /// is planned again with the existing object in the place of the new one.
     static func plan(
         _ request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
-        limits: DaemonLimits
+        limits: DaemonLimits, counts: LimitCounts
     ) throws -> Plan {
         var replaced: [Replacement] = []
         while true {
-            var planner = SavePlanner(request, model, store, numbersBelow, limits)
+            var planner = SavePlanner(request, model, store, numbersBelow, limits, counts)
             try planner.run(replacing: replaced)
             let objects = planner.graph.inOrder
             let found = try planner.uniqueness(objects)
@@ -52,13 +53,14 @@ struct SavePlanner {
     private init(
         _ request: SaveRequest, _ model: CompiledModel, _ store: Store,
         _ numbersBelow: ObjectNumber,
-        _ limits: DaemonLimits
+        _ limits: DaemonLimits, _ counts: LimitCounts
     ) {
         self.request = request
         self.model = model
         self.store = store
         self.numbersBelow = numbersBelow
         self.limits = limits
+        self.counts = counts
         graph = WorkingGraph(store, model, limits, capacity: request.operations.count)
     }
 
@@ -209,7 +211,8 @@ struct SavePlanner {
     // MARK: Rules of the model
 
     private func validate(_ objects: [WorkingObject]) throws {
-        try SaveValidator(graph: graph, model: model, limits: limits).validate(objects)
+        try SaveValidator(graph: graph, model: model, limits: limits, counts: counts).validate(
+            objects)
     }
 
     private func uniqueness(_ objects: [WorkingObject]) throws -> [Replacement] {

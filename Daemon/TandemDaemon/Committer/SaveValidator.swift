@@ -6,6 +6,7 @@ struct SaveValidator {
     let graph: WorkingGraph
     let model: CompiledModel
     let limits: DaemonLimits
+    let counts: LimitCounts
 
     /// Checks the objects of the save, by number.
     func validate(_ objects: [WorkingObject]) throws {
@@ -67,8 +68,10 @@ struct SaveValidator {
         }
         guard let (measure, unit) = measure(value) else { return nil }
         let (limit, hint) = limit(value)
-        if measure > Double(limit), unit == " bytes" {
-            return "\(Int(measure)) bytes; it has at most \(limit)\(hint)"
+        if unit == " bytes", measure > Double(limits[limit]) {
+            counts.note(limit)
+            return "\(Int(measure)) bytes; it has at most \(limits[limit]) "
+                + "(limits.\(limit.rawValue))\(hint)"
         }
         let size = unit == " bytes" ? length(value) : measure
         if let minimum = attribute.minimum, size < minimum {
@@ -93,10 +96,10 @@ struct SaveValidator {
         }
     }
 
-    private func limit(_ value: Value) -> (Int, String) {
+    private func limit(_ value: Value) -> (Limit, String) {
         switch value {
-        case .data, .blob: (limits.blobBytes, "")
-        default: (limits.attributeBytes, "; keep what is longer in an attribute of type data")
+        case .data, .blob: (.blobBytes, "")
+        default: (.attributeBytes, "; keep what is longer in an attribute of type data")
         }
     }
 

@@ -25,13 +25,18 @@ struct TransactionRing {
     var first: UInt64? { start < transactions.count ? transactions[start].position : nil }
 
     /// Adds the next transaction, without its blobs, and drops the oldest ones beyond the limits.
-    mutating func append(_ transaction: EncodedTransaction) {
+    ///
+    /// Returns the limit that was reached, if one was.
+    @discardableResult
+    mutating func append(_ transaction: EncodedTransaction) -> Limit? {
+        var reached: Limit?
         let transaction = transaction.withoutBlobs
         transactions.append(transaction)
         bytes += transaction.bytes.count
         while transactions.count - start > maximumCount
             || (bytes > maximumBytes && transactions.count - start > 1)
         {
+            reached = transactions.count - start > maximumCount ? .ringTransactions : .ringBytes
             bytes -= transactions[start].bytes.count
             start += 1
         }
@@ -39,6 +44,7 @@ struct TransactionRing {
             transactions.removeFirst(start)
             start = 0
         }
+        return reached
     }
 
     /// The transaction at a position, if it is held.

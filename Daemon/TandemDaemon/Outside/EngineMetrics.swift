@@ -6,6 +6,10 @@ enum Refusal: String, CaseIterable {
     case connections
     /// The user has as many connections as one may have.
     case userConnections
+    /// The user has no role.
+    case role
+    /// An administrator ended it.
+    case administrator
     /// No descriptors are left, or the kernel gave no connection.
     case descriptors
     /// No hello came in time.

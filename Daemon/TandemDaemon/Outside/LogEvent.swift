@@ -43,6 +43,8 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case connectionRefused = "connection-refused"
     /// A connection was ended because of what its client did.
     case connectionDropped = "connection-dropped"
+    /// A client asked for what its role does not allow.
+    case denied
     /// A client said hello.
     case connectionOpened = "connection-opened"
     /// A client went.
@@ -62,7 +64,7 @@ public enum LogEvent: String, CaseIterable, Sendable {
         case .failed: .critical
         case .readOnly: .error
         case .mapFilling, .trimFailed, .consumerExpired, .readersFreed, .readerLags, .slow,
-            .connectionRefused, .connectionDropped:
+            .connectionRefused, .connectionDropped, .denied:
             .warning
         case .ready, .stopping, .stopped, .tornBatchCut, .modelInstalled, .mapGrows, .writable,
             .checkpointMissed:

@@ -18,8 +18,8 @@ extension Committer {
         if let known = try store.consumer(named: name), !isExpired(known) { return known }
         try checkKept(position, name)
         guard try store.consumers().count < limits.consumers else {
-            throw TandemError(
-                .limitExceeded, "there are \(limits.consumers) consumers; remove one")
+            throw limitCounts.refusal(
+                .consumers, limits, "there are too many consumers, remove one")
         }
         let consumer = Consumer(name: name, acknowledged: position)
         try growing { try store.put(consumer) }

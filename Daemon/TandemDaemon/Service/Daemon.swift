@@ -50,7 +50,7 @@ public final class Daemon {
             let committer = try recover(configuration, surroundings)
             let engine = Engine(
                 committer: committer, clock: surroundings.clock, storePath: configuration.store,
-                log: configuration.events,
+                roles: configuration.roles, log: configuration.events,
                 supervision: surroundings.supervision ?? .none(surroundings.clock))
             engine.retention = Retention(configuration.retention)
             engine.retain()
@@ -207,10 +207,19 @@ public final class Daemon {
 
     private static func listener(
         _ configuration: DaemonConfiguration, _ descriptor: Int32?
-    ) throws(IOError) -> UnixListener? {
+    ) throws -> UnixListener? {
         if let descriptor { return try UnixListener.adopt(descriptor) }
         guard let path = configuration.socket else { return nil }
-        return try UnixListener.listen(path: path, mode: configuration.socketMode)
+        do throws(IOError) {
+            return try UnixListener.listen(
+                path: path, mode: configuration.socketMode, group: configuration.socketGroup)
+        } catch {
+            guard error.operation == .changeGroup else { throw error }
+            throw DaemonError(
+                .system,
+                "\(error): the group of a socket is one that the daemon's user is in; add the "
+                    + "user to it, start the daemon as root, or drop socket.group")
+        }
     }
 }
 

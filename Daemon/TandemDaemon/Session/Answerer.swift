@@ -18,7 +18,8 @@ struct Answerer {
         case .lease(let count): .lease(try committer.lease(count))
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try content(of: blob))
-        case .hello, .save, .sync, .schema: preconditionFailure("The engine answers these itself.")
+        case .hello, .save, .sync, .schema, .disconnect:
+            preconditionFailure("The engine answers these itself.")
         }
     }
 
@@ -111,7 +112,8 @@ struct Answerer {
     private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
         let model = try model
         guard request.items.count <= limits.controllers else {
-            throw TandemError(.limitExceeded, "at most \(limits.controllers) controllers")
+            throw committer.limitCounts.refusal(
+                .controllers, limits, "\(request.items.count) controllers ask at once")
         }
         let window = try window(after: request.from, model)
         var related = RelatedRows(committer.store, model)
@@ -141,10 +143,10 @@ struct Answerer {
         let source = TransactionSource(committer.journal)
         guard from < committer.position else { return window }
         guard committer.position - from <= UInt64(limits.verdictTransactions) else {
-            throw TandemError(
-                .historyExpired,
-                "\(committer.position - from) transactions are too many to judge at "
-                    + "once; fetch again")
+            throw committer.limitCounts.refusal(
+                .verdictTransactions, limits,
+                "\(committer.position - from) transactions are too many to judge at once, fetch "
+                    + "again", code: .historyExpired)
         }
         for position in (from + 1)...committer.position {
             let transaction = try source.transaction(at: position, committer.ring)
@@ -175,6 +177,11 @@ struct Answerer {
         while answer.position < end {
             guard answer.transactions.count < limit, bytes < limits.historyBytes else {
                 answer.isComplete = false
+                // What the client itself asked for is not ours.
+                if bytes >= limits.historyBytes { committer.limitCounts.note(.historyBytes) }
+                if answer.transactions.count >= limits.historyTransactions {
+                    committer.limitCounts.note(.historyTransactions)
+                }
                 break
             }
             let transaction = try source.transaction(at: answer.position + 1, committer.ring)

@@ -17,6 +17,9 @@ extension Engine {
                 waiting.insert(session.id)
                 release(session)
             case .schema(let request): try schema(request, id, session)
+            case .disconnect(let client):
+                session.answer(
+                    .disconnected(try disconnect(client: client, for: session)), to: id)
             default:
                 let answerer = Answerer(committer: committer, session: session, engine: self)
                 session.answer(try answerer.answer(message), to: id)
@@ -52,6 +55,7 @@ extension Engine {
     }
 
     private func install(_ text: String, _ session: Session) throws {
+        try demand(.writer, of: session, to: "install a model")
         let model: Model
         do {
             model = try Model(parsing: text)
@@ -85,7 +89,7 @@ extension Engine {
             if let text = hello.model, !(try serves(text)) { try install(text, session) }
             try welcome(hello, id, session)
         } catch let error as TandemError {
-            fail(session, error, error.description)
+            end(session, error)
         }
     }
 

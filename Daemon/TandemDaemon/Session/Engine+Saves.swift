@@ -18,13 +18,11 @@ extension Engine {
                 buffered = left
             }
         } catch {
-            return fail(session, "\(error)", .malformed)
+            return fail(session, error)
         }
         guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
-            return fail(
-                session,
-                "it sent \(session.inboundBytes) bytes without reading answers; at most "
-                    + "\(limits.inboundBytes) wait", .queue)
+            let text = "\(session.inboundBytes) bytes were sent without reading answers"
+            return end(session, limitCounts.refusal(.inboundBytes, limits, text), .queue)
         }
         schedule(session)
     }
@@ -40,8 +38,10 @@ extension Engine {
         switch session.machine.received(request: envelope.id) {
         case .run: session.receive(envelope, bytes: bytes)
         case .refuse(let error):
+            limitCounts.note(.requestsInFlight)
             guard !session.isOverfull else {
-                fail(session, "it goes on asking and does not read the answers", .queue)
+                // It goes on asking and does not read the answers.
+                end(session, error, .queue)
                 return false
             }
             session.answer(.failure(error), to: envelope.id)
@@ -76,6 +76,7 @@ extension Engine {
             guard request.saveID.count <= 64 else {
                 throw TandemError(.usage, "a save id has at most 64 bytes")
             }
+            if !request.onlyAsks { try demand(.writer, of: session, to: "save") }
             let principal = session.principal(author: request.author, context: request.context)
             switch try committer.begin(request, by: principal) {
             case .planned(let saved), .answered(let saved):

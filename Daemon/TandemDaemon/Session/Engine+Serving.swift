@@ -69,8 +69,7 @@ extension Engine {
             finish(session)
             guard session.outboundBytes == 0, !session.isClosing else { return }
             retention.counters.expiredSessions += 1
-            let reason = "it fell behind the journal's first position"
-            return fail(session, error, reason, .expired)
+            return end(session, error, .expired)
         }
         if session.behind == nil { session.source.rest() }
         tellAbility(session)
@@ -91,6 +90,7 @@ extension Engine {
             left -= 1
         }
         if session.behind == last { audiences.reachedEnd(session) }
+        if session.isOverfull { limitCounts.note(.outboundBytes) }
     }
 
     /// From the ring the body is made once for all who follow the same; who reads the segments is mostly alone there.

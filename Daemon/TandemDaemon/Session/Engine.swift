@@ -23,6 +23,10 @@ final class Engine {
     /// Who is told how the daemon gets on.
     let supervision: Supervision
     var metrics = EngineMetrics()
+    var limitCounts: LimitCounts { committer.limitCounts }
+    /// Who may do what, and how often it was more than that.
+    private let roles: RolePolicy
+    var access = AccessCounters()
     private(set) var sessions: [UInt64: Session] = [:]
     private var nextSession: UInt64 = 1
     var saving = Turns(.saves)
@@ -54,12 +58,13 @@ final class Engine {
     var sliceBytes = 0
 
     init(
-        committer: Committer, clock: any Clock, storePath: String, log: DaemonLog,
-        supervision: Supervision? = nil
+        committer: Committer, clock: any Clock, storePath: String, roles: RolePolicy = RolePolicy(),
+        log: DaemonLog, supervision: Supervision? = nil
     ) {
         self.committer = committer
         self.clock = clock
         self.log = log
+        self.roles = roles
         self.supervision = supervision ?? .none(clock)
         self.storePath = storePath
         startedAt = clock.monotonicNanoseconds
@@ -83,16 +88,14 @@ final class Engine {
     func connect(
         _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
     ) -> Session? {
-        guard sessions.count < limits.connections else {
-            return refuse(peer, unit, "too many connections", .connections)
-        }
-        let ofUser = sessions.values.count { $0.peer.uid == peer.uid }
-        guard ofUser < limits.connectionsPerUser else {
-            return refuse(peer, unit, "too many connections of this user", .userConnections)
+        let role = roles.role(of: peer, daemon: ThisProcess.effectiveUserID)
+        if let (error, refusal) = refusal(of: peer, role) {
+            turnAway(socket, peer, unit, error, refusal)
+            return nil
         }
         let session = Session(
             id: nextSession, socket: socket, peer: peer, unit: unit,
-            now: clock.monotonicNanoseconds, committer: committer)
+            now: clock.monotonicNanoseconds, committer: committer, role: role)
         nextSession += 1
         sessions[session.id] = session
         greeting.insert(session.id)
@@ -104,19 +107,6 @@ final class Engine {
     func refuse(_ reason: String, _ refusal: Refusal) {
         metrics.note(refusal)
         log(.connectionRefused, ["reason": refusal.rawValue], reason)
-    }
-
-    private func refuse(
-        _ peer: PeerCredentials, _ unit: String, _ reason: String, _ refusal: Refusal
-    ) -> Session? {
-        metrics.note(refusal)
-        log(
-            .connectionRefused,
-            [
-                "reason": refusal.rawValue, "pid": peer.pid, "uid": peer.uid, "gid": peer.gid,
-                "unit": unit,
-            ], reason)
-        return nil
     }
 
     /// Forgets a session, which is no refusal without a reason.
@@ -135,16 +125,25 @@ final class Engine {
 
     /// Tells a session why it is closed, and closes it.
     func fail(_ session: Session, _ reason: String, _ refusal: Refusal = .usage) {
-        let error = TandemError(.usage, "the connection is closed: \(reason)")
-        fail(session, error, reason, refusal)
+        end(session, TandemError(.usage, "the connection is closed: \(reason)"), refusal)
     }
 
-    func fail(
-        _ session: Session, _ error: TandemError, _ reason: String, _ refusal: Refusal = .usage
-    ) {
+    /// Ends a connection over bytes that break the protocol or its limits.
+    func fail(_ session: Session, _ error: WireError) {
+        switch error.code {
+        case .frameTooLarge:
+            end(session, limitCounts.refusal(.frameBytes, limits, "\(error)"), .malformed)
+        case .messageTooLarge where session.isReady:
+            end(session, limitCounts.refusal(.transactionBytes, limits, "\(error)"), .malformed)
+        default: fail(session, "\(error)", .malformed)
+        }
+    }
+
+    /// Tells a client why its connection ends, and ends it.
+    func end(_ session: Session, _ error: TandemError, _ refusal: Refusal = .usage) {
         session.answer(.failure(error), to: 0)
         _ = session.write(through: buffer)
-        disconnect(session, because: reason, refusal)
+        disconnect(session, because: error.message, refusal)
     }
 
     /// Whether any connection has yet to say hello.
@@ -160,8 +159,9 @@ final class Engine {
                 continue
             }
             guard now > session.connectedAt + limit else { continue }
-            let text = "no hello within \(limits.handshakeMilliseconds) ms"
-            disconnect(session, because: text, .handshake)
+            let error = limitCounts.refusal(
+                .handshakeMilliseconds, limits, "no hello came in time", code: .timeout)
+            end(session, error, .handshake)
         }
     }
 

@@ -25,6 +25,8 @@ final class Session {
     let socket: any Connection
     let peer: PeerCredentials
     let unit: String
+    /// What it may do.
+    let role: Role
     let connectedAt: UInt64
     var decoder = ClientMessageDecoder()
     var machine: DaemonSessionStateMachine
@@ -60,12 +62,13 @@ final class Session {
 
     init(
         id: UInt64, socket: any Connection, peer: PeerCredentials, unit: String, now: UInt64,
-        committer: Committer
+        committer: Committer, role: Role
     ) {
         self.id = id
         self.socket = socket
         self.peer = peer
         self.unit = unit
+        self.role = role
         connectedAt = now
         self.committer = committer
         source = TransactionSource(committer.journal)

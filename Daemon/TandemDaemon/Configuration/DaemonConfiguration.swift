@@ -8,6 +8,10 @@ public struct DaemonConfiguration: Sendable {
     public var socket: String?
     /// The mode of the socket.
     public var socketMode: UInt32 = 0o660
+    /// The group of the socket; nil for the daemon's own.
+    public var socketGroup: UInt32?
+    /// Who may do what.
+    public var roles = RolePolicy()
     /// Whether an acknowledged save survives power loss, or only the death of processes.
     public var durability: Durability = .full
     /// The bytes of a journal segment.

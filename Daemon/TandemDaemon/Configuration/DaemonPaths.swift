@@ -6,6 +6,8 @@ public struct DaemonPaths: Hashable, Sendable {
     public var store: String
     /// The path of the socket.
     public var socket: String
+    /// The file with the configuration, which need not be there.
+    public var configuration: String
 
     /// The system's places for root, the user's for everybody else.
     public init(name: String) {
@@ -13,11 +15,14 @@ public struct DaemonPaths: Hashable, Sendable {
         guard ThisProcess.effectiveUserID != 0, let runtime else {
             store = "/var/lib/tandem/\(name)"
             socket = "/run/tandem/\(name).sock"
+            configuration = "/etc/tandem/\(name).yaml"
             return
         }
         let home = ThisProcess.environment("HOME") ?? "/"
         let state = ThisProcess.environment("XDG_STATE_HOME") ?? home + "/.local/state"
         store = "\(state)/tandem/\(name)"
         socket = "\(runtime)/tandem/\(name).sock"
+        let settings = ThisProcess.environment("XDG_CONFIG_HOME") ?? home + "/.config"
+        configuration = "\(settings)/tandem/\(name).yaml"
     }
 }

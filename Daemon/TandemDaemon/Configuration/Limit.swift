@@ -1,0 +1,182 @@
+/// A limit that a configuration can set: `limits.NAME` there, NAME in errors and in the status.
+public enum Limit: String, CaseIterable, Hashable, Sendable {
+    /// Connections in all.
+    case connections
+    /// Connections of one user.
+    case connectionsPerUser
+    /// The time until the hello.
+    case handshakeMilliseconds
+    /// The payload of a client's frame.
+    case frameBytes
+    /// Requests without an answer.
+    case requestsInFlight
+    /// Bytes that wait while a client does not read.
+    case inboundBytes
+    /// Bytes queued for a client.
+    case outboundBytes
+    /// Open controllers.
+    case controllers
+    /// Bytes of a text.
+    case attributeBytes
+    /// Bytes of a blob.
+    case blobBytes
+    /// Bytes of a transaction.
+    case transactionBytes
+    /// Numbers in a lease.
+    case leaseNumbers
+    /// Remembered save ids.
+    case savesKept
+    /// Saves in a batch.
+    case batchSaves
+    /// Bytes of a batch.
+    case batchBytes
+    /// Time without a save before a checkpoint.
+    case checkpointIdleMilliseconds
+    /// Time before a checkpoint.
+    case checkpointMilliseconds
+    /// Dirty pages before a checkpoint.
+    case checkpointPages
+    /// Transactions in the ring.
+    case ringTransactions
+    /// Bytes in the ring.
+    case ringBytes
+    /// Transactions that verdicts look at.
+    case verdictTransactions
+    /// Transactions in a history answer.
+    case historyTransactions
+    /// Bytes in a history answer.
+    case historyBytes
+    /// Registered consumers.
+    case consumers
+}
+
+extension Limit {
+    /// What is to be known about a limit.
+    struct Facts {
+        var path: any WritableKeyPath<DaemonLimits, Int> & Sendable
+        var unit: SettingUnit
+        var range: ClosedRange<Int>
+        var summary: String
+        /// What happens when it is reached.
+        var reached: String
+    }
+
+    var facts: Facts {
+        switch self {
+        case .connections:
+            facts(\.connections, .count, 1...65_536, "connections in all", "limitExceeded, closed")
+        case .connectionsPerUser:
+            facts(
+                \.connectionsPerUser, .count, 1...65_536, "connections of one user",
+                "limitExceeded, closed")
+        case .handshakeMilliseconds:
+            facts(
+                \.handshakeMilliseconds, .milliseconds, 10...600_000,
+                "from the connection to the hello", "timeout, closed")
+        case .frameBytes:
+            facts(
+                \.frameBytes, .bytes, 4_096...1 << 20, "payload of one frame from a client",
+                "limitExceeded, closed")
+        case .requestsInFlight:
+            facts(
+                \.requestsInFlight, .count, 2...1_024,
+                "requests of one connection without an answer", "limitExceeded")
+        case .inboundBytes:
+            facts(
+                \.inboundBytes, .bytes, 4_096...1 << 30,
+                "requests of one connection that wait while it does not read its answers",
+                "limitExceeded, closed")
+        case .outboundBytes:
+            facts(
+                \.outboundBytes, .bytes, 4_096...1 << 30, "waiting to be sent to one connection",
+                "it stays a cursor until it reads")
+        case .controllers:
+            facts(
+                \.controllers, .count, 1...4_096, "open controllers of one connection",
+                "limitExceeded")
+        default: contentFacts
+        }
+    }
+
+    private var contentFacts: Facts {
+        switch self {
+        case .attributeBytes:
+            facts(\.attributeBytes, .bytes, 256...65_536, "of one text or URL", "validation")
+        case .blobBytes:
+            facts(\.blobBytes, .bytes, 65_536...16 << 20, "of one value of data", "validation")
+        case .transactionBytes:
+            facts(
+                \.transactionBytes, .bytes, 65_536...16 << 20,
+                "of one transaction without its blobs, and of its blobs", "limitExceeded")
+        case .leaseNumbers:
+            facts(
+                \.leaseNumbers, .count, 1...1 << 20, "numbers for new objects in one lease",
+                "the lease is that long")
+        case .savesKept:
+            facts(
+                \.savesKept, .count, 1...1 << 40,
+                "transactions for which save ids are remembered", "unknownOutcome")
+        case .verdictTransactions:
+            facts(
+                \.verdictTransactions, .count, 1...1 << 30,
+                "transactions that one question for verdicts looks at", "historyExpired")
+        case .historyTransactions:
+            facts(
+                \.historyTransactions, .count, 1...65_536, "transactions in one history answer",
+                "the answer says that there is more")
+        case .historyBytes:
+            facts(
+                \.historyBytes, .bytes, 4_096...512 << 20, "in one history answer",
+                "the answer says that there is more")
+        case .consumers:
+            facts(\.consumers, .count, 1...65_536, "registered consumers", "limitExceeded")
+        default: paceFacts
+        }
+    }
+
+    private var paceFacts: Facts {
+        switch self {
+        case .batchSaves:
+            facts(\.batchSaves, .count, 1...65_536, "saves in one batch", "the batch is flushed")
+        case .batchBytes:
+            facts(
+                \.batchBytes, .bytes, 4_096...64 << 20, "in one batch", "the batch is flushed")
+        case .checkpointIdleMilliseconds:
+            facts(
+                \.checkpointIdleMilliseconds, .milliseconds, 1...60_000,
+                "without a save until a checkpoint", "a checkpoint is made")
+        case .checkpointMilliseconds:
+            facts(
+                \.checkpointMilliseconds, .milliseconds, 1...60_000,
+                "from one checkpoint to the next while there are saves", "a checkpoint is made")
+        case .checkpointPages:
+            facts(
+                \.checkpointPages, .count, 16...100_000, "dirty pages until a checkpoint",
+                "a checkpoint is made")
+        case .ringTransactions:
+            facts(
+                \.ringTransactions, .count, 1...1 << 24, "transactions kept in memory",
+                "the oldest are read from the journal")
+        case .ringBytes:
+            facts(
+                \.ringBytes, .bytes, 4_096...16 << 30, "of transactions kept in memory",
+                "the oldest are read from the journal")
+        default: preconditionFailure("\(self) is described above.")
+        }
+    }
+
+    private func facts(
+        _ path: any WritableKeyPath<DaemonLimits, Int> & Sendable, _ unit: SettingUnit,
+        _ range: ClosedRange<Int>, _ summary: String, _ reached: String
+    ) -> Facts {
+        Facts(path: path, unit: unit, range: range, summary: summary, reached: reached)
+    }
+}
+
+extension DaemonLimits {
+    /// The value of a limit.
+    public subscript(limit: Limit) -> Int {
+        get { self[keyPath: limit.facts.path] }
+        set { self[keyPath: limit.facts.path] = newValue }
+    }
+}

@@ -1,0 +1,146 @@
+import TandemJournal
+
+extension Setting {
+    /// Every key there is, in the order of the documentation.
+    public static let all: [Setting] = places + journal + roles + Limit.allCases.map(\.setting)
+
+    /// The key of a name.
+    public static func named(_ name: String) -> Setting? { all.first { $0.name == name } }
+
+    private static let places: [Setting] = [
+        Setting(
+            "store", "the directory of store and journal; made if missing", expected: "a path",
+            read: { [$0.store] },
+            write: { values, configuration, _ throws(Rejection) in
+                configuration.store = try path(values)
+            }),
+        Setting(
+            "socket.path", "the path of the socket; its directory is made if missing",
+            expected: "a path", read: { $0.socket.map { [$0] } ?? [] },
+            write: { values, configuration, _ throws(Rejection) in
+                configuration.socket = try path(values)
+            }),
+        Setting(
+            "socket.mode", "the mode of the socket: who may connect", expected: "0600 to 0777",
+            read: { ["0" + String($0.socketMode, radix: 8)] },
+            write: { values, configuration, _ throws(Rejection) in
+                configuration.socketMode = try mode(values)
+            }),
+        Setting(
+            "socket.group", "the group of the socket", expected: "a group's name or number",
+            read: { [$0.socketGroup.map(String.init) ?? "the daemon's"] },
+            write: { values, configuration, lookup throws(Rejection) in
+                let groups = try Setting.numbers(values, "group", lookup.group)
+                guard groups.count == 1 else { throw Rejection() }
+                configuration.socketGroup = groups[0]
+            }),
+        .choice(
+            "durability", "what an answered save survives: power loss, or the death of processes",
+            [("full", Durability.full), ("relaxed", .relaxed)], \.durability, ==),
+        .choice(
+            "log.level", "what goes to the log: lines that matter as much, and more",
+            LogLevel.allCases.map { ("\($0)", $0) }, \.logLevel, ==),
+        .number(
+            "mapBytes", "what the store's map may grow to", .bytes, 1 << 20...1 << 47,
+            absent: "1 TiB", \.maximumMapBytes),
+    ]
+
+    private static let journal: [Setting] = [
+        .number(
+            "journal.segmentBytes", "of one segment of the journal", .bytes, 8 << 10...1 << 30,
+            absent: "64 MiB", \.segmentBytes),
+        .number(
+            "journal.keepBytes", "above it the oldest segments go that nobody needs", .bytes,
+            1...1 << 50, absent: "all", \.retention.keptBytes),
+        .number(
+            "journal.keepSeconds", "older segments go that nobody needs", .seconds, 1...1 << 40,
+            absent: "all", \.retention.keptSeconds),
+        .number(
+            "journal.capBytes", "never exceeded: who needs what has to go is expired", .bytes,
+            1...1 << 50, absent: "none", \.retention.cappedBytes),
+    ]
+
+    private static let roles: [Setting] = {
+        let words = Role.allCases.map { ($0.rawValue, $0) }
+        let others = Setting.choice(
+            "roles.others", "the role of who is in no list; none may not connect", words,
+            \.roles.others, ==)
+        return [others]
+            + [Role.reader, .writer, .admin].flatMap { [users(of: $0), groups(of: $0)] }
+    }()
+
+    private static func users(of role: Role) -> Setting {
+        Setting(
+            "roles.\(role).users", "users with the role \(role)",
+            expected: "names or numbers of users", isList: true,
+            read: { ($0.roles.users[role] ?? []).sorted().map(String.init) },
+            write: { values, configuration, lookup throws(Rejection) in
+                let users = try numbers(values, "user", lookup.user)
+                configuration.roles.users[role] = Set(users)
+            })
+    }
+
+    private static func groups(of role: Role) -> Setting {
+        Setting(
+            "roles.\(role).groups", "groups with the role \(role)",
+            expected: "names or numbers of groups", isList: true,
+            read: { ($0.roles.groups[role] ?? []).sorted().map(String.init) },
+            write: { values, configuration, lookup throws(Rejection) in
+                let groups = try numbers(values, "group", lookup.group)
+                configuration.roles.groups[role] = Set(groups)
+            })
+    }
+
+    private static func path(_ values: [String]) throws(Rejection) -> String {
+        guard values.count == 1, !values[0].isEmpty, !values[0].utf8.contains(0) else {
+            throw Rejection()
+        }
+        return values[0]
+    }
+
+    private static func mode(_ values: [String]) throws(Rejection) -> UInt32 {
+        guard values.count == 1, let mode = UInt32(values[0], radix: 8),
+            (0o600...0o777).contains(mode)
+        else { throw Rejection() }
+        return mode
+    }
+
+    private static func numbers(
+        _ names: [String], _ kind: String, _ find: (String) -> UInt32?
+    ) throws(Rejection) -> [UInt32] {
+        var numbers: [UInt32] = []
+        for name in names {
+            guard let number = UInt32(name) ?? find(name) else {
+                throw Rejection(reason: "this machine has no \(kind) \(name)")
+            }
+            numbers.append(number)
+        }
+        return numbers
+    }
+}
+
+extension Limit {
+    fileprivate var setting: Setting {
+        let facts = facts
+        return .number(
+            "limits.\(rawValue)", facts.summary, facts.unit, facts.range,
+            \.limits[self])
+    }
+}
+
+extension RetentionPolicy {
+    fileprivate var keptBytes: Int? {
+        get { keepBytes.map { Int(clamping: $0) } }
+        set { keepBytes = newValue.map(UInt64.init) }
+    }
+
+    fileprivate var keptSeconds: Int? {
+        get { keepSeconds.map { Int(clamping: $0) } }
+        set { keepSeconds = newValue.map(UInt64.init) }
+    }
+
+    fileprivate var cappedBytes: Int? {
+        get { capBytes.map { Int(clamping: $0) } }
+        set { capBytes = newValue.map(UInt64.init) }
+    }
+}

@@ -1,0 +1,39 @@
+/// In what a number of the configuration is written and printed.
+public enum SettingUnit: Sendable {
+    /// A plain number.
+    case count
+    /// Bytes; `64 KiB`, `16 MiB`, `1 GiB` are understood.
+    case bytes
+    /// Milliseconds; `250 ms`, `5 s`, `2 min` are understood.
+    case milliseconds
+    /// Seconds; `90 s`, `30 min`, `12 h`, `30 d` are understood.
+    case seconds
+
+    /// What a suffix multiplies by, smallest first; the first one may be left out.
+    private var suffixes: [(name: String, factor: Int)] {
+        switch self {
+        case .count: [("", 1)]
+        case .bytes:
+            [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)]
+        case .milliseconds: [("ms", 1), ("s", 1_000), ("min", 60_000)]
+        case .seconds: [("s", 1), ("min", 60), ("h", 3_600), ("d", 86_400)]
+        }
+    }
+
+    /// The number that a text stands for; nil when it is none or too large.
+    public func number(_ text: String) -> Int? {
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let suffix = text.dropFirst(digits.count).drop { $0 == " " }
+        guard let number = Int(digits) else { return nil }
+        guard !suffix.isEmpty else { return number }
+        guard let factor = suffixes.first(where: { $0.name == suffix })?.factor else { return nil }
+        let (product, overflow) = number.multipliedReportingOverflow(by: factor)
+        return overflow ? nil : product
+    }
+
+    /// A number in the largest unit in which it is whole.
+    public func text(_ number: Int) -> String {
+        let fit = suffixes.last { number != 0 && number % $0.factor == 0 } ?? suffixes[0]
+        return fit.name.isEmpty ? "\(number)" : "\(number / fit.factor) \(fit.name)"
+    }
+}

@@ -1,0 +1,75 @@
+import ArgumentParser
+import TandemDaemon
+
+/// The flags that set keys of the configuration.
+struct GivenOptions: ParsableArguments {
+    @Option(
+        name: .customLong("set"),
+        help: ArgumentHelp(
+            "Set a key of the configuration; may be repeated.", valueName: "key=value"))
+    var assignments: [String] = []
+
+    @Option(help: "The directory of store and journal; made if missing.")
+    var store: String?
+
+    @Option(help: "The path of the socket; its directory is made if missing.")
+    var socket: String?
+
+    @Option(help: "full: an answered save survives power loss; relaxed: the death of processes.")
+    var durability: String?
+
+    @Option(help: "What goes to the log: critical, error, warning, notice, info or debug.")
+    var logLevel: String?
+
+    @Option(help: "Mebibytes of a journal segment; 64 by default, 1 for small stores.")
+    var segmentMebibytes: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Mebibytes of journal to keep; above it the oldest segments go that nobody needs.",
+            valueName: "MiB"))
+    var journalKeep: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Hours of journal to keep; older segments go that nobody needs.", valueName: "hours"))
+    var journalHours: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Mebibytes that the journal never exceeds; who needs what has to go is expired.",
+            valueName: "MiB"))
+    var journalCap: Int?
+
+    @Option(help: "Mebibytes that the store's map may grow to; 1 Ti by default.")
+    var mapLimitMebibytes: Int?
+
+    @Option(help: ArgumentHelp("Kibibytes of a segment, for tests.", visibility: .hidden))
+    var segmentKibibytes: Int?
+
+    /// What the flags say; of two for one key the last one counts.
+    func settings() throws -> [GivenSetting] {
+        let flags: [(String, String, String?)] = [
+            ("store", "--store", store), ("socket.path", "--socket", socket),
+            ("durability", "--durability", durability), ("log.level", "--log-level", logLevel),
+            ("journal.segmentBytes", "--segment-mebibytes", segmentMebibytes.map { "\($0) MiB" }),
+            ("journal.segmentBytes", "--segment-kibibytes", segmentKibibytes.map { "\($0) KiB" }),
+            ("journal.keepBytes", "--journal-keep", journalKeep.map { "\($0) MiB" }),
+            ("journal.keepSeconds", "--journal-hours", journalHours.map { "\($0) h" }),
+            ("journal.capBytes", "--journal-cap", journalCap.map { "\($0) MiB" }),
+            ("mapBytes", "--map-limit-mebibytes", mapLimitMebibytes.map { "\($0) MiB" }),
+        ]
+        let named = flags.compactMap { name, flag, value in
+            value.map { GivenSetting(name, [$0], from: flag) }
+        }
+        return try named + assignments.map(Self.setting)
+    }
+
+    private static func setting(_ assignment: String) throws -> GivenSetting {
+        guard let equals = assignment.firstIndex(of: "=") else {
+            throw ValidationError("--set takes KEY=VALUE, not \(assignment)")
+        }
+        let value = String(assignment[assignment.index(after: equals)...])
+        return GivenSetting(String(assignment[..<equals]), [value], from: "--set")
+    }
+}

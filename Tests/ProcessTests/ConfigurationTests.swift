@@ -1,0 +1,132 @@
+import Foundation
+import Glibc
+import Tandem
+import TandemIO
+import Testing
+
+/// The configuration of a real `tandemd`, and what the roles in it do to real processes.
+@Suite(.serialized) struct ConfigurationTests {
+    private func file(_ text: String, in place: Place) throws -> String {
+        let path = place.store + ".yaml"
+        try Data(text.utf8).write(to: URL(filePath: path))
+        return path
+    }
+
+    private func check(
+        _ arguments: [String], _ variables: [String: String] = [:]
+    ) throws -> CommandRun {
+        let settings = variables.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        let path = DaemonProcess.products + "/tandemd"
+        return try CommandRun(
+            path: "/usr/bin/env", settings + [path, "--check-config"] + arguments)
+    }
+
+    @Test func `flags come before the environment, that before the file, that before defaults`()
+        throws
+    {
+        let place = try Place()
+        let path = try file(
+            """
+            limits:
+              connections: 11
+              connectionsPerUser: 12
+              batchSaves: 13
+            roles:
+              reader:
+                users: [root, 1]
+            """, in: place)
+        let run = try check(
+            ["--config", path, "--set", "limits.connections=31", "--journal-keep", "2"],
+            [
+                "TANDEMD_LIMITS_CONNECTIONS": "21", "TANDEMD_LIMITS_CONNECTIONS_PER_USER": "22",
+                "TANDEMD_ROLES_ADMIN_USERS": "3, 4", "TANDEM_STORE": "/there",
+            ])
+        #expect(run.code == 0, "\(run.output)")
+        for line in [
+            "store = /there  # TANDEM_STORE", "limits.connections = 31  # --set",
+            "limits.connectionsPerUser = 22  # TANDEMD_LIMITS_CONNECTIONS_PER_USER",
+            "limits.batchSaves = 13  # \(path):4", "journal.keepBytes = 2 MiB  # --journal-keep",
+            "roles.reader.users = 0, 1  # \(path):7",
+            "roles.admin.users = 3, 4  # TANDEMD_ROLES_ADMIN_USERS",
+            "limits.frameBytes = 1 MiB  # default",
+        ] { #expect(run.lines.contains(line), "\(line) in \(run.output)") }
+    }
+
+    @Test func `everything that is wrong is said at once, with its place`() throws {
+        let place = try Place()
+        let path = try file("limits:\n  conections: 5\n  frameBytes: tiny\n", in: place)
+        let run = try check(["--config", path], ["TANDEMD_LIMITS_RING": "5"])
+        #expect(run.code == 2)
+        for text in [
+            "\(path):2: there is no key limits.conections; did you mean limits.connections?",
+            "\(path):3: limits.frameBytes can't be \"tiny\": expected 4 KiB to 1 MiB",
+            "there is no variable TANDEMD_LIMITS_RING; did you mean TANDEMD_LIMITS_RING_BYTES?",
+        ] { #expect(run.output.contains(text), "\(text) in \(run.output)") }
+        #expect(!run.output.contains("limits.connections ="))
+    }
+
+    @Test func `a file that was named has to be there and has to be YAML`() throws {
+        let place = try Place()
+        let missing = try check(["--config", place.store + "/none.yaml"])
+        #expect(missing.code == 2 && missing.output.contains("none.yaml"))
+        #expect(try check([], ["XDG_CONFIG_HOME": place.store]).code == 0)
+        for text in ["limits: [1\n", "a: 1\na: 2\n", "- 1\n", "limits:\n  connections:\n"] {
+            let run = try check(["--config", try file(text, in: place)])
+            #expect(run.code == 2, "\(text): \(run.output)")
+            #expect(run.output.contains(place.store + ".yaml"), "\(run.output)")
+        }
+        #expect(try check(["--config", try file("# nothing yet\n", in: place)]).code == 0)
+    }
+
+    @Test func `mode and group of the socket are as configured`() throws {
+        let place = try Place()
+        let path = try file("socket:\n  mode: 0600\n  group: \(getegid())\n", in: place)
+        let daemon = try DaemonProcess.serving(
+            store: place.store, socket: place.socket, options: ["--config", path])
+        var facts = stat()
+        #expect(stat(place.socket, &facts) == 0)
+        #expect(facts.st_mode & 0o777 == 0o600 && facts.st_gid == getegid())
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
+    /// Runs something as another user, in a supplementary group.
+    private static func prefix(group: Int) -> [String] {
+        ["--reuid", "65534", "--regid", "65534", "--groups", "\(group)"]
+    }
+
+    private static let canBeOthers: Bool = {
+        guard geteuid() == 0 else { return false }
+        let tool = DaemonProcess.products + "/tandem"
+        let run = try? CommandRun(
+            path: "/usr/bin/setpriv", prefix(group: 4_242) + [tool, "--help"])
+        return run?.code == 0
+    }()
+
+    @Test(.enabled(if: canBeOthers, "takes root, setpriv, and programs that others may run"))
+    func `the kernel's word on user and supplementary groups decides`() throws {
+        let place = try Place()
+        let text = "roles:\n  others: none\n  reader:\n    groups: [4242]\n"
+        let path = try file(text, in: place)
+        let daemon = try DaemonProcess.serving(
+            store: place.store, socket: place.socket,
+            options: ["--config", path, "--set", "socket.mode=0666"])
+        chmod((place.store as NSString).deletingLastPathComponent, 0o755)
+        let tool = DaemonProcess.products + "/tandem"
+        func run(_ group: Int, _ words: [String]) throws -> CommandRun {
+            try CommandRun(
+                path: "/usr/bin/setpriv",
+                Self.prefix(group: group) + [tool] + words + ["--socket", place.socket])
+        }
+        let clients = try run(4_242, ["clients", "-o", "json"])
+        #expect(clients.code == 0, "\(clients.output)")
+        #expect(clients.json.first?["role"]?.string == "reader")
+        let refused = try run(4_242, ["clients", "--disconnect", "1"])
+        #expect(refused.code == 4, "\(refused.output)")
+        let stranger = try run(4_243, ["status"])
+        #expect(stranger.code == 4, "\(stranger.output)")
+        let status = try CommandRun("tandem", ["status", "-o", "json", "--socket", place.socket])
+        #expect(status.json.first?["deniedConnections"]?.int == 1)
+        #expect(status.json.first?["deniedRequests"]?.int == 1)
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+}

@@ -1,0 +1,227 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Every limit that a configuration can set, reached with a small value.
+struct LimitTests {
+    @Test(arguments: Limit.allCases)
+    func `law 8: every limit has an answer and is counted when it is reached`(
+        _ limit: Limit
+    ) throws {
+        var limits = DaemonLimits()
+        limits[limit] = limit.small
+        if limit == .inboundBytes { limits.outboundBytes = 4_096 }
+        let clock = ManualClock()
+        let bench = try EngineBench(model: limitModel, clock: clock, limits: limits)
+        let before = bench.engine.limitCounts[limit]
+        let error = try reach(limit, bench, clock)
+        #expect(error?.code == limit.code, "\(String(describing: error))")
+        if let error, limit != .savesKept {
+            #expect("\(error)".contains("limits.\(limit.rawValue)"), "\(error)")
+        }
+        let counted = bench.engine.status["limits"]?[limit.rawValue]
+        #expect(counted?["value"]?.int == Int64(limit.small))
+        #expect((counted?["reached"]?.int ?? 0) > Int64(before))
+    }
+
+    /// Does what the limit is there for; gives the error that it leads to, if it does.
+    private func reach(
+        _ limit: Limit, _ bench: EngineBench, _ clock: ManualClock
+    ) throws -> TandemError? {
+        switch limit {
+        case .connections, .connectionsPerUser:
+            let first = try bench.client()
+            return try withExtendedLifetime(first) { try bench.refusal() }
+        case .handshakeMilliseconds:
+            let silent = try bench.peer()
+            clock.advance(byNanoseconds: 11_000_000)
+            bench.engine.expireHandshakes()
+            return try end(of: silent)
+        case .frameBytes, .transactionBytes: return try tooLarge(bench)
+        case .inboundBytes: return try unread(bench)
+        case .requestsInFlight:
+            let client = try bench.client()
+            for id in UInt32(1)...3 { try client.write(.sync(Sync(number: 99)), id: id) }
+            return failure(try client.answer(3))
+        case .outboundBytes: return try behind(bench)
+        default: return try reachByRequests(limit, bench, clock)
+        }
+    }
+
+    private func reachByRequests(
+        _ limit: Limit, _ bench: EngineBench, _ clock: ManualClock
+    ) throws -> TandemError? {
+        let client = try bench.client()
+        let save = { (number: UInt64) in
+            _ = try client.save([try bench.bench.insert("Tag", number, ["label": .string("label")])]
+            )
+        }
+        switch limit {
+        case .controllers:
+            let items = Array(
+                repeating: VerdictItem(request: FetchRequest(entity: "Tag")), count: 2)
+            return failure(try client.ask(.verdicts(VerdictRequest(from: 1, items: items))))
+        case .attributeBytes:
+            let text = Value.string(String(repeating: "x", count: 300))
+            return bench.failure { _ = try client.save([try $0.insert("Tag", 1, ["label": text])]) }
+        case .blobBytes:
+            let scan = Value.data([UInt8](repeating: 1, count: limit.small + 1))
+            return bench.failure { _ = try $0.save([try $0.insert("Tag", 1, ["scan": scan])]) }
+        case .leaseNumbers:
+            guard case .lease(let lease) = try client.ask(.lease(count: 4_096)) else { return nil }
+            #expect(lease.count == 1)
+        case .savesKept:
+            for number in UInt64(1)...3 { try save(number) }
+            let late = SaveRequest(
+                saveID: [9], contentHash: StableHash([]), modelVersion: 1, operations: [],
+                firstSentAt: 0)
+            return failure(try client.ask(.save(late)))
+        case .verdictTransactions:
+            for number in UInt64(1)...3 { try save(number) }
+            let item = VerdictItem(request: FetchRequest(entity: "Tag"))
+            return failure(try client.ask(.verdicts(VerdictRequest(from: 1, items: [item]))))
+        case .historyTransactions, .historyBytes:
+            for number in UInt64(1)...100 { try save(number) }
+            let answer = try client.ask(.history(HistoryRequest(from: 1, limit: 0)))
+            guard case .history(let history) = answer else { return nil }
+            #expect(!history.isComplete && history.transactions.count < 100)
+        case .consumers:
+            _ = try bench.bench.committer.register("one", at: 0)
+            return bench.failure { _ = try $0.committer.register("two", at: 0) }
+        case .batchSaves, .ringTransactions: for number in UInt64(1)...2 { try save(number) }
+        case .batchBytes, .ringBytes: for number in UInt64(1)...2 { try large(client, number) }
+        default: try checkpoint(limit, bench, clock) { try large(client, $0) }
+        }
+        return nil
+    }
+
+    private func checkpoint(
+        _ limit: Limit, _ bench: EngineBench, _ clock: ManualClock,
+        _ save: (UInt64) throws -> Void
+    ) throws {
+        let committer = bench.bench.committer
+        let pages = limit == .checkpointPages
+        for number in UInt64(1)...(pages ? 40 : 1) { try save(number) }
+        let before = committer.counters.checkpoints
+        if !pages { clock.advance(byNanoseconds: 2_000_000) }
+        _ = try committer.checkpointIfDue()
+        #expect(committer.counters.checkpoints.count == before + 1)
+    }
+
+    // MARK: Sending too much
+
+    private func large(_ client: Peer, _ number: UInt64) throws {
+        let text = Value.string(String(repeating: "x", count: 10_000))
+        let model = try client.model
+        let entity = try #require(model.entity(named: "Tag"))
+        let slot = try #require(entity.slot(of: "label"))
+        try client.save([
+            .insert(
+                object: ObjectReference(tag: entity.tag, number: number),
+                values: [SlotValue(slot: slot, value: text)], links: [])
+        ])
+    }
+
+    /// A fetch of 180 KiB in one frame.
+    private func tooLarge(_ bench: EngineBench) throws -> TandemError? {
+        let client = try bench.client()
+        let path = [String](repeating: String(repeating: "x", count: 1_000), count: 60)
+        let paths = [[String]](repeating: path, count: 3)
+        let fetch = Fetch(request: FetchRequest(entity: "Tag"), related: paths)
+        var bytes: [UInt8] = []
+        try FrameEncoder.encode(ClientMessage.fetch(fetch), id: 1, into: &bytes)
+        try client.write(bytes)
+        return try end(of: client)
+    }
+
+    /// Answers that nobody reads, until there is no room for more; then requests that have to wait.
+    private func unread(_ bench: EngineBench) throws -> TandemError? {
+        let saver = try bench.client()
+        for number in UInt64(1)...50 { try large(saver, number) }
+        let client = try bench.client()
+        for id in UInt32(1)...4 { try client.write(.history(HistoryRequest(from: 1)), id: id) }
+        try bench.turn()
+        #expect(!client.session.hasRoom && !client.session.isClosing)
+        let path = [String(repeating: "x", count: 5_000)]
+        let fetch = Fetch(request: FetchRequest(entity: "Tag"), related: [path])
+        try client.write(.fetch(fetch), id: 5)
+        try client.carry()
+        #expect(client.session.isClosing)
+        let line = bench.log.lines.last { $0.contains("closed the connection") }
+        return TandemError(.limitExceeded, line ?? "")
+    }
+
+    private func behind(_ bench: EngineBench) throws -> TandemError? {
+        let slow = try bench.client(Hello(author: "slow", interests: ["Tag"]))
+        let saver = try bench.client()
+        for number in UInt64(1)...100 { try large(saver, number) }
+        #expect(slow.session.sent < bench.position.number && !slow.session.isClosing)
+        return nil
+    }
+
+    /// The failure with which a connection ended.
+    private func end(of client: Peer) throws -> TandemError? {
+        try client.carry()
+        try client.read()
+        #expect(client.session.isClosing)
+        return client.failure
+    }
+
+    private func failure(_ message: DaemonMessage) -> TandemError? {
+        if case .failure(let error) = message { error } else { nil }
+    }
+}
+
+extension EngineBench {
+    /// The error that something throws, if it does.
+    fileprivate func failure(_ body: (CommitBench) throws -> Void) -> TandemError? {
+        do {
+            try body(bench)
+            return nil
+        } catch {
+            return error as? TandemError
+        }
+    }
+}
+
+/// Texts and data without links.
+private let limitModel = Model {
+    Entity("Tag") {
+        Attribute("label", .string)
+        Attribute("scan", .data)
+    }
+}
+
+extension Limit {
+    /// A value that a test reaches at once.
+    fileprivate var small: Int {
+        switch self {
+        case .requestsInFlight: 2
+        case .handshakeMilliseconds: 10
+        case .attributeBytes: 256
+        case .blobBytes, .transactionBytes: 64 << 10
+        case .frameBytes, .inboundBytes, .outboundBytes, .historyBytes, .batchBytes, .ringBytes:
+            4_096
+        case .checkpointPages: 16
+        default: 1
+        }
+    }
+
+    /// The error that is expected; nil where the daemon goes on otherwise.
+    fileprivate var code: TandemError.Code? {
+        switch self {
+        case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,
+            .controllers, .transactionBytes, .consumers:
+            .limitExceeded
+        case .handshakeMilliseconds: .timeout
+        case .attributeBytes, .blobBytes: .validation
+        case .savesKept: .unknownOutcome
+        case .verdictTransactions: .historyExpired
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Who may do what.
+struct RoleTests {
+    private static let reader = PeerCredentials(uid: 5_001, gid: 5_001, pid: 11)
+    private static let writer = PeerCredentials(uid: 5_002, gid: 5_002, pid: 12)
+    private static let admin = PeerCredentials(uid: 5_003, gid: 5_003, pid: 13, groups: [77])
+    private static let stranger = PeerCredentials(uid: 5_004, gid: 5_004, pid: 14, groups: [78])
+
+    private static let policy: RolePolicy = {
+        var policy = RolePolicy()
+        policy.others = .none
+        policy.users = [.reader: [5_001], .writer: [5_002]]
+        policy.groups = [.admin: [77]]
+        return policy
+    }()
+
+    @Test func `users, groups and supplementary groups give roles, the highest counts`() {
+        var policy = Self.policy
+        func role(_ peer: PeerCredentials) -> Role { policy.role(of: peer, daemon: 900) }
+        #expect(role(Self.reader) == .reader)
+        #expect(role(Self.writer) == .writer)
+        #expect(role(Self.admin) == .admin)
+        #expect(role(Self.stranger) == .none)
+        policy.groups[.writer] = [5_001]
+        #expect(role(Self.reader) == .writer)
+        policy.others = .reader
+        #expect(role(Self.stranger) == .reader)
+    }
+
+    @Test func `root and the daemon's user are admins, whatever the lists say`() {
+        var policy = RolePolicy()
+        policy.others = .none
+        policy.users[.reader] = [0, 900]
+        #expect(policy.role(of: PeerCredentials(uid: 0, gid: 0, pid: 1), daemon: 900) == .admin)
+        #expect(policy.role(of: PeerCredentials(uid: 900, gid: 9, pid: 1), daemon: 900) == .admin)
+        #expect(RolePolicy().role(of: Self.stranger, daemon: 900) == .writer)
+    }
+
+    @Test func `law 8: who has no role is told so, logged and counted`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        let error = try bench.refusal(of: Self.stranger)
+        #expect(error?.code == .denied)
+        #expect(error?.message.contains("uid 5004") == true)
+        let line = try #require(bench.log.lines.last)
+        for word in ["pid 14", "uid 5004", "made-up.service", "warning"] {
+            #expect(line.contains(word), "\(line)")
+        }
+        #expect(bench.engine.status["deniedConnections"]?.int == 1)
+    }
+
+    @Test func `a reader reads and follows but saves nothing and installs no model`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        let reader = try bench.client(Hello(author: "r", interests: ["Tag"]), as: Self.reader)
+        let writer = try bench.client(as: Self.writer)
+        try writer.save([try bench.bench.insert("Tag", 1)])
+        let found = try reader.fetch(Fetch(request: FetchRequest(entity: "Tag")))
+        #expect(found.count == 1)
+        #expect(reader.pushes.count == 1)
+        let insert = try bench.bench.insert("Tag", 2)
+        let before = bench.position
+        let error = #expect(throws: TandemError.self) { try reader.save([insert]) }
+        #expect(error?.code == .denied)
+        var model = graphModel
+        model.entities["Extra"] = Entity("Extra") {}
+        let schema = try reader.ask(.schema(SchemaRequest(model: model.json.text)))
+        guard case .failure(let denied) = schema else {
+            Issue.record("a reader installed a model")
+            return
+        }
+        #expect(denied.code == .denied)
+        #expect(bench.position == before)
+        #expect(bench.engine.status["deniedRequests"]?.int == 2)
+        let lines = bench.log.lines.filter { $0.contains("denied pid 11 uid 5001") }
+        #expect(lines.count == 2 && lines.allSatisfy { $0.contains("made-up.service") })
+        // Asking what became of a save is reading.
+        let ask = SaveRequest(
+            saveID: [1], contentHash: StableHash([]), modelVersion: 1, operations: [],
+            onlyAsks: true)
+        guard case .saved = try reader.ask(.save(ask)) else {
+            Issue.record("a reader could not ask")
+            return
+        }
+    }
+
+    @Test func `a reader that brings a larger model is denied, one that brings the same is not`()
+        throws
+    {
+        let bench = try EngineBench(roles: Self.policy)
+        let same = try bench.client(Hello(model: graphModel.json.text), as: Self.reader)
+        #expect(same.welcome != nil)
+        var model = graphModel
+        model.entities["Extra"] = Entity("Extra") {}
+        let other = try bench.client(Hello(model: model.json.text), as: Self.reader)
+        #expect(other.welcome == nil && other.failure?.code == .denied)
+    }
+
+    @Test func `only admins end the connections of others`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        let writer = try bench.client(as: Self.writer)
+        let reader = try bench.client(as: Self.reader)
+        let denied = try writer.ask(.disconnect(client: reader.session.id))
+        guard case .failure(let error) = denied else {
+            Issue.record("a writer ended another's connection")
+            return
+        }
+        #expect(error.code == .denied && !reader.session.isClosing)
+        let admin = try bench.client(as: Self.admin)
+        #expect(
+            try admin.ask(.disconnect(client: reader.session.id)) == .disconnected(true))
+        try reader.read()
+        #expect(reader.isClosed && reader.failure?.code == .disconnected)
+        #expect(
+            try admin.ask(.disconnect(client: reader.session.id)) == .disconnected(false))
+        #expect(
+            try admin.ask(.disconnect(client: admin.session.id)) == .disconnected(false))
+    }
+
+    @Test func `the status names every client's role`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        let clients = [
+            try bench.client(as: Self.reader), try bench.client(as: Self.writer),
+            try bench.client(as: Self.admin),
+        ]
+        withExtendedLifetime(clients) {
+            let roles = bench.engine.status["clients"]?.array?.map { $0["role"]?.string }
+            #expect(roles == ["reader", "writer", "admin"])
+        }
+    }
+}
