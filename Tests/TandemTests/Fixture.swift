@@ -41,18 +41,26 @@ final class Fixture: Sendable {
     let directory: String
     let types: [any ManagedEntity.Type]
     private let running: Locked<Running>
+    private let limits: DaemonLimits
 
-    init(_ types: [any ManagedEntity.Type] = [Bucket.self, Content.self]) throws {
+    init(
+        _ types: [any ManagedEntity.Type] = [Bucket.self, Content.self],
+        limits: DaemonLimits = DaemonLimits()
+    ) throws {
         directory =
             FileManager.default.temporaryDirectory.path
             + "/tandem-test-\(UUID().uuidString)"
-        running = Locked(Running(daemon: try Fixture.daemon(directory)))
+        running = Locked(Running(daemon: try Fixture.daemon(directory, limits)))
+        self.limits = limits
         self.types = types
     }
 
-    private static func daemon(_ directory: String) throws -> EmbeddedDaemon {
+    private static func daemon(
+        _ directory: String, _ limits: DaemonLimits
+    ) throws -> EmbeddedDaemon {
         var configuration = DaemonConfiguration(store: directory)
         configuration.segmentBytes = 1 << 20
+        configuration.limits = limits
         return try EmbeddedDaemon(configuration)
     }
 
@@ -95,7 +103,7 @@ final class Fixture: Sendable {
             let mark = directory + "/journal/relaxed"
             try #require(FileManager.default.createFile(atPath: mark, contents: nil))
         }
-        let new = try Fixture.daemon(directory)
+        let new = try Fixture.daemon(directory, limits)
         running.withLock { $0.daemon = new }
     }
 

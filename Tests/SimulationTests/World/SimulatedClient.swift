@@ -213,7 +213,11 @@ final class SimulatedClient {
 
     private func failed(_ id: UInt32, _ error: TandemError) -> Bool {
         guard id != 0 else {
-            let isExpected = isRude || (machine.state == .awaitingWelcome && hello.model != nil)
+            // Its model may be refused, and its hello may have been on its way for too long.
+            let isExpected =
+                isRude
+                || (machine.state == .awaitingWelcome
+                    && (hello.model != nil || error.code == .timeout))
             oracle.expect(isExpected, 7, "client \(number) is thrown out: \(error)")
             return false
         }
