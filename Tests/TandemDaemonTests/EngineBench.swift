@@ -20,16 +20,20 @@ final class EngineBench {
     let bench: CommitBench
     let log = Log()
     private(set) var engine: Engine
+    private let clock: any Clock
     private var clients: [Peer] = []
 
     init(model: Model = graphModel, clock: any Clock = SystemClock()) throws {
         bench = try CommitBench(model: model, clock: clock)
-        engine = EngineBench.engine(bench, log)
+        self.clock = clock
+        engine = EngineBench.engine(bench, log, clock)
     }
 
-    private static func engine(_ bench: CommitBench, _ log: Log) -> Engine {
+    private static func engine(
+        _ bench: CommitBench, _ log: Log, _ clock: any Clock
+    ) -> Engine {
         Engine(
-            committer: bench.committer, clock: SystemClock(), storePath: "bench",
+            committer: bench.committer, clock: clock, storePath: "bench",
             log: { log.add("\($0) \($1)") })
     }
 
@@ -37,7 +41,7 @@ final class EngineBench {
     func crash() throws {
         clients = []
         try bench.crash()
-        engine = EngineBench.engine(bench, log)
+        engine = EngineBench.engine(bench, log, clock)
     }
 
     var position: Position { engine.position }
