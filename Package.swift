@@ -27,12 +27,12 @@ func suite(
 
 let suites: [Target] = [
     suite("TandemIOTests", ["TandemIO"]),
-    suite("TandemModelTests", ["TandemModel"]),
-    suite("TandemQueryTests", ["TandemModel", "TandemQuery"]),
-    suite("TandemResultsTests", ["TandemResults"]),
+    suite("TandemModelTests", ["TandemIO", "TandemModel"]),
+    suite("TandemQueryTests", ["TandemIO", "TandemModel", "TandemQuery"]),
+    suite("TandemResultsTests", ["TandemIO", "TandemResults"]),
     suite("TandemJournalTests", ["TandemIO", "TandemJournal"], exclude: ["Fixtures"]),
-    suite("TandemStoreTests", ["TandemModel", "TandemQuery", "TandemStore"]),
-    suite("TandemWireTests", ["TandemModel", "TandemQuery", "TandemWire"]),
+    suite("TandemStoreTests", ["TandemIO", "TandemModel", "TandemQuery", "TandemStore"]),
+    suite("TandemWireTests", ["TandemIO", "TandemModel", "TandemQuery", "TandemWire"]),
     suite("TandemDaemonTests", ["TandemDaemon", "TandemWire", "TandemModel"]),
     suite("TandemTests", ["Tandem", "TandemEmbedded", "TandemDaemon", "TestSupport"]),
     suite(

@@ -1,4 +1,4 @@
-/// Stands for a data value that is too long for a row: its content lies in the store once, under its hash.
+/// Stands for bytes that are too many for a row: its content lies in the store once, under its hash.
 ///
 /// Rows, transactions and keys hold it in the place of the content, which is fetched on demand. It is its own order: the
 /// first 64 bytes of the content, then the hash. So two long values are equal exactly when their contents are, and sort by
@@ -6,11 +6,13 @@
 ///
 ///     reference := first bytes (64) SHA-256 (32) length (4, little-endian)
 public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
-    /// A data value of more bytes than this is kept outside the row.
+    /// Data or a text of more bytes than this is kept outside the row.
     public static let inlineLimit = 64 << 10
     /// The bytes of a reference.
-    public static let byteCount = BlobReference.prefixBytes + 36
+    public static let byteCount = BlobReference.prefixBytes + BlobReference.tailBytes
     private static let prefixBytes = 64
+    /// Hash and length.
+    static let tailBytes = 36
 
     /// The reference as it lies in rows and keys.
     public let bytes: [UInt8]
@@ -26,6 +28,11 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
         writer.raw(SHA256.digest(of: content))
         writer.uint32(UInt32(content.count))
         bytes = writer.bytes
+    }
+
+    /// The reference to the UTF-8 of a text.
+    init(of text: TextReference) {
+        bytes = text.beginning.prefix(Self.prefixBytes) + text.bytes.suffix(Self.tailBytes)
     }
 
     /// Takes the bytes of a reference; nil when they can't be one.

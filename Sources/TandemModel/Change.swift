@@ -150,6 +150,11 @@ extension Change {
         return Int(slot)
     }
 
+    /// Whether the content of any value before or after an update lies outside its row.
+    public func hasBlobs(in entity: CompiledEntity) -> Bool {
+        row?.hasBlobs(in: entity) ?? false || before.contains { $0.value.isOutside }
+    }
+
     /// True when everything in a change that came from outside fits the entity.
     public func isValid(for entity: CompiledEntity) -> Bool {
         let count = entity.properties.count

@@ -137,7 +137,7 @@ public final class CompiledEntity: Sendable {
     public let uniqueness: [CompiledIndex]
     /// The indexes that objects of this entity are in.
     public let indexes: [CompiledIndex]
-    /// The properties that any index or uniqueness constraint needs, and those that may hold a blob.
+    /// The properties that any index or uniqueness constraint needs.
     public let keyed: PropertyMask
     /// The attributes and to-one relationships that need a value.
     public let required: PropertyMask
@@ -160,8 +160,7 @@ public final class CompiledEntity: Sendable {
         self.properties = properties
         self.uniqueness = uniqueness
         self.indexes = indexes
-        let data = properties.lazy.filter { $0.type == .data }.map(\.slot)
-        keyed = (uniqueness + indexes).reduce(PropertyMask(data)) { $0.union($1.mask) }
+        keyed = (uniqueness + indexes).reduce(PropertyMask()) { $0.union($1.mask) }
         required = PropertyMask(properties.filter(\.needsValue).map(\.slot))
         limited = PropertyMask(properties.filter(\.hasLimits).map(\.slot))
         types = properties.map(\.type)

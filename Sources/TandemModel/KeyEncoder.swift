@@ -67,7 +67,10 @@ public struct KeyEncoder: Sendable {
         case .int(let value): append(number: UInt64(bitPattern: value) ^ (1 << 63))
         case .double(let value), .date(let value): append(number: KeyEncoder.order(value))
         case .decimal(let value): appendDecimal(value)
+        case .string(let value) where value.utf8.count > BlobReference.inlineLimit:
+            appendEscaped(TextReference(of: value).bytes)
         case .string(let value), .url(let value): appendEscaped(value.utf8)
+        case .longText(let value): appendEscaped(value.bytes)
         case .data, .blob: appendEscaped(value.dataBytes ?? [])
         case .uuid(let value): withUnsafeBytes(of: value.uuid) { bytes.append(contentsOf: $0) }
         case .reference(let value): append(number: value.number)

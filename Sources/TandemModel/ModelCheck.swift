@@ -61,7 +61,7 @@ enum ModelCheck {
         for value in values where !value.isNull && value.type != attribute.type {
             messages.append("default and allowed values must be of type \(attribute.type.rawValue)")
         }
-        for case .data(let bytes) in values where bytes.count > BlobReference.inlineLimit {
+        for value in values where value.inRow.isOutside {
             messages.append(
                 "default and allowed values have at most \(BlobReference.inlineLimit) bytes")
         }

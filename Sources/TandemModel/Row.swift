@@ -51,6 +51,8 @@ public struct Row: Hashable, Sendable {
     private func isValid(_ column: RowLayout.Column?, _ layout: RowLayout) -> Bool {
         guard let column, !isNull(column) else { return true }
         switch column.storage {
+        case .string where isBlob(column, layout):
+            return TextReference(bytes: bytes[range(column, layout)]) != nil
         case .string, .url:
             return (try? UTF8Span(validating: bytes.span.extracting(range(column, layout)))) != nil
         case .decimal:
@@ -81,7 +83,8 @@ public struct Row: Hashable, Sendable {
         case .uuid: return .uuid(UUID(bytes: Array(bytes[column.place..<(column.place + 16)])))
         case .reference: return .reference(reference(at: column.place))
         case .decimal: return Decimal(string: text(column, entity)).map { .decimal($0) } ?? .null
-        case .string: return .string(text(column, entity))
+        case .string:
+            return longText(slot, in: entity).map { .longText($0) } ?? .string(text(column, entity))
         case .url: return .url(text(column, entity))
         case .data:
             return blob(column, entity.layout).map { .blob($0) }
@@ -89,13 +92,33 @@ public struct Row: Hashable, Sendable {
         }
     }
 
-    /// The blobs that stand in data columns, in the order of the slots.
+    /// The blobs that data and text columns stand for, in the order of the slots.
     ///
-    /// Cost: nothing for entities without data.
+    /// Cost: a look at each such column.
     public func blobs(in entity: CompiledEntity) -> [BlobReference] {
-        entity.layout.dataColumns.compactMap { column in
-            isNull(column) ? nil : blob(column, entity.layout)
+        guard hasBlobs(in: entity) else { return [] }
+        return entity.layout.longColumns.compactMap { column in
+            guard isBlob(column, entity.layout) else { return nil }
+            let content = bytes[range(column, entity.layout)]
+            return column.storage == .string
+                ? TextReference(bytes: content)?.blob : BlobReference(bytes: content)
         }
+    }
+
+    /// Whether the content of any value lies outside the row.
+    ///
+    /// Cost: a look at each data and text column.
+    public func hasBlobs(in entity: CompiledEntity) -> Bool {
+        entity.layout.longColumns.contains { isBlob($0, entity.layout) }
+    }
+
+    /// What stands for the text of a slot; nil where the row has the text itself, no text or no value.
+    @inline(__always)
+    public func longText(_ slot: Int, in entity: CompiledEntity) -> TextReference? {
+        guard let column = entity.layout.columns[slot], column.storage == .string,
+            isBlob(column, entity.layout)
+        else { return nil }
+        return TextReference(bytes: bytes[range(column, entity.layout)])
     }
 
     /// All values by slot; null for to-many relationships.
@@ -111,7 +134,7 @@ public struct Row: Hashable, Sendable {
         return reference(at: column.place)
     }
 
-    /// Calls `body` with the bytes of a text or data column, or of what stands for a blob; nil when it has no value or another type.
+    /// Calls `body` with the bytes of a text or data column, or of what stands for it; nil when it has no value or another type.
     public func withBytes<Result>(
         _ slot: Int, in entity: CompiledEntity, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result? {
@@ -190,7 +213,7 @@ public struct Row: Hashable, Sendable {
     }
 
     func isBlob(_ column: RowLayout.Column, _ layout: RowLayout) -> Bool {
-        guard column.storage == .data else { return false }
+        guard column.storage.mayBeLong else { return false }
         let end = fixed(at: layout.endsOffset + 4 * column.place, UInt32.self)
         return end & RowLayout.blobFlag != 0
     }

@@ -12,11 +12,11 @@ enum RowBuilder {
         store(entity.tag, &bytes, 2)
         for (slot, column) in layout.columns.enumerated() {
             guard let column else { continue }
-            let value = column.storage == .data ? values[slot].inRow : values[slot]
+            let value = column.storage.mayBeLong ? values[slot].inRow : values[slot]
             write(value, column, entity, slot, &bytes)
             if column.storage.width == 0 {
                 var end = UInt32(bytes.count)
-                if case .blob = value { end |= RowLayout.blobFlag }
+                if value.isOutside { end |= RowLayout.blobFlag }
                 store(end, &bytes, layout.endsOffset + 4 * column.place)
             }
         }
@@ -45,8 +45,8 @@ enum RowBuilder {
                 clear(column, &bytes)
                 // The last one counts, as it would among all values.
                 var value = changes.last { $0.slot == slot }?.value ?? .null
-                if column.storage == .data { value = value.inRow }
-                if case .blob = value { isBlob = true }
+                if column.storage.mayBeLong { value = value.inRow }
+                isBlob = value.isOutside
                 write(value, column, entity, slot, &bytes)
             } else if column.storage.width == 0 {
                 isBlob = row.isBlob(column, layout)
@@ -108,6 +108,7 @@ enum RowBuilder {
             bytes.append(contentsOf: value.utf8)
         case (.data, .data(let value)): bytes.append(contentsOf: value)
         case (.data, .blob(let value)): bytes.append(contentsOf: value.bytes)
+        case (.string, .longText(let value)): bytes.append(contentsOf: value.bytes)
         default:
             preconditionFailure(
                 "\(entity.name).\(entity.properties[slot].name) can't hold \(value).")

@@ -2,12 +2,16 @@
 ///
 /// A row is: model version (2 bytes), entity tag (2), null bitmap, fixed-width columns, for each variable column where it
 /// ends (4 bytes each), variable columns. The null bitmap has a bit for each column, 1 for no value.
-/// Where the end of a data column has ``blobFlag`` set, the column holds a ``BlobReference`` in the place of its content.
+/// Where the end of a data or text column has ``blobFlag`` set, the column holds a ``BlobReference`` or a ``TextReference``
+/// in the place of its content.
 public struct RowLayout: Sendable {
     /// How a column is stored.
     enum Storage: UInt8, Sendable {
         case bool, int, double, date, uuid, reference
         case decimal, string, data, url
+
+        /// Whether what is too long for a row is kept outside.
+        var mayBeLong: Bool { self == .data || self == .string }
 
         /// The width in the fixed part, 0 for a variable column.
         var width: Int {
@@ -45,7 +49,7 @@ public struct RowLayout: Sendable {
     /// The slots of the variable columns.
     let variable: PropertyMask
     /// The columns that may hold a blob.
-    let dataColumns: [Column]
+    let longColumns: [Column]
 
     /// The length of a row without the content of its variable columns.
     var minimumBytes: Int { endsOffset + 4 * variableCount }
@@ -74,7 +78,7 @@ public struct RowLayout: Sendable {
         variableCount = variable
         self.variable = PropertyMask(
             columns.indices.filter { columns[$0]?.storage.width == 0 })
-        dataColumns = columns.compactMap { $0?.storage == .data ? $0 : nil }
+        longColumns = columns.compactMap { $0?.storage.mayBeLong == true ? $0 : nil }
     }
 
     private static func storage(_ property: CompiledProperty) -> Storage? {

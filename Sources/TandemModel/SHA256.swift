@@ -4,27 +4,38 @@
 /// ``StableHash`` won't do. It is here, not in a package, because it is a page of arithmetic with published test vectors and
 /// the packages that have it build a whole cryptographic library.
 struct SHA256 {
-    private var state: [UInt32] = [
+    private typealias Words = UnsafeMutablePointer<UInt32>
+    private static let firstState: [UInt32] = [
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a,
         0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
     ]
-    private var schedule = [UInt32](repeating: 0, count: 64)
+
+    private let constants: UnsafePointer<UInt32>
+    /// Eight words of state, then a block's 64 words: arrays would be counted and checked at every step of a debug build.
+    private let state: Words
+    private var schedule: Words { state + 8 }
 
     /// The digest of some bytes, 32 bytes.
     ///
     /// Cost: some nanoseconds a byte.
     static func digest(of bytes: some Collection<UInt8>) -> [UInt8] {
         let whole = Array(bytes)
-        var hash = SHA256()
         let blocks = whole.count & ~63
-        whole.withUnsafeBytes { buffer in
-            for at in stride(from: 0, to: blocks, by: 64) { hash.absorb(buffer, at: at) }
-        }
         let last = padded(whole[blocks...], length: whole.count)
-        last.withUnsafeBytes { buffer in
-            for at in stride(from: 0, to: last.count, by: 64) { hash.absorb(buffer, at: at) }
+        return withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 8 + 64) { words in
+            _ = words.initialize(from: firstState + [UInt32](repeating: 0, count: 64))
+            return constants.withUnsafeBufferPointer { constants in
+                guard let constants = constants.baseAddress, let state = words.baseAddress else {
+                    preconditionFailure("Neither is empty.")
+                }
+                let hash = SHA256(constants: constants, state: state)
+                whole.withUnsafeBytes { hash.absorb($0, upTo: blocks) }
+                last.withUnsafeBytes { hash.absorb($0, upTo: last.count) }
+                return words.prefix(8).flatMap { word in
+                    withUnsafeBytes(of: word.bigEndian) { Array($0) }
+                }
+            }
         }
-        return hash.state.flatMap { word in withUnsafeBytes(of: word.bigEndian) { Array($0) } }
     }
 
     /// The rest, a one bit, zeros up to the last eight bytes of a block, and there the length in bits.
@@ -35,38 +46,59 @@ struct SHA256 {
         return last
     }
 
-    private mutating func absorb(_ buffer: UnsafeRawBufferPointer, at start: Int) {
-        for index in 0..<16 {
+    private func absorb(_ buffer: UnsafeRawBufferPointer, upTo end: Int) {
+        var start = 0
+        while start < end {
+            absorb(buffer, at: start)
+            start += 64
+        }
+    }
+
+    private func absorb(_ buffer: UnsafeRawBufferPointer, at start: Int) {
+        var index = 0
+        while index < 16 {
             let word = buffer.loadUnaligned(fromByteOffset: start + 4 * index, as: UInt32.self)
             schedule[index] = UInt32(bigEndian: word)
+            index += 1
         }
-        for index in 16..<64 {
+        while index < 64 {
             let a = schedule[index - 15]
             let b = schedule[index - 2]
-            let small0 = rotate(a, 7) ^ rotate(a, 18) ^ (a >> 3)
-            let small1 = rotate(b, 17) ^ rotate(b, 19) ^ (b >> 10)
+            let small0 = rotate(a, 7) ^ rotate(a, 18) ^ (a &>> 3)
+            let small1 = rotate(b, 17) ^ rotate(b, 19) ^ (b &>> 10)
             schedule[index] = schedule[index - 16] &+ small0 &+ schedule[index - 7] &+ small1
+            index += 1
         }
         compress()
     }
 
-    private mutating func compress() {
+    private func compress() {
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
-        for index in 0..<64 {
+        var index = 0
+        while index < 64 {
             let big1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
             let choice = (e & f) ^ (~e & g)
-            let first = h &+ big1 &+ choice &+ Self.constants[index] &+ schedule[index]
+            let first = h &+ big1 &+ choice &+ constants[index] &+ schedule[index]
             let big0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
             let majority = (a & b) ^ (a & c) ^ (b & c)
             (h, g, f, e) = (g, f, e, d &+ first)
             (d, c, b, a) = (c, b, a, first &+ big0 &+ majority)
+            index += 1
         }
-        for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
+        add(a, b, c, d, to: state)
+        add(e, f, g, h, to: state + 4)
     }
 
     private func rotate(_ value: UInt32, _ by: UInt32) -> UInt32 {
-        (value >> by) | (value << (32 - by))
+        value &>> by | value &<< (32 &- by)
+    }
+
+    private func add(_ a: UInt32, _ b: UInt32, _ c: UInt32, _ d: UInt32, to words: Words) {
+        words[0] &+= a
+        words[1] &+= b
+        words[2] &+= c
+        words[3] &+= d
     }
 
     /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.

@@ -36,7 +36,7 @@ extension Value {
         }
     }
 
-    /// The value as JSON; dates as seconds, a blob as `{"blob": SHA-256, "bytes": LENGTH}`.
+    /// The value as JSON; dates as seconds, what is too long for a row as `{"blob": SHA-256, "bytes": LENGTH}`.
     ///
     /// A reference needs the model and is written by the caller.
     public var json: JSON {
@@ -49,8 +49,8 @@ extension Value {
         case .string(let value): .string(value)
         case .date(let value): .double(value)
         case .data(let value): .string(Data(value).base64EncodedString())
-        case .blob(let value):
-            .object(["blob": .string(value.description), "bytes": .int(Int64(value.length))])
+        case .blob(let value): value.json
+        case .longText(let value): value.blob.json
         case .uuid(let value): .string(value.uuidString)
         case .url(let value): .string(value)
         case .reference(let value): .int(Int64(truncatingIfNeeded: value.number))
@@ -61,6 +61,12 @@ extension Value {
     var modelJSON: JSON {
         if case .double(let value) = json, let int = Int64(exactly: value) { return .int(int) }
         return json
+    }
+}
+
+extension BlobReference {
+    fileprivate var json: JSON {
+        .object(["blob": .string(description), "bytes": .int(Int64(length))])
     }
 }
 

@@ -23,6 +23,8 @@ public enum Value: Hashable, Sendable {
     case data([UInt8])
     /// Bytes that are too many for a row; what stands for them.
     case blob(BlobReference)
+    /// A text that is too long for a row; what stands for it.
+    case longText(TextReference)
     /// A UUID.
     case uuid(UUID)
     /// A URL, as its text.
@@ -50,7 +52,7 @@ public enum Value: Hashable, Sendable {
         case .int: .int
         case .double: .double
         case .decimal: .decimal
-        case .string: .string
+        case .string, .longText: .string
         case .date: .date
         case .data, .blob: .data
         case .uuid: .uuid
@@ -58,14 +60,40 @@ public enum Value: Hashable, Sendable {
         }
     }
 
-    /// The value as rows hold it: data beyond ``BlobReference/inlineLimit`` as what stands for it.
+    /// The value as rows hold it: data and texts beyond ``BlobReference/inlineLimit`` as what stands for them.
     ///
-    /// Cost: a SHA-256 of such data.
+    /// Cost: a SHA-256 of such a value.
     public var inRow: Value {
-        guard case .data(let bytes) = self, bytes.count > BlobReference.inlineLimit else {
-            return self
+        switch self {
+        case .data(let bytes) where bytes.count > BlobReference.inlineLimit:
+            .blob(BlobReference(of: bytes))
+        case .string(let text) where text.utf8.count > BlobReference.inlineLimit:
+            .longText(TextReference(of: text))
+        default: self
         }
-        return .blob(BlobReference(of: bytes))
+    }
+
+    /// Whether a row has only what stands for the value.
+    var isOutside: Bool {
+        switch self {
+        case .blob, .longText: true
+        default: false
+        }
+    }
+
+    /// Where the content of a value that is too long for a row lies; nil for all others.
+    public var outside: BlobReference? {
+        switch self {
+        case .blob(let blob): blob
+        case .longText(let text): text.blob
+        default: nil
+        }
+    }
+
+    /// The value whose content was fetched from ``outside``.
+    public func whole(_ content: [UInt8]) -> Value {
+        if case .longText = self { return .string(String(decoding: content, as: UTF8.self)) }
+        return .data(content)
     }
 
     /// The bytes by which data is compared: the content, or what stands for it where a row would not hold it.
@@ -139,6 +167,9 @@ extension Value {
         case .blob(let value):
             writer.uint8(11)
             writer.raw(value.bytes)
+        case .longText(let value):
+            writer.uint8(12)
+            writer.raw(value.bytes)
         }
     }
 
@@ -164,6 +195,7 @@ extension Value {
             let tag = try reader.uint16()
             self = .reference(ObjectReference(tag: tag, number: try reader.uint64()))
         case 11: self = .blob(try BlobReference(from: &reader))
+        case 12: self = .longText(try TextReference(from: &reader))
         default: throw CodingError(expected: "a value", offset: start)
         }
     }

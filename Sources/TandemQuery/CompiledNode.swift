@@ -99,4 +99,10 @@ extension Value {
         default: nil
         }
     }
+
+    /// The bytes by which texts are ordered where one of them is not in its row.
+    var textKey: [UInt8]? {
+        if case .longText(let text) = inRow { return text.bytes }
+        return text.map { Array($0.utf8) }
+    }
 }

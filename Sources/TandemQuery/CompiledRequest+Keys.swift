@@ -17,8 +17,8 @@ extension CompiledRequest {
                 continue
             }
             guard let value = evaluation.value(path, reader) else { return nil }
-            if key.selector == .caseInsensitiveCompare, let text = value.text {
-                encoder.append(bytes: TextFolding.caseFolded(text), ascending: key.ascending)
+            if key.selector == .caseInsensitiveCompare, let text = value.foldedKey {
+                encoder.append(bytes: text, ascending: key.ascending)
             } else {
                 encoder.append(value, ascending: key.ascending)
             }
@@ -70,6 +70,15 @@ extension CompiledRequest {
 }
 
 extension Value {
+    /// The bytes by which a text sorts without regard to case.
+    fileprivate var foldedKey: [UInt8]? {
+        if case .longText(let text) = inRow {
+            let beginning = String(decoding: text.beginning, as: UTF8.self)
+            return Array(TextFolding.caseFolded(beginning)) + [0xff] + text.blob.hash
+        }
+        return text.map { Array(TextFolding.caseFolded($0)) }
+    }
+
     /// The value as the name of a section: whole numbers without point, dates in seconds.
     var sectionName: String {
         switch self {
@@ -80,6 +89,7 @@ extension Value {
             Int64(exactly: value).map(String.init) ?? value.description
         case .decimal(let value): value.description
         case .string(let value), .url(let value): value
+        case .longText(let value): value.name
         case .uuid(let value): value.uuidString
         }
     }

@@ -21,6 +21,8 @@ public struct CompiledRequest: Sendable {
     public let constraints: [SlotConstraint]
     /// Whether the predicate looks beyond the object's own row.
     public let predicateUsesRelated: Bool
+    /// Whether the predicate compares texts of the object's own row, which may be too long for it.
+    public let predicateReadsTexts: Bool
     /// Whether sort keys or sections look beyond the object's own row, through to-one relationships.
     public let keysUseRelated: Bool
     /// Whether any path leads through a to-many relationship.
@@ -66,6 +68,10 @@ public struct CompiledRequest: Sendable {
         constraints = predicate.map { ConstraintFinder.constraints($0, of: entity) } ?? []
         let related = paths.filter { !$0.staysInRow }
         predicateUsesRelated = related.contains { $0.usage.contains(.predicate) }
+        predicateReadsTexts = paths.contains { path in
+            path.hops.isEmpty && path.usage.contains(.predicate)
+                && path.final.map { entity.properties[$0.slot].attribute?.type == .string } ?? false
+        }
         keysUseRelated = related.contains { !$0.usage.isDisjoint(with: [.sort, .section]) }
         usesToMany = paths.contains { $0.hops.contains(where: \.isToMany) }
     }
@@ -85,7 +91,10 @@ public struct CompiledRequest: Sendable {
     ) -> Bool? {
         guard includes(tag: row.tag), let evaluation = evaluation(object, row) else { return false }
         guard let predicate else { return true }
-        if !predicateUsesRelated { return evaluation.holds(predicate, NoReader()) }
+        // What stays in the row needs the reader only for texts that are too long for it.
+        if !predicateUsesRelated, let known = evaluation.holds(predicate, NoReader()) {
+            return known
+        }
         return evaluation.holds(predicate, reader)
     }
 

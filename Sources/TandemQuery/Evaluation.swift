@@ -49,6 +49,9 @@ struct Evaluation {
     ) -> Bool? {
         if let slot = node.ownSlot {
             if case .text(let test) = node.right {
+                if let text = object.row.longText(slot, in: object.entity) {
+                    return holds(text, test, reader)
+                }
                 let result = object.row.withBytes(slot, in: object.entity) { test.holds(utf8: $0) }
                 return result ?? (test.op == .notEqual)
             }
@@ -80,36 +83,47 @@ struct Evaluation {
         _ left: Value, _ node: ComparisonNode, _ reader: borrowing R
     ) -> Bool? {
         switch node.right {
-        case .value(let right): return Evaluation.compare(left, node.op, right, node.options)
-        case .text(let test): return left.text.map { test.holds($0) } ?? (test.op == .notEqual)
+        case .value(let right): return compare(left, node.op, right, node.options, reader)
+        case .text(let test):
+            if case .longText(let text) = left { return holds(text, test, reader) }
+            return left.text.map { test.holds($0) } ?? (test.op == .notEqual)
         case .operand(let operand):
-            return value(operand, reader).map {
-                Evaluation.compare(left, node.op, $0, node.options)
+            return value(operand, reader).flatMap {
+                compare(left, node.op, $0, node.options, reader)
             }
-        case .members(let members): return !left.isNull && members.contains(left, node.options)
+        case .members(let members):
+            return whole(left, reader).map { !$0.isNull && members.contains($0, node.options) }
         case .collection(let operand):
-            return values(operand, reader).map { isMember(left, $0, node.options) }
+            return values(operand, reader).flatMap { isMember(left, $0, node.options, reader) }
         case .list(let operands):
             var values: [Value] = []
             for operand in operands {
                 guard let value = value(operand, reader) else { return nil }
                 values.append(value)
             }
-            return isMember(left, values, node.options)
+            return isMember(left, values, node.options, reader)
         case .between(let low, let high):
             guard let low = value(low, reader), let high = value(high, reader) else { return nil }
-            return Evaluation.compare(left, .greaterOrEqual, low, node.options)
-                && Evaluation.compare(left, .lessOrEqual, high, node.options)
+            guard let reaches = compare(left, .greaterOrEqual, low, node.options, reader),
+                let ends = compare(left, .lessOrEqual, high, node.options, reader)
+            else { return nil }
+            return reaches && ends
         }
     }
 
-    private func isMember(
-        _ value: Value, _ values: [Value], _ options: Comparison.Options
-    ) -> Bool {
-        !value.isNull
-            && values.contains {
-                !$0.isNull && Evaluation.compare(value, .equal, $0, options)
+    private func isMember<R: GraphReader & ~Copyable>(
+        _ value: Value, _ values: [Value], _ options: Comparison.Options, _ reader: borrowing R
+    ) -> Bool? {
+        if value.isNull { return false }
+        var isKnown = true
+        for other in values where !other.isNull {
+            guard let isEqual = compare(value, .equal, other, options, reader) else {
+                isKnown = false
+                continue
             }
+            if isEqual { return true }
+        }
+        return isKnown ? false : nil
     }
 
     static func compare(

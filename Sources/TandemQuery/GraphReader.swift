@@ -18,6 +18,13 @@ public protocol GraphReader: ~Copyable {
     func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]?
+    /// The UTF-8 of a text that is too long for its row; nil when it isn't held here.
+    func content(of text: TextReference) -> [UInt8]?
+}
+
+extension GraphReader where Self: ~Copyable {
+    /// Nothing: whoever holds no contents lets the daemon decide.
+    public func content(of text: TextReference) -> [UInt8]? { nil }
 }
 
 /// The name of the section that an object belongs to.

@@ -16,6 +16,9 @@ enum PredicateCast {
         case ("blob", .string(let text)):
             return Data(base64Encoded: text).flatMap { BlobReference(bytes: Array($0)) }
                 .map { .constant(.blob($0)) }
+        case ("longtext", .string(let text)):
+            return Data(base64Encoded: text).flatMap { TextReference(bytes: Array($0)) }
+                .map { .constant(.longText($0)) }
         case ("string", .string), ("number", .int), ("number", .double): return .constant(value)
         case ("double", .string(let text)), ("number", .string(let text)):
             return Double(text).map { .constant(.double($0)) }

@@ -191,7 +191,10 @@ struct PredicateCompiler {
         case (.attribute(.double), _) where value.isNumber: return value
         case (.attribute(.decimal), .double): return value.coerced(to: .decimal) ?? value
         case (.attribute(let type), _):
-            if let fitting = value.coerced(to: type) { return fitting.inRow }
+            // A long text is compared as it is, with what rows have or stand for.
+            if let fitting = value.coerced(to: type) {
+                return fitting.type == .string ? fitting : fitting.inRow
+            }
         case (.number, .date): return value
         case (.number, _) where value.isNumber: return value
         default: break

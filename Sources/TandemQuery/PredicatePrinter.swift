@@ -89,6 +89,8 @@ extension Value {
         case .data(let value): "CAST(\"\(Data(value).base64EncodedString())\", \"NSData\")"
         case .blob(let value):
             "CAST(\"\(Data(value.bytes).base64EncodedString())\", \"Blob\")"
+        case .longText(let value):
+            "CAST(\"\(Data(value.bytes).base64EncodedString())\", \"LongText\")"
         case .uuid(let value): "CAST(\"\(value.uuidString)\", \"NSUUID\")"
         case .url(let value): "CAST(\(value.quoted), \"NSURL\")"
         case .reference(let value): "CAST(\"\(value.tag)/\(value.number)\", \"Reference\")"

@@ -23,6 +23,21 @@ struct TextTest: Sendable {
         return TextFolding.fold(utf8: bytes, options).withUnsafeBytes(test)
     }
 
+    /// Whether it holds for a text of which only the beginning is here; nil when that doesn't tell.
+    func holds(_ text: TextReference) -> Bool? {
+        guard options.isEmpty else { return nil }
+        let beginning = text.beginning
+        let isSplit = !beginning.elementsEqual(needle.prefix(beginning.count))
+        switch op {
+        case .equal: return isSplit || needle.count != text.length ? false : nil
+        case .notEqual: return isSplit || needle.count != text.length ? true : nil
+        case .beginsWith where isSplit: return beginning.starts(with: needle)
+        case .less, .lessOrEqual, .greater, .greaterOrEqual:
+            return isSplit ? beginning.withUnsafeBytes(test) : nil
+        default: return nil
+        }
+    }
+
     private func test(_ bytes: UnsafeRawBufferPointer) -> Bool {
         switch op {
         case .equal: bytes.elementsEqual(needle)
@@ -46,6 +61,7 @@ struct TextTest: Sendable {
     private func contains(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let first = needle.first else { return true }
         guard bytes.count >= needle.count else { return false }
+        if bytes.count > BlobReference.inlineLimit { return TextSearch.contains(bytes, needle) }
         for start in 0...(bytes.count - needle.count) where bytes[start] == first {
             if bytes[start...].starts(with: needle) { return true }
         }

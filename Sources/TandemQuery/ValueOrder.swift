@@ -56,8 +56,9 @@ enum ValueOrder {
     private static func order<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : a > b ? 1 : 0 }
 
     private static func texts(_ a: Value, _ b: Value) -> Int? {
-        guard let a = a.text, let b = b.text else { return nil }
-        return compare(bytes: a.utf8, b.utf8)
+        if let a = a.text, let b = b.text { return compare(bytes: a.utf8, b.utf8) }
+        guard let a = a.textKey, let b = b.textKey else { return nil }
+        return compare(bytes: a, b)
     }
 
     // MARK: Decimals

@@ -127,8 +127,10 @@ extension Store {
             nextNumber = max(nextNumber, object.number + 1)
             try write(change.row, of: object, entity, position, open)
         case .update:
-            // Where nothing changes that an index has, there is no need to look at the old row.
-            guard !change.changed.intersection(entity.keyed).isEmpty else {
+            // Where nothing changes that an index has or that lies outside the row, there is no need to look at the old row.
+            guard
+                !change.changed.intersection(entity.keyed).isEmpty || change.hasBlobs(in: entity)
+            else {
                 try replace(change.row, of: object, position, open)
                 break
             }

@@ -12,6 +12,19 @@ public struct Consumer: Hashable, Sendable {
         self.name = name
         self.acknowledged = acknowledged
     }
+
+    /// The consumer in the table; nil where the name is no text or the position no number.
+    init?(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+        guard value.count == 8, let name = String(validating: key, as: UTF8.self) else {
+            return nil
+        }
+        self.init(name: name, acknowledged: value.bigEndian(0, as: UInt64.self))
+    }
+
+    /// A key as people read it.
+    static func name(_ key: [UInt8]) -> String {
+        String(validating: key, as: UTF8.self) ?? StoreFinding.hex(key)
+    }
 }
 
 /// The table of consumers: operational state, no part of the dump (law 6).
@@ -20,24 +33,35 @@ public struct Consumer: Hashable, Sendable {
 /// back does no harm: retention gives up only what a checkpoint says is acknowledged.
 extension Store {
     /// All consumers, by name.
+    ///
+    /// Throws `damaged` for one that can't be read, so that nothing is given up that it may need.
     public func consumers() throws(StoreError) -> [Consumer] {
         var found: [Consumer] = []
-        try current.scan(tables.consumers, from: []) { key, value in
-            guard value.count == 8 else { return true }
-            found.append(
-                Consumer(
-                    name: String(decoding: key, as: UTF8.self),
-                    acknowledged: value.bigEndian(0, as: UInt64.self)))
+        try current.scan(tables.consumers, from: []) { (key, value) throws(StoreError) -> Bool in
+            guard let consumer = Consumer(key: key, value: value) else {
+                throw damaged(Array(key), value.count)
+            }
+            found.append(consumer)
             return true
         }
         return found
     }
 
     /// The consumer of a name, or nil.
+    ///
+    /// Throws `damaged` where its position can't be read.
     public func consumer(named name: String) throws(StoreError) -> Consumer? {
-        guard let value = try current.get(tables.consumers, Array(name.utf8)), value.count == 8
-        else { return nil }
-        return Consumer(name: name, acknowledged: value.bigEndian(0, as: UInt64.self))
+        let key = Array(name.utf8)
+        guard let value = try current.get(tables.consumers, key) else { return nil }
+        guard let consumer = key.withUnsafeBytes({ Consumer(key: $0, value: value) }) else {
+            throw damaged(key, value.count)
+        }
+        return consumer
+    }
+
+    private func damaged(_ key: [UInt8], _ count: Int) -> StoreError {
+        damaged(
+            .consumers, 0, "a position of \(count) bytes for the consumer \(Consumer.name(key))")
     }
 
     /// Registers a consumer, or sets the position of the one that has its name.

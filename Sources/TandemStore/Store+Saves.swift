@@ -20,6 +20,7 @@ extension Store {
         try forgetUnchanged(before: saved.position, adding: 1, open)
         let key = StoreKey.save(uid, id)
         try open.put(tables.saves, key, saved.bytes)
+        saveRuns.note(key)
         try open.put(tables.unchanged, StoreKey.number(saved.position) + key, [])
     }
 
@@ -32,6 +33,7 @@ extension Store {
             position: transaction.position, contentHash: transaction.contentHash, wrote: true,
             inserted: outcomes)
         try open.put(tables.saves, key, saved.bytes)
+        saveRuns.note(key)
         try open.put(tables.saveOrder, StoreKey.number(transaction.position), key)
     }
 
@@ -47,6 +49,7 @@ extension Store {
             throw damaged(.saveOrder, 0, "a save's key of \(old.count) bytes")
         }
         try open.delete(tables.saves, old)
+        saveRuns.note(old)
         try open.delete(tables.saveOrder, order)
     }
 
@@ -73,6 +76,7 @@ extension Store {
         for key in old {
             try open.delete(tables.unchanged, key)
             try open.delete(tables.saves, Array(key.dropFirst(8)))
+            saveRuns.note(Array(key.dropFirst(8)))
         }
     }
 

@@ -32,6 +32,8 @@ public final class Store {
     public internal(set) var uncommittedChanges = 0
     /// The bytes of the rows that were applied since the last checkpoint.
     var uncommittedBytes = 0
+    /// The writes of save ids since the last checkpoint.
+    var saveRuns = SaveRuns()
     /// How many changes were applied since the store was opened.
     public internal(set) var appliedChanges: UInt64 = 0
 
@@ -160,6 +162,7 @@ public final class Store {
         checkpointPosition = appliedPosition
         uncommittedChanges = 0
         uncommittedBytes = 0
+        saveRuns = SaveRuns()
         let working = Store.workingMapBytes(options)
         // LMDB leaves it as large as what is in use.
         if environment.usage.mapBytes > working { try environment.resize(to: working) }
@@ -188,11 +191,12 @@ public final class Store {
             return min(most, (try? transaction.pages(table)) ?? most)
         }
         let scattered = [tables.rows, tables.links, tables.indexes, tables.unique]
-        // Their keys ascend, one saver's or all.
+        // Their keys ascend; of the saves' those of one saver, if that keeps to it.
         let ascending = [tables.numbers, tables.saves, tables.saveOrder, tables.unchanged]
         return uncommittedBytes / StoreLimits.pageBytes
             + scattered.reduce(0) { $0 + pages($1) }
             + ascending.reduce(0) { $0 + pages($1, sharing: StoreLimits.writesPerPage) }
+            + min(saveRuns.scattered, (try? transaction.pages(tables.saves)) ?? .max)
     }
 
     /// Whether a replay that holds up nobody's save should make a checkpoint before it goes on.
@@ -288,6 +292,7 @@ public final class Store {
         uncommittedChanges = 0
         uncommittedBytes = 0
         writtenRows.removeAll()
+        saveRuns = SaveRuns()
         guard let bytes = try transaction.get(tables.meta, MetaKey.model.key) else {
             return model = nil
         }

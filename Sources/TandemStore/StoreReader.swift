@@ -20,6 +20,9 @@ public struct StoreReader: GraphReader {
         }
     }
 
+    /// The UTF-8 of a long text.
+    public func content(of text: TextReference) -> [UInt8]? { try? store.content(of: text.blob) }
+
     /// The members of a to-many relationship.
     public func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int

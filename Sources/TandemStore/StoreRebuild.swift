@@ -37,13 +37,14 @@ public struct StoreRebuild {
         feed: (_ after: UInt64) throws -> Feed
     ) throws -> StoreReport {
         let mark = oldNumberMark()
+        let consumers = oldConsumers()
         try files.removeTree(draft)
         do {
             try files.createDirectory(draft, mode: 0o700)
             if let snapshot {
                 try FileCopy.copy(snapshot, to: draft + "/data.mdb", files)
             }
-            let report = try build(identity, last, mark, feed)
+            let report = try build(identity, last, mark, consumers.kept, feed)
             try swap()
             return report
         } catch {
@@ -60,8 +61,42 @@ public struct StoreRebuild {
         return old.nextNumber
     }
 
+    /// What can be told of the consumers in the old store.
+    public struct OldConsumers: Hashable, Sendable {
+        /// Those that the new store takes over.
+        public var kept: [Consumer] = []
+        /// The names of those whose position can't be read.
+        public var lost: [String] = []
+        /// False when the old store can't be read, so that nobody knows whom it had.
+        public var isKnown = false
+    }
+
+    /// The consumers that ``run(identity:through:snapshot:feed:)`` takes over, and those it can't.
+    ///
+    /// Consumers are not in the journal, as leases are not.
+    public func oldConsumers() -> OldConsumers {
+        var found = OldConsumers()
+        guard files.exists(path + "/data.mdb"), let old = try? Store.openForReading(path: path)
+        else { return found }
+        defer { old.close() }
+        do throws(StoreError) {
+            try old.current.scan(old.tables.consumers, from: []) { key, value in
+                if let consumer = Consumer(key: key, value: value) {
+                    found.kept.append(consumer)
+                } else {
+                    found.lost.append(Consumer.name(Array(key)))
+                }
+                return true
+            }
+            found.isKnown = true
+        } catch {
+            found.isKnown = false
+        }
+        return found
+    }
+
     private func build(
-        _ identity: StoreIdentity, _ last: UInt64, _ mark: UInt64?,
+        _ identity: StoreIdentity, _ last: UInt64, _ mark: UInt64?, _ consumers: [Consumer],
         _ feed: (UInt64) throws -> Feed
     ) throws -> StoreReport {
         let store = try Store.open(path: draft, newIdentity: identity, options: options)
@@ -76,6 +111,10 @@ public struct StoreRebuild {
             } catch let error as StoreError where error.code == .mapFull {
                 try store.grow()
             }
+        }
+        for var consumer in consumers {
+            consumer.acknowledged = min(consumer.acknowledged, last)
+            try store.put(consumer)
         }
         try store.setEpoch(identity.epoch)
         try store.skipNumbers(to: mark ?? (store.nextNumber &+ Self.unknownLeases))

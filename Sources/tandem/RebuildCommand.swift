@@ -22,9 +22,25 @@ struct RebuildCommand: ParsableCommand {
     func run() throws {
         let lock = try place.lock()
         defer { withExtendedLifetime(lock) {} }
+        let consumers = StoreRebuild(path: place.store).oldConsumers()
         let report = try mapped { try rebuild() }
         let rows = report.walked[.rows, default: 0]
         printLine("rebuilt \(place.store) at position \(report.position): \(rows) rows, no faults")
+        tell(consumers)
+    }
+
+    /// Says what became of the consumers, which are not in the journal.
+    private func tell(_ consumers: StoreRebuild.OldConsumers) {
+        if !consumers.kept.isEmpty {
+            printLine("kept consumers: " + consumers.kept.map(\.name).joined(separator: ", "))
+        }
+        if !consumers.lost.isEmpty {
+            printLine(
+                "lost consumers, register them again: " + consumers.lost.joined(separator: ", "))
+        }
+        if !consumers.isKnown {
+            printLine("the old store can't be read: consumers that it had are lost")
+        }
     }
 
     private func rebuild() throws -> StoreReport {

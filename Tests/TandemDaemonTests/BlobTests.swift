@@ -101,15 +101,129 @@ struct BlobTests {
         #expect(error?.code == .validation)
     }
 
-    @Test func `too much is refused with the limit, and a long text with what to do`() throws {
-        let data = try bench.refusal([
+    @Test(arguments: ["key", "scan"])
+    func `too much is refused with the limit`(_ property: String) throws {
+        let content = content(120, DaemonLimits().blobBytes + 1)
+        let value = property == "key" ? Value.string(text(content)) : .data(content)
+        let refusal = try bench.refusal([bench.insert("Page", 1, [property: value])])
+        #expect(refusal?.problems.first?.property == property)
+        #expect(refusal?.problems.first?.message.contains("16777216") == true)
+    }
+
+    // MARK: Texts
+
+    private func text(_ content: [UInt8]) -> String { String(decoding: content, as: UTF8.self) }
+
+    private func long(_ beginning: String, _ end: String = "") -> String {
+        beginning + String(repeating: "-", count: 70_000) + end
+    }
+
+    private func found(_ format: String, _ arguments: [PredicateArgument] = []) throws -> [UInt64] {
+        let request = FetchRequest(
+            entity: "Page", predicate: try ObjectPredicate(format: format, arguments: arguments),
+            sort: [SortKey("key")])
+        return try bench.store.fetch(CompiledRequest(request, in: try bench.model))
+            .objects.map(\.object.number)
+    }
+
+    @Test func `a text grows over the limit of a row and shrinks below it`() throws {
+        let content = content(97)
+        try bench.save([
+            bench.insert("Page", 1, ["key": .string("a"), "scan": .data(content)])
+        ])
+        // The same bytes as text and as data are one content.
+        try bench.save([bench.update("Page", 1, ["key": .string(text(content))])])
+        let reference = TextReference(of: text(content))
+        #expect(try bench.value("Page", 1, "key") == .longText(reference))
+        #expect(try blobLines().map { $0.split(separator: " ").last } == ["2"])
+        #expect(try bench.store.content(of: reference.blob) == content)
+        try bench.save([bench.update("Page", 1, ["key": .string("b"), "scan": .null])])
+        #expect(try bench.value("Page", 1, "key") == .string("b"))
+        #expect(try blobLines().isEmpty)
+        #expect(try bench.store.check().isClean)
+    }
+
+    @Test func `law 6: long texts are the same after a replay from the journal`() throws {
+        var random = SplitMix64(seed: seed)
+        var alive: [UInt64] = []
+        for number in 1...40 as ClosedRange<UInt64> {
+            let name = "\(number)"
+            let key = Value.string(Bool.random(using: &random) ? long(name) : name)
+            if let old = alive.randomElement(using: &random), Bool.random(using: &random) {
+                try bench.save([bench.update("Page", old, ["key": key])])
+            } else {
+                try bench.save([bench.insert("Page", number, ["key": key])])
+                alive.append(number)
+            }
+            if number % 9 == 0 { try bench.crash() }
+        }
+        let scratch = try Scratch()
+        let copy = try Store.open(
+            path: scratch.path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1))
+        for transaction in try bench.transactions() { try copy.apply(transaction) }
+        #expect(try dump(copy) == dump(bench.store), "seed \(seed)")
+        #expect(try copy.check().isClean)
+        copy.close()
+    }
+
+    @Test func `a long text is unique as a whole`() throws {
+        try bench.save([bench.insert("Page", 1, ["key": .string(long("a", "x"))])])
+        try bench.save([bench.insert("Page", 2, ["key": .string(long("a", "y"))])])
+        let refusal = try bench.refusal([
+            bench.insert("Page", 3, ["key": .string(long("a", "x"))])
+        ])
+        #expect(refusal?.code == .uniqueness)
+    }
+
+    @Test func `predicates see the whole of a long text`() throws {
+        let texts = [long("a", "Xx"), long("a", "Yy"), "a", long("b", "Xx"), long("Ä", "Z")]
+        for (number, text) in zip(1..., texts) {
+            try bench.save([bench.insert("Page", UInt64(number), ["key": .string(text)])])
+        }
+        let wanted: [PredicateArgument] = [.value(.string(texts[1]))]
+        #expect(try found("key CONTAINS 'Xx'") == [1, 4])
+        #expect(try found("key ENDSWITH[c] 'yY'") == [2])
+        #expect(try found("key LIKE 'a*y'") == [2])
+        #expect(try found("key BEGINSWITH 'a'").sorted() == [1, 2, 3])
+        #expect(try found("key == %@", wanted) == [2])
+        #expect(try found("key != %@", wanted).sorted() == [1, 3, 4, 5])
+        #expect(try found("key > %@", wanted) == [4, 5])
+        #expect(try found("key < %@", wanted).sorted() == [1, 3])
+        #expect(try found("key BETWEEN {'a', %@}", wanted).sorted() == [1, 2, 3])
+        #expect(try found("key IN {'a', %@}", wanted).sorted() == [2, 3])
+        #expect(try found("key ==[cd] %@", [.value(.string(long("a", "z")))]) == [5])
+        #expect(try found("NOT key CONTAINS 'Xx'").sorted() == [2, 3, 5])
+        #expect(try found("key == key").count == 5)
+    }
+
+    @Test func `the order is that of the beginnings, short ones first`() throws {
+        let same = String(repeating: "a", count: 600)
+        let texts = [long(same), same + "b", same, "aa", long("b"), "b"]
+        for (number, text) in zip(1..., texts) {
+            try bench.save([bench.insert("Page", UInt64(number), ["key": .string(text)])])
+        }
+        #expect(try found("TRUEPREDICATE") == [4, 3, 2, 1, 6, 5])
+    }
+
+    @Test func `a reference to a text is taken where there is such a text, and only there`() throws
+    {
+        let good = TextReference(of: long("a"))
+        try bench.save([
             bench.insert(
-                "Page", 1, ["scan": .data(content(1, DaemonLimits().blobBytes + 1))])
+                "Page", 1, ["key": .string(long("a")), "scan": .data(content(255))])
         ])
-        #expect(data?.problems.first?.message.contains("16777216") == true)
-        let text = try bench.refusal([
-            bench.insert("Page", 1, ["key": .string(String(repeating: "x", count: 70_000))])
-        ])
-        #expect(text?.problems.first?.message.contains("type data") == true)
+        try bench.save([bench.update("Page", 1, ["key": .string("b")])])
+        try bench.save([bench.insert("Page", 2, ["key": .longText(good)])])
+        #expect(try found("key CONTAINS 'a-'") == [2])
+        var forged = good.bytes
+        forged[3] = 0x41
+        let notText = TextReference(Blob(content(255)))
+        let unknown = TextReference(of: long("c"))
+        for reference in [TextReference(bytes: forged), notText, unknown].compactMap({ $0 }) {
+            let refusal = try bench.refusal([
+                bench.insert("Page", 3, ["key": .longText(reference)])
+            ])
+            #expect(refusal?.code == .validation)
+        }
     }
 }

@@ -106,7 +106,7 @@ struct LimitTests {
         let committer = bench.bench.committer
         let pages = limit == .checkpointPages
         for number in UInt64(1)...(pages ? 40 : 1) { try save(number) }
-        let before = committer.counters.checkpoints
+        let before = committer.counters.checkpoints.count
         if !pages { clock.advance(byNanoseconds: 2_000_000) }
         _ = try committer.checkpointIfDue()
         #expect(committer.counters.checkpoints.count == before + 1)

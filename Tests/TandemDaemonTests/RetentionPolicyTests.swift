@@ -41,6 +41,27 @@ import Testing
         #expect(RetentionPolicy(keepSeconds: 0).plan(state) { _ in .max }.segments == 0)
     }
 
+    @Test func `age is due when the oldest segment's last transaction is beyond it`() {
+        func due(_ policy: RetentionPolicy, checkpoint: UInt64 = 100) -> Int64? {
+            let state = RetentionState(
+                segments: segments, checkpoint: checkpoint, floors: [0], now: 0)
+            return policy.due(state) { Int64($0.last) * 1_000_000 }
+        }
+        #expect(due(RetentionPolicy(keepSeconds: 75)) == 86_000_000)
+        #expect(due(RetentionPolicy(keepSeconds: .max)) == nil)
+        #expect(due(RetentionPolicy(keepBytes: 1)) == nil)
+        // What is not in the store on the disk goes behind a checkpoint, if at all.
+        #expect(due(RetentionPolicy(keepSeconds: 75), checkpoint: 9) == nil)
+        let last = RetentionState(
+            segments: [segments[9]], checkpoint: 100, floors: [], now: 0)
+        #expect(RetentionPolicy(keepSeconds: 1).due(last) { _ in 0 } == nil)
+        #expect(
+            plan(RetentionPolicy(keepSeconds: 75), checkpoint: 100).segments == 2
+                && RetentionPolicy(keepSeconds: 75).plan(
+                    RetentionState(segments: segments, checkpoint: 100, floors: [], now: 86_000_000)
+                ) { Int64($0.last) * 1_000_000 }.segments == 1)
+    }
+
     @Test func `one bound that is exceeded is enough`() {
         #expect(plan(RetentionPolicy(keepBytes: 650, keepSeconds: 85)).trimBelow == 41)
         #expect(plan(RetentionPolicy(keepBytes: 950, keepSeconds: 65)).trimBelow == 31)

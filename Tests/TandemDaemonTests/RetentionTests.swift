@@ -7,6 +7,24 @@ import Testing
 
 @testable import TandemDaemon
 
+/// Nothing is ever ready; every wait lasts as long as it may.
+private final class StillPoller: Readiness {
+    let clock: ManualClock
+    private(set) var waits: [Int32] = []
+
+    init(_ clock: ManualClock) { self.clock = clock }
+
+    func add(_ target: Int32, token: UInt64, interest: Interest) {}
+
+    func modify(_ target: Int32, token: UInt64, interest: Interest) {}
+
+    func wait(timeoutMilliseconds: Int32, into events: inout [Poller.Event]) {
+        events = []
+        waits.append(timeoutMilliseconds)
+        clock.advance(byNanoseconds: UInt64(max(0, timeoutMilliseconds)) * 1_000_000)
+    }
+}
+
 @Suite struct RetentionTests {
     let text = Value.string(String(repeating: "x", count: 30_000))
 
@@ -56,6 +74,31 @@ import Testing
         }
         #expect(plan(after: 3_500).segments == 0)
         #expect(plan(after: 3_700).trimBelow == journal.segments.last?.first)
+    }
+
+    @Test func `an idle daemon gives up what grows old, in time and without being woken often`()
+        throws
+    {
+        let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
+        let bench = try EngineBench(clock: clock)
+        try fill(bench, try bench.client(), 1...20)
+        bench.engine.retention = Retention(RetentionPolicy(keepSeconds: 86_400))
+        bench.engine.retain()
+        #expect(first(bench) == 1)
+        for session in bench.engine.sessions.values {
+            bench.engine.disconnect(session, because: nil)
+        }
+        let poller = StillPoller(clock)
+        let loop = try ServiceLoop(bench.engine, listener: nil, poller: poller)
+        let start = clock.wallMicroseconds
+        for _ in 0..<100 where first(bench) == 1 { _ = try loop.pass() }
+        #expect(first(bench) > 10)
+        let seconds = (clock.wallMicroseconds - start) / 1_000_000
+        #expect((86_400...86_500).contains(seconds))
+        #expect(poller.waits.count < 30)
+        // Then there is nothing more to wait for.
+        for _ in 0..<3 { _ = try loop.pass() }
+        #expect(poller.waits.last == -1)
     }
 
     @Test func `law 2: a session behind the cap is told historyExpired and sees no gap before`()

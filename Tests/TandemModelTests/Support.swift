@@ -1,18 +1,9 @@
 import FoundationEssentials
+import TandemIO
 import TandemModel
 
-/// Numbers from a seed, the same on every machine.
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
-    }
-}
+/// SplitMix64: small, seeded, the same everywhere.
+typealias SplitMix64 = SeededGenerator
 
 /// The seed of randomized tests: `TANDEM_SEED`, or any.
 var seed: UInt64 {
@@ -45,7 +36,7 @@ let sampleModel = Model {
 struct RandomValue {
     var random: SplitMix64
 
-    init(_ seed: UInt64) { random = SplitMix64(state: seed) }
+    init(_ seed: UInt64) { random = SplitMix64(seed: seed) }
 
     mutating func int(_ range: Range<Int>) -> Int { Int.random(in: range, using: &random) }
 

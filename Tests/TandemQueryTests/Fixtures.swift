@@ -1,19 +1,10 @@
 import FoundationEssentials
+import TandemIO
 import TandemModel
 import TandemQuery
 
-/// Numbers from a seed, the same on every machine.
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
-    }
-}
+/// SplitMix64: small, seeded, the same everywhere.
+typealias SplitMix64 = SeededGenerator
 
 /// The seed of randomized tests: `TANDEM_SEED`, or any.
 var seed: UInt64 {

@@ -98,7 +98,7 @@ private struct RandomLeague {
     var random: SplitMix64
     private let names = ["", "a", "ab", "b", "B", "é"]
 
-    init(_ seed: UInt64) { random = SplitMix64(state: seed) }
+    init(_ seed: UInt64) { random = SplitMix64(seed: seed) }
 
     mutating func int(_ range: Range<Int>) -> Int { Int.random(in: range, using: &random) }
 

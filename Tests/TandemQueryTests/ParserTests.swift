@@ -152,7 +152,7 @@ struct ParserTests {
 
     @Test func anyTextParsesOrThrows() {
         let seed = seed
-        var random = SplitMix64(state: seed)
+        var random = SplitMix64(seed: seed)
         let words = [
             "a", "==", "(", ")", "{", "}", "AND", "NOT", "ANY", "'x'", "%@", "1", ".", "@count",
             "$x", ",",

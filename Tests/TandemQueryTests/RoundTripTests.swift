@@ -5,7 +5,7 @@ import Testing
 struct RoundTripTests {
     @Test func printedPredicatesParseToThemselves() throws {
         let seed = seed
-        var random = RandomPredicate(random: SplitMix64(state: seed))
+        var random = RandomPredicate(random: SplitMix64(seed: seed))
         for _ in 0..<1_000 {
             let predicate = random.predicate()
             let text = predicate.format
@@ -17,7 +17,7 @@ struct RoundTripTests {
 
     @Test func codedRequestsDecodeToThemselves() throws {
         let seed = seed
-        var random = RandomPredicate(random: SplitMix64(state: seed))
+        var random = RandomPredicate(random: SplitMix64(seed: seed))
         for index in 0..<500 {
             let request = FetchRequest(
                 entity: "Team", predicate: index % 5 == 0 ? nil : random.predicate(),
@@ -36,7 +36,7 @@ struct RoundTripTests {
 
     @Test func damagedRequestsNeverTrap() {
         let seed = seed
-        var random = RandomPredicate(random: SplitMix64(state: seed))
+        var random = RandomPredicate(random: SplitMix64(seed: seed))
         for _ in 0..<300 {
             var writer = ByteWriter()
             FetchRequest(entity: "Team", predicate: random.predicate()).encode(into: &writer)

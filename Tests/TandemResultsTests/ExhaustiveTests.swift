@@ -84,7 +84,7 @@ struct ExhaustiveTests {
     }
 
     @Test func longestIncreasingIsLongest() {
-        var generator = SplitMix64(state: SplitMix64.seed(1))
+        var generator = SplitMix64(seed: SplitMix64.seed(1))
         for _ in 0..<200 {
             let values = Array(0..<8).shuffled(using: &generator)
             let kept = zip(values, longestIncreasing(values)).filter(\.1).map(\.0)

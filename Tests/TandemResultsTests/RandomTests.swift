@@ -12,7 +12,7 @@ struct RandomTests {
         var next: UInt64 = 1
 
         init(seed: UInt64) {
-            random = SplitMix64(state: seed)
+            random = SplitMix64(seed: seed)
         }
 
         mutating func key(_ section: String) -> [UInt8] {
@@ -93,7 +93,7 @@ struct RandomTests {
 
     @Test func leavesSplitAndMergeInLargeLists() {
         let seed = SplitMix64.seed(99)
-        var random = SplitMix64(state: seed)
+        var random = SplitMix64(seed: seed)
         var list = SectionedList(sectioned: false)
         var reference = Reference(sectioned: false)
         for round in 0..<60 {
@@ -121,7 +121,7 @@ struct RandomTests {
 
     @Test func law5HoldsThroughFailuresAndRecoveries() throws {
         let seed = SplitMix64.seed(5)
-        var random = SplitMix64(state: seed)
+        var random = SplitMix64(seed: seed)
         var good = Reference()
         var current = Reference()
         var changed: Set<UInt64> = []

@@ -46,7 +46,7 @@ struct ShapeTests {
     }
 
     @Test func aDifferenceOfNumbersReplaysToo() throws {
-        var random = SplitMix64(state: SplitMix64.seed(3))
+        var random = SplitMix64(seed: SplitMix64.seed(3))
         var list = SectionedList(sectioned: false, rows: (1...20).map { row($0, [UInt8($0)]) })
         for _ in 0..<200 {
             let before = list.numbers(in: 0..<list.count)
@@ -94,7 +94,7 @@ struct ShapeTests {
     }
 
     @Test func theReverseIndexHoldsEveryLinkOnce() {
-        var random = SplitMix64(state: SplitMix64.seed(8))
+        var random = SplitMix64(seed: SplitMix64.seed(8))
         var index = ReverseIndex()
         var model: [UInt64: Set<UInt64>] = [:]
         for _ in 0..<5000 {

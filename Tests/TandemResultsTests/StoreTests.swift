@@ -73,7 +73,7 @@ struct StoreTests {
     @Test func longKeysAreSplitByBytes() {
         var list = SectionedList(sectioned: false)
         var reference = Reference(sectioned: false)
-        var random = SplitMix64(state: SplitMix64.seed(4))
+        var random = SplitMix64(seed: SplitMix64.seed(4))
         for number in 0..<150 {
             let stem = [UInt8](repeating: 7, count: Int.random(in: 0...4000, using: &random))
             let tail = UInt8.random(in: 0...255, using: &random)

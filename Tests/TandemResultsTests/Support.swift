@@ -1,20 +1,13 @@
 import FoundationEssentials
+import TandemIO
 import Testing
 
 @testable import TandemResults
 
-/// A small generator whose whole state is its seed.
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
+/// A small generator whose seed is printed with a failure; `TANDEM_SEED` repeats a run.
+typealias SplitMix64 = SeededGenerator
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
+extension SplitMix64 {
     /// TANDEM_SEED if it is set, else the given seed.
     static func seed(_ preset: UInt64) -> UInt64 {
         ProcessInfo.processInfo.environment["TANDEM_SEED"].flatMap { UInt64($0) } ?? preset

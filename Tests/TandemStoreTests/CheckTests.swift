@@ -42,6 +42,7 @@ import Testing
         let unchanged = SavedOnce(
             position: 2, contentHash: StableHash([1]), wrote: false, inserted: [])
         try bench.store.rememberUnchanged(unchanged, by: 7, id: [2])
+        try bench.store.put(Consumer(name: "mirror", acknowledged: 2))
         try bench.store.checkpoint()
         return bench
     }
@@ -234,6 +235,18 @@ import Testing
         Damage(name: "a used content that is noted as unused", kinds: [.strayBlob]) {
             try $0.put(.unusedBlobs, StoreKey.number(1) + icon.reference.hash, [])
         },
+        Damage(name: "a consumer whose position can't be read", kinds: [.badValue]) {
+            try $0.put(.consumers, Array("other".utf8), [1, 2, 3])
+        },
+        Damage(name: "a consumer whose name is no text", kinds: [.badValue]) {
+            try $0.put(.consumers, [0xff, 0xfe], StoreKey.number(1))
+        },
+        Damage(name: "a consumer of positions to come", kinds: [.futureConsumer]) {
+            try $0.put(.consumers, Array("mirror".utf8), StoreKey.number(77))
+        },
+        Damage(name: "a floor of save ids to come", kinds: [.highSaveFloor]) {
+            $0.store.saveFloor = 77
+        },
     ]
 
     @Test func `every kind of finding has a damage`() {
@@ -254,7 +267,10 @@ import Testing
         if damage.isMendable {
             #expect(found == damage.kinds, "\(report.findings)")
             // A lost answer to a save is forgotten with its position: no row tells it.
-            let isForgotten = damage.kinds.contains(.badValue) && found.contains(.looseSave)
+            // So is where the floor was.
+            let isForgotten =
+                damage.kinds.contains(.highSaveFloor)
+                || damage.kinds.contains(.badValue) && found.contains(.looseSave)
             try bench.store.repair(report.repairs)
             #expect(try bench.store.check().findings == [])
             if !isForgotten { #expect(try bench.everything() == before) }

@@ -40,6 +40,33 @@ import Testing
         #expect(bench.store.dirtyPages == 0)
     }
 
+    @Test func `ids of saves that go anywhere count as a page each, those that ascend do not`()
+        throws
+    {
+        let bench = try StoreBench()
+        var random = SplitMix64(seed: seed)
+        func save(_ id: [UInt8]) throws {
+            try bench.apply(
+                Transaction(
+                    principal: Principal(uid: 7), saveID: id, content: .objects([])))
+        }
+        func anywhere() -> [UInt8] {
+            (0..<16).map { _ in UInt8.random(in: 0...255, using: &random) }
+        }
+        for _ in 0..<2_000 { try save(anywhere()) }
+        try bench.store.checkpoint()
+        for number in UInt8(0)..<60 { try save([1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, number]) }
+        #expect(bench.store.dirtyPages < 24)
+        try bench.store.checkpoint()
+        for _ in 0..<20 { try save(anywhere()) }
+        // Twenty of some forty pages, as a rule other ones each time.
+        #expect(bench.store.dirtyPages >= 20)
+        // The same beginning and any end is no run either.
+        try bench.store.checkpoint()
+        for _ in 0..<20 { try save([9, 9, 9, 9] + anywhere().prefix(8)) }
+        #expect(bench.store.dirtyPages >= 20)
+    }
+
     @Test func `a row that grows and shrinks without its indexes is what was written last`() throws
     {
         let bench = try StoreBench()

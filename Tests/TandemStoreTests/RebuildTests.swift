@@ -63,6 +63,24 @@ import Testing
         #expect(bench.store.nextNumber >= highest + StoreRebuild.unknownLeases)
     }
 
+    @Test func `consumers are taken over from an old store, those that can't be read by name`()
+        throws
+    {
+        let bench = try StoreBench.league(50, seed: seed)
+        let mirror = Consumer(name: "mirror", acknowledged: 7)
+        try bench.store.put(mirror)
+        try bench.put(.consumers, Array("broken".utf8), [1])
+        bench.store.close()
+        let old = StoreRebuild(path: bench.scratch.path).oldConsumers()
+        #expect(old.kept == [mirror] && old.lost == ["broken"] && old.isKnown)
+        _ = try rebuild(bench)
+        try bench.reopen()
+        #expect(try bench.store.consumers() == [mirror])
+        bench.store.close()
+        try RealFileSystem().remove(bench.scratch.path + "/data.mdb")
+        #expect(!StoreRebuild(path: bench.scratch.path).oldConsumers().isKnown)
+    }
+
     @Test func `a journal that ends early leaves the old store as it is`() throws {
         let bench = try StoreBench.league(50, seed: seed)
         bench.store.close()

@@ -1,21 +1,14 @@
 import FoundationEssentials
+import TandemIO
 import TandemModel
 import Testing
 
 @testable import Tandem
 
 /// A small generator whose seed is printed with a failure; `TANDEM_SEED` repeats a run.
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
+typealias SplitMix64 = SeededGenerator
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
-    }
-
+extension SplitMix64 {
     static func seed() -> UInt64 {
         if let text = ProcessInfo.processInfo.environment["TANDEM_SEED"], let seed = UInt64(text) {
             return seed
@@ -28,7 +21,7 @@ struct SplitMix64: RandomNumberGenerator {
 @MainActor @Suite(.timeLimit(.minutes(1))) struct StreamTests {
     @Test func `law2: every context ends with the same graph, whatever it merged when`() throws {
         let seed = SplitMix64.seed()
-        var random = SplitMix64(state: seed)
+        var random = SplitMix64(seed: seed)
         let fixture = try Fixture()
         let contexts = (0..<3).map { fixture.container("p\($0)").makeContext(name: "c\($0)") }
         var last: Position?

@@ -36,8 +36,17 @@ extension PersistentContainer {
     /// `disconnected`. Cost: the transfer and a SHA-256.
     ///
     ///     if case .blob(let blob) = object.snapshot["scan"] { show(try await container.content(of: blob)) }
+    ///
+    /// Of a long text the content is its UTF-8, and ``text(of:)`` is shorter.
     public nonisolated(nonsending) func content(of blob: BlobReference) async throws -> [UInt8] {
         try await Connection.contentStep(blob).runAsync(on: connection)
+    }
+
+    /// A text that is too long for its row, as snapshots and payloads name it.
+    ///
+    /// Throws and costs what ``content(of:)`` does.
+    public nonisolated(nonsending) func text(of text: TextReference) async throws -> String {
+        String(decoding: try await content(of: text.blob), as: UTF8.self)
     }
 }
 

@@ -83,7 +83,8 @@ extension ContextObserver: ResultsParticipant {
         for change in payload.transaction.changes where request.includes(tag: change.object.tag) {
             guard let entity = request.model.entity(tagged: change.object.tag) else { continue }
             func matches(_ row: Row?) -> Bool {
-                row.flatMap { request.matches(change.object, $0, reader) } ?? false
+                // What only a text that is too long for its row could tell is told rather than missed.
+                row.map { request.matches(change.object, $0, reader) ?? true } ?? false
             }
             let id = request.model.id(of: change.object)
             switch change.kind {
@@ -127,6 +128,7 @@ extension ManagedObjectContext {
     ///
     /// The predicate may look at an object's own attributes and to-one relationships, not beyond: else `usage` is thrown. The handler is
     /// called in journal order, one save at a time, also when several are merged together, and before the call that merged returns.
+    /// A save that only a text too long for its row could tell to match is told, too.
     /// It begins after the position at which the context stands on return.
     public func observe(
         _ entity: String, where predicate: ObjectPredicate? = nil,

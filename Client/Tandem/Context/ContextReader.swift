@@ -26,4 +26,16 @@ struct ContextReader: GraphReader {
         if includesEdits { return context.members(of: record, slot).map { $0.sorted() } }
         return record.members[slot].map { $0.sorted() }
     }
+
+    /// With edits on top, texts that were read or set here; without, none, so that whatever is merged is judged alike.
+    func content(of text: TextReference) -> [UInt8]? {
+        guard includesEdits else { return nil }
+        if let read = context.blobs[text.blob] { return read }
+        let pending = context.edited.objects.lazy.flatMap { $0.record.pending.values.map(\.value) }
+        for case .string(let edited) in pending where edited.utf8.count == text.length {
+            let content = Array(edited.utf8)
+            if text.blob.stands(for: content) { return content }
+        }
+        return nil
+    }
 }

@@ -68,7 +68,7 @@ open class ManagedObject: Observable {
 
     /// An attribute, or a to-one relationship as a reference; null for a to-many one.
     ///
-    /// Reading may block to load a fault or the content of a blob; when that fails the value is null and the context's ``ManagedObjectContext/faultFailure`` says why.
+    /// Reading may block to load a fault, or a text or data that is too long for a row; when that fails the value is null and the context's ``ManagedObjectContext/faultFailure`` says why.
     /// Setting traps on an unknown property or a value of another type: check what comes from outside with ``CompiledProperty/accepts(_:)``.
     public subscript(property: String) -> Value {
         get { self[record.entity.declared(property)] }
@@ -81,8 +81,8 @@ open class ManagedObject: Observable {
     public subscript(property: CompiledProperty) -> Value {
         get {
             let value = storedValue(slot(property))
-            guard case .blob(let blob) = value else { return value }
-            return managedObjectContext?.content(of: blob).map { .data($0) } ?? .null
+            guard let blob = value.outside else { return value }
+            return managedObjectContext?.content(of: blob).map(value.whole) ?? .null
         }
         set {
             precondition(
@@ -140,7 +140,7 @@ open class ManagedObject: Observable {
         managedObjectContext?.remove(member.record, from: toManySlot(relationship), of: record)
     }
 
-    /// The value of a slot, a blob as its reference.
+    /// The value of a slot; what is too long for a row as its reference.
     func storedValue(_ slot: Int) -> Value {
         access()
         if let value = record.value(slot) { return value }

@@ -16,7 +16,7 @@ public struct ObjectSnapshot: Hashable, Sendable {
 extension ManagedObject {
     /// The values now, pending edits included; may block to load a fault.
     ///
-    /// A blob is left as its reference, see ``PersistentContainer/content(of:)``.
+    /// What is too long for a row is left as its reference, see ``PersistentContainer/content(of:)``.
     public var snapshot: ObjectSnapshot {
         var values: [String: Value] = [:]
         for property in entity.properties where !property.isToMany {

@@ -20,15 +20,30 @@ extension FetchedResultsController: ResultsParticipant {
 
     func needs(_ group: MergedGroup) -> Bool {
         if let prefetched, prefetched.covers(group) {
-            return prefetched.plan.mode != .own
-                && group.tail(after: prefetched.answer.position, prefetched.plan.compiled.model)
-                    .contains { concerns($0, prefetched.plan) }
+            let plan = prefetched.plan
+            let tail = group.tail(after: prefetched.answer.position, plan.compiled.model)
+            return plan.mode != .own && tail.contains { concerns($0, plan) }
+                || dependsOnTexts(tail, plan)
         }
         guard let plan, interruption == nil else { return false }
         switch plan.mode {
-        case .own: return false
+        case .own: return dependsOnTexts(group.changes, plan)
         case .verdicts: return group.changes.contains { concerns($0, plan) }
-        case .related: return !canDecide(group, plan)
+        case .related: return !canDecide(group, plan) || dependsOnTexts(group.changes, plan)
+        }
+    }
+
+    /// Whether only a text that is too long for its row can tell if an object matches.
+    private func dependsOnTexts(_ changes: [Change], _ plan: ResultsPlan) -> Bool {
+        guard plan.compiled.predicateReadsTexts else { return false }
+        let reader = GroupReader(context, [])
+        return changes.contains { change in
+            guard plan.compiled.includes(tag: change.object.tag), !plan.leavesPlace(change),
+                let row = change.row,
+                let entity = plan.compiled.model.entity(tagged: change.object.tag),
+                row.hasBlobs(in: entity)
+            else { return false }
+            return plan.compiled.matches(change.object, row, reader) == nil
         }
     }
 

@@ -6,7 +6,7 @@ import TandemWire
 struct ResultsPlan {
     /// What it takes to follow a merge.
     enum Mode {
-        /// Own values decide everything; the daemon is never asked.
+        /// Own values decide everything; the daemon is asked only about texts that are too long for their rows.
         case own
         /// To-one key paths order, section or refresh rows; the context holds what they lead to.
         case related
@@ -71,7 +71,7 @@ struct ResultsPlan {
     ///
     /// Limit and offset play no part in it: they are cut out of the matching rows here.
     var verdictItem: VerdictItem? {
-        guard mode != .own else { return nil }
+        guard mode != .own || compiled.predicateReadsTexts else { return nil }
         return VerdictItem(
             request: unlimited, sectionKeyPath: sectionKeyPath,
             refreshKeyPaths: compiled.refreshKeyPaths)

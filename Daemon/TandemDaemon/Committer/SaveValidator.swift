@@ -58,22 +58,22 @@ struct SaveValidator {
         }
         if value.isNull { return property.allowsNull ? nil : "a value is required" }
         guard property.limitsValues, let attribute = property.attribute else { return nil }
-        return problem(attribute, value)
+        return try problem(attribute, value)
     }
 
-    private func problem(_ attribute: Attribute, _ value: Value) -> String? {
+    private func problem(_ attribute: Attribute, _ value: Value) throws -> String? {
         if let allowed = attribute.allowedValues, !allowed.contains(value) {
             return "\(value.json.text) is not allowed; allowed are "
                 + allowed.map(\.json.text).joined(separator: ", ")
         }
         guard let (measure, unit) = measure(value) else { return nil }
-        let (limit, hint) = limit(value)
+        let limit = limit(value)
         if unit == " bytes", measure > Double(limits[limit]) {
             counts.note(limit)
             return "\(Int(measure)) bytes; it has at most \(limits[limit]) "
-                + "(limits.\(limit.rawValue))\(hint)"
+                + "(limits.\(limit.rawValue))"
         }
-        let size = unit == " bytes" ? length(value) : measure
+        let size = unit == " bytes" ? try length(value, attribute) : measure
         if let minimum = attribute.minimum, size < minimum {
             return "it is below the minimum of \(JSON.double(minimum).text)"
         }
@@ -92,24 +92,38 @@ struct SaveValidator {
         case .string(let text), .url(let text): (Double(text.utf8.count), " bytes")
         case .data(let bytes): (Double(bytes.count), " bytes")
         case .blob(let blob): (Double(blob.length), " bytes")
+        case .longText(let text): (Double(text.length), " bytes")
         default: nil
         }
     }
 
-    private func limit(_ value: Value) -> (Limit, String) {
-        switch value {
-        case .data, .blob: (.blobBytes, "")
-        default: (.attributeBytes, "; keep what is longer in an attribute of type data")
-        }
+    /// The most bytes of a value: a URL stays in its row.
+    private func limit(_ value: Value) -> Limit {
+        if case .url = value { .attributeBytes } else { .blobBytes }
     }
 
     /// The length that `min` and `max` limit: characters of a text, bytes of data.
-    private func length(_ value: Value) -> Double {
+    ///
+    /// Of a text no more characters are counted than it takes to know on which side of both limits it lies.
+    private func length(_ value: Value, _ attribute: Attribute) throws -> Double {
+        let most = max(attribute.minimum ?? 0, attribute.maximum ?? 0)
         switch value {
-        case .string(let text), .url(let text): Double(text.count)
-        case .data(let bytes): Double(bytes.count)
-        case .blob(let blob): Double(blob.length)
-        default: 0
+        case .string(let text), .url(let text): return count(text, upTo: most)
+        case .longText(let reference):
+            let content = try graph.content(of: reference.blob) ?? []
+            return count(String(decoding: content, as: UTF8.self), upTo: most)
+        case .data(let bytes): return Double(bytes.count)
+        case .blob(let blob): return Double(blob.length)
+        default: return 0
         }
+    }
+
+    private func count(_ text: String, upTo most: Double) -> Double {
+        var count = 0.0
+        for _ in text {
+            count += 1
+            if count > most { break }
+        }
+        return count
     }
 }

@@ -12,18 +12,42 @@ extension WorkingGraph {
         switch value {
         case .data(let content) where content.count > BlobReference.inlineLimit:
             // The validator refuses what is too long; it isn't worth hashing.
-            return content.count > limits.blobBytes ? value : .blob(keep(content))
+            return content.count > limits.blobBytes ? value : .blob(keep(content).reference)
+        case .string(let text) where text.utf8.count > BlobReference.inlineLimit:
+            return text.utf8.count > limits.blobBytes
+                ? value : .longText(TextReference(keep(Array(text.utf8))))
         case .blob(let reference):
             if try blobs[reference] != nil || store.holds(reference) { return value }
-            throw TandemError(
-                .validation,
-                problems: [
-                    ValidationProblem(
-                        object: model.id(of: object), property: entity.properties[slot].name,
-                        message: "the store does not have this content; set the content itself")
-                ])
+            throw unheld(object, slot, entity)
+        case .longText(let reference):
+            if try holds(reference) { return value }
+            throw unheld(object, slot, entity)
         default: return value
         }
+    }
+
+    private func unheld(
+        _ object: ObjectReference, _ slot: Int, _ entity: CompiledEntity
+    ) -> TandemError {
+        TandemError(
+            .validation,
+            problems: [
+                ValidationProblem(
+                    object: model.id(of: object), property: entity.properties[slot].name,
+                    message: "the store does not have this content; set the content itself")
+            ])
+    }
+
+    /// Whether there is such a text: contents may be any bytes, and a reference may say anything.
+    private func holds(_ text: TextReference) throws -> Bool {
+        guard let content = try content(of: text.blob), text.fits(content) else { return false }
+        return (try? UTF8Span(validating: content.span)) != nil
+    }
+
+    /// A content that the save brought or that the store has.
+    func content(of blob: BlobReference) throws -> [UInt8]? {
+        if let brought = blobs[blob] { return brought.content }
+        return try store.content(of: blob)
     }
 
     /// The blobs that stand in rows after the changes and that the store does not have, by hash.

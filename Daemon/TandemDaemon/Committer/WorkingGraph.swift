@@ -90,11 +90,11 @@ struct WorkingGraph {
         try setToOne(working.object, slot, value.reference)
     }
 
-    /// Keeps a content and returns what stands for it in rows.
-    mutating func keep(_ content: [UInt8]) -> BlobReference {
+    /// Keeps a content and returns it with what stands for it.
+    mutating func keep(_ content: [UInt8]) -> Blob {
         let blob = Blob(content)
         blobs[blob.reference] = blob
-        return blob.reference
+        return blob
     }
 
     // MARK: Links

@@ -27,9 +27,9 @@ public struct DaemonLimits: Hashable, Sendable {
 
     // MARK: Content
 
-    /// Bytes of a text or URL.
+    /// Bytes of a URL.
     public var attributeBytes = BlobReference.inlineLimit
-    /// Bytes of a blob: data that is too long for its object's row.
+    /// Bytes of a text or of data, which are blobs where they are too long for their object's row.
     public var blobBytes = 16 << 20
     /// Bytes of a transaction apart from its blobs, and of its blobs.
     public var transactionBytes = 16 << 20
@@ -115,6 +115,10 @@ extension DaemonLimits {
     static let consumerNameBytes = 128
     /// Journal segments given up after one checkpoint, so that nobody waits long for the disk.
     static let trimmedSegments = 8
+    /// An idle daemon looks at the age of its journal at least this often while there is something to grow old.
+    static let retentionLookSeconds: UInt64 = 3_600
+    /// A segment that is old and that somebody needs, or that can't be removed, is looked at again after this long.
+    static let retentionPauseSeconds: UInt64 = 60
     /// Readers of the store that died are looked for at most this often.
     static let readerCheckNanoseconds: UInt64 = 60_000_000_000
     /// A reader of the store that lags this many checkpoints is named in the log.

@@ -8,6 +8,8 @@ struct Retention {
     var counters = RetentionCounters()
     /// The time of the last transaction of a segment, by its first position.
     private var times: [UInt64: Int64] = [:]
+    /// When age makes it worth looking again, on the monotonic clock; nil for never.
+    private(set) var nextLook: UInt64?
 
     init(_ policy: RetentionPolicy = RetentionPolicy()) { self.policy = policy }
 
@@ -16,12 +18,28 @@ struct Retention {
     /// Reads one transaction of each segment whose age matters, once.
     mutating func plan(_ state: RetentionState, _ journal: Journal) -> RetentionPlan {
         times = times.filter { $0.key >= journal.bounds.first }
+        let policy = policy
         return policy.plan(state, limit: DaemonLimits.trimmedSegments) { segment in
-            if let known = times[segment.first] { return known }
-            let time = Self.time(of: segment.last, journal)
-            times[segment.first] = time
-            return time
+            time(of: segment, journal)
         }
+    }
+
+    /// Notes when to look again without a checkpoint; what should have gone and did not is left alone for a while.
+    mutating func schedule(_ state: RetentionState, _ journal: Journal, monotonic: UInt64) {
+        nextLook = nil
+        let policy = policy
+        guard let due = policy.due(state, time: { time(of: $0, journal) }) else { return }
+        let wait = due > state.now ? UInt64(due - state.now) : 0
+        let least = wait == 0 ? DaemonLimits.retentionPauseSeconds : 0
+        let seconds = min(max(wait / 1_000_000 + 1, least), DaemonLimits.retentionLookSeconds)
+        nextLook = monotonic + seconds * 1_000_000_000
+    }
+
+    private mutating func time(of segment: JournalSegment, _ journal: Journal) -> Int64? {
+        if let known = times[segment.first] { return known }
+        let time = Self.time(of: segment.last, journal)
+        times[segment.first] = time
+        return time
     }
 
     private static func time(of position: UInt64, _ journal: Journal) -> Int64? {
@@ -61,6 +79,10 @@ extension Engine {
     /// What can't be removed is tried again after the next one.
     func retain() {
         guard !retention.policy.keepsAll, committer.journal.segments.count > 1 else { return }
+        defer {
+            retention.schedule(
+                state([]), committer.journal, monotonic: clock.monotonicNanoseconds)
+        }
         do {
             let consumers = try committer.store.consumers()
             let plan = retention.plan(state(consumers), committer.journal)
@@ -74,6 +96,11 @@ extension Engine {
             }
             retention.counters.failure = "\(error)"
         }
+    }
+
+    /// Whether a segment may have become too old since the last look.
+    var isRetentionDue: Bool {
+        retention.nextLook.map { $0 <= clock.monotonicNanoseconds } ?? false
     }
 
     private func state(_ consumers: [Consumer]) -> RetentionState {

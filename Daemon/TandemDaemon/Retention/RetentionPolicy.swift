@@ -84,6 +84,19 @@ extension RetentionPolicy {
         return plan
     }
 
+    /// When the oldest segment is old enough to go, in microseconds since 1970; nil where no time brings that about.
+    ///
+    /// What somebody still needs is not waited for: those who move on are followed by a checkpoint, or it is looked at again.
+    func due(_ state: RetentionState, time: (JournalSegment) -> Int64?) -> Int64? {
+        guard let keepSeconds, state.segments.count > 1, let oldest = state.segments.first,
+            oldest.last <= state.checkpoint, let time = time(oldest)
+        else { return nil }
+        let age = Int64(clamping: keepSeconds).addingReportingOverflow(1).partialValue
+        let (microseconds, overflow) = age.multipliedReportingOverflow(by: 1_000_000)
+        let (due, beyond) = time.addingReportingOverflow(microseconds)
+        return overflow || beyond || age < 0 ? nil : due
+    }
+
     private func isOld(
         _ segment: JournalSegment, _ now: Int64, _ time: (JournalSegment) -> Int64?
     ) -> Bool {

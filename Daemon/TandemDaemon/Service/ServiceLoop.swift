@@ -51,6 +51,8 @@ final class ServiceLoop {
             engine.markProgress()
             engine.retain()
             try engine.maintain()
+        } else if engine.isRetentionDue {
+            engine.retain()
         }
         try poller.wait(timeoutMilliseconds: timeout(due), into: &events)
         for event in events {
@@ -113,12 +115,13 @@ final class ServiceLoop {
         if let checkpoint { earlier(checkpoint) }
         let deadlines = [
             engine.nextDeadline, engine.committer.ability.nextLook, engine.supervision.nextWake,
+            engine.retention.nextLook,
         ]
         for deadline in deadlines {
             guard let deadline else { continue }
             let now = engine.clock.monotonicNanoseconds
             let wait = deadline > now ? (deadline - now) / 1_000_000 + 1 : 0
-            earlier(Int32(min(wait, 60_000)))
+            earlier(Int32(min(wait, 3_600_000)))
         }
         return milliseconds
     }

@@ -45,7 +45,9 @@ final class StoreChecker {
         try walk(.blobUses) { (key, value) throws(StoreError) in try self.checkUses(key, value) }
         try walk(.blobs) { (key, value) throws(StoreError) in try self.checkBlob(key, value) }
         try walk(.unusedBlobs) { (key, _) throws(StoreError) in try self.checkUnused(key) }
+        try walk(.consumers) { (key, value) throws(StoreError) in self.checkConsumer(key, value) }
         checkNumberMark()
+        checkSaveFloor()
         return report
     }
 
@@ -123,6 +125,7 @@ extension Store {
             case .put(let table, let key, let value): try open.put(tables[table], key, value)
             case .delete(let table, let key): try open.delete(tables[table], key)
             case .raiseNumbers(let number): nextNumber = max(nextNumber, number)
+            case .lowerSaveFloor(let position): saveFloor = min(saveFloor, position)
             }
         }
         try checkpoint()
@@ -143,6 +146,7 @@ extension StoreTables {
         case .blobs: blobs
         case .blobUses: blobUses
         case .unusedBlobs: unusedBlobs
+        case .consumers: consumers
         case .meta: meta
         }
     }

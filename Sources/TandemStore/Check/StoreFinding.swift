@@ -24,6 +24,8 @@ public enum StoreTable: String, Hashable, Sendable, CaseIterable {
     case blobUses
     /// The contents that stand nowhere.
     case unusedBlobs
+    /// How far the consumers of the journal have got.
+    case consumers
     /// Format, identity, positions, model.
     case meta
 }
@@ -69,6 +71,10 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         case wrongLinkEntity
         /// A save id that no position leads to, or the reverse.
         case looseSave
+        /// A floor of save ids above what the store has applied.
+        case highSaveFloor
+        /// A consumer that acknowledged what is not there.
+        case futureConsumer
         /// A content that is said to stand in more or fewer rows than it does.
         case wrongBlobUses
         /// A content that rows stand for and that is missing or another.
@@ -85,6 +91,8 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         case delete(StoreTable, key: [UInt8])
         /// Raises the mark below which all numbers may be in use.
         case raiseNumbers(to: ObjectNumber)
+        /// Lowers the position below which save ids are forgotten.
+        case lowerSaveFloor(to: UInt64)
     }
 
     /// What is wrong.
@@ -134,6 +142,7 @@ extension StoreFinding.Repair: CustomStringConvertible {
             "put \(table.rawValue) \(StoreFinding.hex(key)) \(StoreFinding.hex(value))"
         case .delete(let table, let key): "delete \(table.rawValue) \(StoreFinding.hex(key))"
         case .raiseNumbers(let number): "raise the mark of numbers to \(number)"
+        case .lowerSaveFloor(let position): "lower the floor of save ids to \(position)"
         }
     }
 }

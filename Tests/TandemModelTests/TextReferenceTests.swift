@@ -1,0 +1,70 @@
+import TandemIO
+import Testing
+
+@testable import TandemModel
+
+struct TextReferenceTests {
+    private let text = "ab" + String(repeating: "ä", count: 40_000)
+
+    private func entity() throws -> CompiledEntity {
+        let model = Model { Entity("Page") { Attribute("title", .string) } }
+        return try #require(try CompiledModel(model).entity(named: "Page"))
+    }
+
+    @Test func `a row has what stands for a long text, and says so`() throws {
+        let entity = try entity()
+        let reference = TextReference(of: text)
+        let row = Row([.string(text)], of: entity, version: 1)
+        #expect(row.isValid(for: entity) && row.hasBlobs(in: entity))
+        #expect(row.value(0, in: entity) == .longText(reference))
+        #expect(row.blobs(in: entity) == [BlobReference(of: Array(text.utf8))])
+        #expect(reference.length == text.utf8.count && reference.fits(Array(text.utf8)))
+        #expect(Row(row.values(in: entity), of: entity, version: 1) == row)
+        let limit = String(repeating: "x", count: BlobReference.inlineLimit)
+        let short = row.replacing([(slot: 0, value: .string(limit))], in: entity)
+        #expect(!short.hasBlobs(in: entity) && short.value(0, in: entity) == .string(limit))
+    }
+
+    @Test func `damaged rows with a reference are refused or read, never more`() throws {
+        let entity = try entity()
+        let row = Row([.string(text)], of: entity, version: 1)
+        for index in row.bytes.indices {
+            for bit in 0..<8 {
+                var bytes = row.bytes
+                bytes[index] ^= 1 << UInt8(bit)
+                let damaged = Row(bytes: bytes)
+                if damaged.isValid(for: entity) { _ = damaged.values(in: entity) }
+            }
+        }
+    }
+
+    @Test func `values come back from their coding, and cut ones are refused`() throws {
+        let value = Value.longText(TextReference(of: text))
+        var writer = ByteWriter()
+        value.encode(into: &writer)
+        var reader = ByteReader(writer.bytes)
+        #expect(try Value(from: &reader) == value)
+        var cut = ByteReader(Array(writer.bytes.dropLast()))
+        #expect(throws: CodingError.self) { try Value(from: &cut) }
+        #expect(value.json == Value.blob(BlobReference(of: Array(text.utf8))).json)
+    }
+
+    @Test func `the index key of a reference begins as that of the whole text`() throws {
+        var whole = KeyEncoder()
+        whole.append(bytes: text.utf8)
+        let entity = try entity()
+        let row = Row([.string(text)], of: entity, version: 1)
+        var key = KeyEncoder()
+        key.append(0, of: row, in: entity)
+        #expect(key.bytes.prefix(480) == whole.bytes.prefix(480))
+        var value = KeyEncoder()
+        value.append(.string(text))
+        #expect(value.bytes == key.bytes)
+    }
+
+    @Test func `the name of a section is text, and another one for another text`() {
+        let other = TextReference(of: text + "!")
+        let name = TextReference(of: text).name
+        #expect(name.hasPrefix("abä") && !name.contains("\u{fffd}") && name != other.name)
+    }
+}
