@@ -28,7 +28,9 @@ struct SaveBenchmark {
         var count: Int
     }
 
-    /// Saves; `data` has the new sizes afterwards. The same seed once more would save nothing.
+    /// Saves; `data` has the new sizes afterwards.
+    ///
+    /// The same seed once more would save nothing.
     func measure(
         _ data: inout BenchData, _ ids: [ObjectID], seed: UInt64 = 43
     ) throws -> Outcome {
