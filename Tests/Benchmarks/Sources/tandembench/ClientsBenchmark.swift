@@ -16,10 +16,10 @@ struct ClientsBenchmark {
         var data = BenchData(contents: n)
         let ids = try data.seed(socket)
         let probe = try DaemonProbe(socket)
-        try emit("0_clients", try saves(&data, ids), try probe.memory().own)
-        for (entity, name) in [("Bucket", "idle"), ("Content", "following")] {
+        try emit("0_clients", try saves(&data, ids, 43), try probe.memory().own)
+        for (entity, name, seed) in [("Bucket", "idle", UInt64(46)), ("Content", "following", 47)] {
             try crowd(entity) {
-                let outcome = try saves(&data, ids)
+                let outcome = try saves(&data, ids, seed)
                 try emit("\(clients)_clients_\(name)", outcome, try probe.memory().own)
                 return outcome.count
             }
@@ -73,9 +73,10 @@ struct ClientsBenchmark {
     }
 
     private func saves(
-        _ data: inout BenchData, _ ids: [ObjectID]
+        _ data: inout BenchData, _ ids: [ObjectID], _ seed: UInt64
     ) throws -> SaveBenchmark.Outcome {
-        try SaveBenchmark(socket: socket, folder: folder, n: n).measure(&data, ids)
+        try SaveBenchmark(socket: socket, folder: folder, n: n).measure(
+            &data, ids, seed: seed)
     }
 
     private func emit(_ name: String, _ outcome: SaveBenchmark.Outcome, _ memory: Int) throws {

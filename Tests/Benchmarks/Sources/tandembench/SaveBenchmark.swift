@@ -29,7 +29,11 @@ struct SaveBenchmark {
     }
 
     /// Saves; `data` has the new sizes afterwards.
-    func measure(_ data: inout BenchData, _ ids: [ObjectID]) throws -> Outcome {
+    ///
+    /// The same seed once more would save nothing.
+    func measure(
+        _ data: inout BenchData, _ ids: [ObjectID], seed: UInt64 = 43
+    ) throws -> Outcome {
         var floor = try DiskFloor(folder: folder)
         var count = 0
         let container = container(socket, "saver")
@@ -38,7 +42,7 @@ struct SaveBenchmark {
         // Nothing is read, so the session follows no entity and nothing is pushed to it.
         let objects = try ids.compactMap { try context.object(with: $0) as? Content }
         guard objects.count == n else { throw Failure("the store has not \(n) contents") }
-        var generator = SplitMix64(43)
+        var generator = SplitMix64(seed)
         var saves: [Double] = []
         let limit = now() + 7_000_000_000
         for i in 0..<(Self.warmUp + Self.samples) {

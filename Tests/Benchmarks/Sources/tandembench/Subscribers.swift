@@ -48,12 +48,15 @@ struct Subscribers {
         while subscribers.contains(where: { $0.cursor == nil }) { _ = try pass() }
         try Acknowledgement(position: Self.ready, at: processorNanoseconds()).send()
         while try pass() {}
+        // What lies in the sockets still counts.
+        try poller.remove(STDIN_FILENO)
+        repeat { _ = try pass(timeoutMilliseconds: 500) } while !events.isEmpty
         try report()
     }
 
     /// Waits once; false when the input has ended.
-    private mutating func pass() throws -> Bool {
-        try poller.wait(timeoutMilliseconds: -1, into: &events)
+    private mutating func pass(timeoutMilliseconds: Int32 = -1) throws -> Bool {
+        try poller.wait(timeoutMilliseconds: timeoutMilliseconds, into: &events)
         var goesOn = true
         for event in events {
             if event.token == Self.inputToken {
