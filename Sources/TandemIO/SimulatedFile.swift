@@ -21,6 +21,9 @@ final class SimulatedNode {
         pending = []
     }
 
+    /// What programs see stays, and nothing will bring it to the disk.
+    func loseUnsynced() { pending = [] }
+
     static func apply(_ change: Change, to content: inout [UInt8]) {
         switch change {
         case .truncate(let size): resize(&content, to: size)
@@ -93,7 +96,11 @@ final class SimulatedFile: File {
 
     func sync() throws(IOError) {
         try mustBeOpen(.sync)
-        if let number = owner.faults.nextSync() { throw IOError(.sync, path, errno: number) }
+        if let number = owner.faults.nextSync() {
+            owner.record(.failedSync(path))
+            node.loseUnsynced()
+            throw IOError(.sync, path, errno: number)
+        }
         if owner.faults.ignoresFileSyncs { return }
         owner.record(.sync(path))
         node.settle()

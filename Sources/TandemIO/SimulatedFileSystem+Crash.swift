@@ -137,6 +137,7 @@ extension SimulatedFileSystem {
             names[path]?.apply(.write(offset: offset, bytes: bytes))
         case .truncate(let path, let size): names[path]?.apply(.truncate(size))
         case .sync(let path): names[path]?.settle()
+        case .failedSync(let path): names[path]?.loseUnsynced()
         case .rename(let old, let new): try? rename(old, to: new)
         case .remove(let path): try? remove(path)
         case .createDirectory(let path): try? createDirectory(path, mode: 0o700)

@@ -18,6 +18,8 @@ public final class SimulatedFileSystem: FileSystem {
         case truncate(String, size: Int)
         /// A file was synced.
         case sync(String)
+        /// A sync of a file failed: its pages count as written and were not.
+        case failedSync(String)
         /// A file got another name.
         case rename(String, to: String)
         /// A name was removed.
@@ -179,7 +181,8 @@ public struct SimulatedFaults: Sendable {
     public var bytesKept = 0
     /// The number of the sync, of a file or directory, that fails; nil for none.
     ///
-    /// Counts down.
+    /// Counts down. As on Linux, a file's pages count as written after it: reads see them, a later sync succeeds without them,
+    /// and only writing them again brings them to the disk.
     public var failingSync: Int?
     /// The error of a failing sync.
     public var syncErrno: Int32 = 5

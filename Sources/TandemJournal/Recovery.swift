@@ -30,7 +30,7 @@ struct RecoveredLog {
 /// 3. In the last segment, what follows the last whole batch is a torn batch, and is cut, unless a
 ///    later batch is whole: then an acknowledged batch is damaged.
 /// 4. The last batch that is kept is written again and flushed, for the page cache may hold what
-///    a failed flush did not bring to the disk.
+///    a failed flush did not bring to the disk; after relaxed durability the whole last segment.
 /// 5. Damage is refused, and nothing is changed.
 struct Recovery {
     let place: JournalPlace
@@ -55,7 +55,7 @@ struct Recovery {
         let torn = try tornRange(last, stop)
         if let appliedPosition { try check(stop.chain, covers: appliedPosition, last, stop.offset) }
         if let torn { try cut(last, torn) }
-        try rewriteLastBatch(last)
+        try rewriteUnsure(last, end: stop.offset)
         let capacity = try last.size()
         report.bounds = LogBounds(first: segments[0], last: stop.chain.position - 1)
         return RecoveredLog(
@@ -209,11 +209,29 @@ struct Recovery {
     }
 
     // Rule 4.
-    private func rewriteLastBatch(_ last: SegmentFile) throws(JournalError) {
+    private func rewriteUnsure(_ last: SegmentFile, end: UInt64) throws(JournalError) {
         last.refresh()
         try converting(JournalError.failed) { () throws(IOError) in
             try place.fileSystem.syncDirectory(place.directory)
         }
+        if wasRelaxed { try rewriteAll(last, end: end) } else { try rewriteLastBatch(last) }
+    }
+
+    /// With relaxed durability a flush covers many batches, all of this segment: one that failed may have lost any of them.
+    private func rewriteAll(_ segment: SegmentFile, end: UInt64) throws(JournalError) {
+        var offset: UInt64 = 0
+        while offset < end, let range = try segment.loadSome(offset) {
+            let count = min(range.count, Int(end - offset))
+            let bytes = segment.bytes(range.lowerBound, count)
+            try converting(JournalError.failed) { () throws(IOError) in
+                try segment.file.write(bytes, at: offset)
+            }
+            offset += UInt64(count)
+        }
+        try converting(JournalError.failed) { () throws(IOError) in try segment.file.sync() }
+    }
+
+    private func rewriteLastBatch(_ last: SegmentFile) throws(JournalError) {
         guard let lastBatch else {
             try rewrite(last, 0, last.header.encoded())
             return

@@ -156,6 +156,33 @@ import Testing
         #expect(done[place...].contains(.sync(firstSegment)))
     }
 
+    /// After a failed flush the kernel takes the pages for written: another flush succeeds without them.
+    @Test(arguments: [Durability.full, .relaxed])
+    func `law 3: what is served after a failed flush survives a power cut`(
+        durability: Durability
+    ) throws {
+        let disk = SimulatedFileSystem()
+        var options = smallOptions()
+        options.durability = durability
+        let journal = try openJournal(disk, options).journal
+        for _ in 0..<3 { _ = try appendBatch(journal) }
+        disk.faults.failingSync = 1
+        if durability == .relaxed {
+            #expect(journalError { try journal.sync() } != nil)
+        } else {
+            #expect(journalError { _ = try appendBatch(journal) } != nil)
+        }
+        // The process is gone, its page cache is not.
+        let second = disk.copy()
+        let next = try openJournal(second, options).journal
+        let served = next.bounds.last
+        try next.sync()
+        second.crash(seed: 1, severity: .losesAll)
+        let last = try openJournal(second, options).journal
+        #expect(last.bounds.last == served)
+        #expect(try entries(last).map(\.position) == Array(1...served))
+    }
+
     @Test func payloadThatLooksLikeABatchDoesNotMakeATornTailDamage() throws {
         let disk = SimulatedFileSystem()
         let (journal, _) = try openJournal(disk)
