@@ -36,7 +36,7 @@ let suites: [Target] = [
         "ProcessTests",
         [
             "Tandem", "TandemIO", "TandemJournal", "TandemStore", "tandemd", "tandem", "worldcup",
-            "TestSupport",
+            "TestSupport", "FuzzTargets",
         ]),
     // The recorder is preloaded C, built by the tests.
     suite("FaultTests", ["TandemDaemon", "tandemd"], exclude: ["Recorder"]),

@@ -14,6 +14,10 @@ enum StoreLimits {
     static let replayChanges = 1_000_000
     /// The last part of the largest map, or an eighth of it: for what is in the journal, not for more saves.
     static let mapReserveBytes = 16 << 20
+    /// Related objects that one request may read for one candidate; 64 bytes of a row count like another object.
+    static let objectReads = 1 << 21
+    /// And for all its candidates: some ten seconds.
+    static let requestReads = 1 << 24
     /// A map for which there is no address space is halved, but not below this.
     static let smallestMapBytes = 64 << 20
 }

@@ -36,6 +36,17 @@ struct FuzzTests {
         for _ in 0..<1_000 { tryOut(mutator.next(), target) }
     }
 
+    /// The time for each target under libFuzzer; none without `TANDEM_FUZZ`.
+    private static let seconds = ThisProcess.environment("TANDEM_FUZZ").flatMap { UInt32($0) }
+
+    @Test(
+        .enabled(if: seconds != nil, "TANDEM_FUZZ=SECONDS builds libFuzzer's program and runs it"))
+    func `law 7: libFuzzer finds nothing`() throws {
+        let words = ["all", String(Self.seconds ?? 0)]
+        let run = try ChildProcess.start(Self.folder + "/run.sh", words)
+        #expect(run.wait() == .exited(0))
+    }
+
     private func tryOut(_ input: [UInt8], _ target: FuzzTarget) {
         do {
             try target.run(input)
