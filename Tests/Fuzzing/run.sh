@@ -20,7 +20,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 # one TARGET
 one() {
-    local folder=$tmp/$1 options=(-rss_limit_mb=1024 -timeout=10 -max_len=4096 -print_final_stats=1)
+    local folder=$tmp/$1 options=(-rss_limit_mb=1024 -timeout=10 -max_len=4096)
     mkdir -p "$folder/in" "$folder/out" findings
     "$fuzzer" unpack "$1" "Corpus/$1.base64" "$folder/in"
     [[ ! -f Dictionaries/$1.dict ]] || options+=("-dict=Dictionaries/$1.dict")
@@ -32,7 +32,7 @@ one() {
             "$folder/in"
     fi
     [[ $mode == merge ]] || return 0
-    "$fuzzer" "$1" -merge=1 "${options[@]}" "$folder/out" "$folder/in"
+    "$fuzzer" "$1" -set_cover_merge=1 -use_counters=0 "${options[@]}" "$folder/out" "$folder/in"
     "$fuzzer" pack "$folder/out" "Corpus/$1.base64"
     log "$1: $(wc -l <"Corpus/$1.base64") inputs, $(wc -c <"Corpus/$1.base64") bytes in the corpus"
 }

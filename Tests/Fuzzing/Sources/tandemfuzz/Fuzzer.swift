@@ -6,6 +6,8 @@ import Glibc
 // Set once, by the first of them, before libFuzzer begins on this one thread.
 nonisolated(unsafe) private var target = FuzzTarget.all[0]
 
+private let variable = "TANDEM_FUZZ_TARGET"
+
 /// Takes the first argument, the name of a target or a command, out of the arguments.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(
@@ -13,10 +15,17 @@ public func initialize(
     _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>
 ) -> Int32 {
     let words = CommandLine.arguments
+    // To merge, libFuzzer starts the program again, with its own arguments alone.
+    if let name = getenv(variable).map({ String(cString: $0) }), let found = FuzzTarget.named(name)
+    {
+        target = found
+        return 0
+    }
     guard let name = words.dropFirst().first, let found = FuzzTarget.named(name) else {
         exit(Commands.run(Array(words.dropFirst())))
     }
     target = found
+    setenv(variable, name, 1)
     arguments.pointee[1] = arguments.pointee[0]
     arguments.pointee += 1
     count.pointee -= 1
