@@ -34,6 +34,20 @@ final class HostileWorld {
     /// A connection of which nothing is expected.
     func stranger() throws -> Socket { try Socket.connect(path: place.socket) }
 
+    /// A connection behind its welcome, of which nothing more is expected.
+    func guest() throws -> Socket {
+        let guest = try stranger()
+        try guest.writeAll(try Self.hello())
+        var decoder = DaemonMessageDecoder()
+        var byte: [UInt8] = [0]
+        while try decoder.next() == nil {
+            let count = try byte.withUnsafeMutableBytes { try guest.readSome(into: $0) }
+            try #require(count == 1, "the daemon does not welcome a guest")
+            decoder.append(byte)
+        }
+        return guest
+    }
+
     /// The bytes of a hello.
     static func hello(_ author: String = "hostile") throws -> [UInt8] {
         var bytes: [UInt8] = []
