@@ -32,20 +32,22 @@ let suites: [Target] = [
     suite("TandemResultsTests", ["TandemIO", "TandemResults"]),
     suite("TandemJournalTests", ["TandemIO", "TandemJournal"], exclude: ["Fixtures"]),
     suite("TandemStoreTests", ["TandemIO", "TandemModel", "TandemQuery", "TandemStore"]),
-    suite("TandemWireTests", ["TandemIO", "TandemModel", "TandemQuery", "TandemWire"]),
+    suite(
+        "TandemWireTests", ["FuzzTargets", "TandemIO", "TandemModel", "TandemQuery", "TandemWire"]),
     suite("TandemDaemonTests", ["TandemDaemon", "TandemWire", "TandemModel"]),
     suite("TandemTests", ["Tandem", "TandemEmbedded", "TandemDaemon", "TestSupport"]),
     suite(
         "ProcessTests",
         [
             "Tandem", "TandemIO", "TandemJournal", "TandemStore", "tandemd", "tandem", "worldcup",
-            "TestSupport",
+            "TestSupport", "FuzzTargets",
         ]),
     // The recorder is preloaded C, built by the tests.
     suite("FaultTests", ["TandemDaemon", "tandemd"], exclude: ["Recorder"]),
     suite(
         "SimulationTests",
         ["TandemDaemon", "TandemIO", "TandemJournal", "TandemModel", "TandemStore", "TandemWire"]),
+    suite("FuzzTests", ["FuzzTargets", "TandemIO"]),
     suite("TidyTests", []),
 ]
 
@@ -55,6 +57,8 @@ let package = Package(
         .library(name: "Tandem", targets: ["Tandem"]),
         .library(name: "TandemEmbedded", targets: ["TandemEmbedded"]),
         .library(name: "TandemJournal", targets: ["TandemJournal", "TandemIO"]),
+        // For Tests/Fuzzing, which is a package of its own.
+        .library(name: "FuzzTargets", targets: ["FuzzTargets"]),
         .executable(name: "tandemd", targets: ["tandemd"]),
         .executable(name: "tandem", targets: ["tandem"]),
     ],
@@ -130,5 +134,12 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Tandem"], path: "Tests/TestSupport",
             swiftSettings: strict),
+        // What holds for any input whatever: run by FuzzTests, and under libFuzzer by Tests/Fuzzing.
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "TandemIO", "TandemModel", "TandemQuery", "TandemJournal", "TandemStore",
+                "TandemWire", "TandemDaemon",
+            ], path: "Tests/FuzzTargets", swiftSettings: strict),
     ] + suites
 )

@@ -4,7 +4,7 @@ import CChecksum
 ///
 /// By the processor's instruction where it has one: ten gigabytes a second, in a debug build too.
 /// The tables give two gigabytes a second, and a third of one in a debug build.
-enum CRC32C {
+package enum CRC32C {
     /// The polynomial 0x1EDC6F41, bits reversed.
     static let polynomial: UInt32 = 0x82F6_3B78
 
@@ -25,7 +25,7 @@ enum CRC32C {
     private static let hasInstruction = crc32c_has_instruction()
 
     /// The checksum of an array, for tests and headers.
-    static func checksum(_ bytes: some Sequence<UInt8>, salt: UInt32 = 0) -> UInt32 {
+    package static func checksum(_ bytes: some Sequence<UInt8>, salt: UInt32 = 0) -> UInt32 {
         Array(bytes).withUnsafeBytes { checksum($0, salt: salt) }
     }
 

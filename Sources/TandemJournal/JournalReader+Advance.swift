@@ -68,7 +68,11 @@ extension JournalReader {
         segment = nil
         if reportedSegment == first { return .tail }
         let missing = position
-        if let following { position = following } else { reportedSegment = first }
+        if let following {
+            position = max(position, following)
+        } else {
+            reportedSegment = first
+        }
         return .gap(
             Gap(
                 path: error.path, offset: error.offset ?? 0, reason: error.message,

@@ -156,7 +156,7 @@ public final class JournalReader {
     private func malformed(_ header: BatchHeader, _ path: String) -> Item {
         batch = nil
         let missing = payloadPosition
-        position = header.lastPosition + 1
+        position = max(position, header.lastPosition + 1)
         return .gap(
             Gap(
                 path: path, offset: batchOffset,

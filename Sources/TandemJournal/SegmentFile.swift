@@ -89,6 +89,11 @@ final class SegmentFile {
             return .bad("the checksum of batch \(header.batchNumber) does not match")
         }
         guard header.count > 0 else { return .bad("batch \(header.batchNumber) is empty") }
+        guard header.firstPosition <= SegmentFormat.lastPosition - UInt64(header.count),
+            header.batchNumber < SegmentFormat.lastPosition
+        else {
+            return .bad("batch \(header.batchNumber) claims position \(header.firstPosition)")
+        }
         return Self.judge(header, chain)
     }
 

@@ -46,6 +46,8 @@ enum SegmentFormat {
 
     /// What the length in front of a payload takes.
     static let payloadPrefixBytes = 4
+    /// No position or batch number is above this: nothing that is counted on from them overflows.
+    static let lastPosition = UInt64(Int64.max)
     /// The longest body: lengths stay below 2³¹ with room for rounding.
     static let maximumBodyBytes = 1 << 30
 
@@ -99,6 +101,12 @@ struct SegmentHeader: Hashable {
             return .failure(.damaged("the checksum of the segment header does not match"))
         }
         guard version == SegmentFormat.version else { return .failure(.version(version)) }
+        let first = page.get(UInt64.self, at: Field.firstPosition)
+        guard max(first, page.get(UInt64.self, at: Field.firstBatch)) < SegmentFormat.lastPosition
+        else { return .failure(.damaged("the segment claims to begin at position \(first)")) }
+        guard page.get(UInt32.self, at: Field.epoch) < .max else {
+            return .failure(.damaged("the segment claims the last epoch there could be"))
+        }
         let identity = LogIdentity(
             high: page.get(UInt64.self, at: Field.logID).byteSwapped,
             low: page.get(UInt64.self, at: Field.logID + 8).byteSwapped,
@@ -107,7 +115,7 @@ struct SegmentHeader: Hashable {
             SegmentHeader(
                 identity: identity,
                 previousChecksum: page.get(UInt32.self, at: Field.previousChecksum),
-                firstPosition: page.get(UInt64.self, at: Field.firstPosition),
+                firstPosition: first,
                 firstBatch: page.get(UInt64.self, at: Field.firstBatch),
                 salt: page.get(UInt32.self, at: Field.salt)))
     }

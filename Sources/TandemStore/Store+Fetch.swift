@@ -30,7 +30,8 @@ extension Store {
     /// Fetches from the open write transaction, at ``appliedPosition``.
     ///
     /// Cost: the candidates; sorting keeps a key of each match in memory. Rows are copied into the answer only: every
-    /// candidate is judged in one buffer, and with a limit the rows of the answer are read at the end. Throws ``StoreError``.
+    /// candidate is judged in one buffer, and with a limit the rows of the answer are read at the end. Throws ``StoreError``: `tooMuch`
+    /// when key paths and subqueries reach more than ``ReadBudget`` has.
     public func fetch(
         _ request: CompiledRequest, for part: FetchPart = .rows
     ) throws(StoreError) -> FetchResult {
@@ -187,22 +188,23 @@ private struct FetchCollector {
         guard row.hasShape(of: entity) else {
             throw store.damaged(.rows, object.number, "\(value.count) bytes that are no row")
         }
-        guard let matches = request.matches(object, row, reader) else {
-            isUnsettled = true
-            return
-        }
+        reader.budget.beginObject()
+        guard let matches = request.matches(object, row, reader) else { return try unsettled() }
         guard matches else { return }
         count += 1
         if limit == 0 { return }
-        guard let key = request.sortKey(object, row, reader) else {
-            isUnsettled = true
-            return
-        }
+        guard let key = request.sortKey(object, row, reader) else { return try unsettled() }
         guard keepsRows else { return found.append(Match(key: key, object: object)) }
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
         let stored = Store.Stored(object: object, version: version, row: row)
         found.append(Match(key: key, object: object, stored: stored))
         buffer = []
+    }
+
+    /// Throws `tooMuch` if that is why something is not known.
+    private mutating func unsettled() throws(StoreError) {
+        if reader.budget.isExhausted { throw StoreError(.tooMuch, ReadBudget.message) }
+        isUnsettled = true
     }
 
     /// The matches from offset to limit, in the request's order.

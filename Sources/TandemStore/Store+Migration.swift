@@ -1,4 +1,4 @@
-import TandemModel
+package import TandemModel
 
 /// Installing a model: the first one, or one that replaces another, with every row rewritten that has another layout.
 extension Store {
@@ -49,12 +49,12 @@ extension Store {
 }
 
 /// Where each value of a new row comes from.
-struct RowMigration {
+package struct RowMigration {
     private let old: CompiledEntity
     private let defaults: [Value]
     private let sources: [Int?]
 
-    init(from old: CompiledEntity, to new: CompiledEntity) {
+    package init(from old: CompiledEntity, to new: CompiledEntity) {
         self.old = old
         defaults = new.defaults
         sources = new.properties.map { property in
@@ -64,7 +64,7 @@ struct RowMigration {
         }
     }
 
-    func values(of row: Row) -> [Value] {
+    package func values(of row: Row) -> [Value] {
         sources.enumerated().map { slot, source in
             guard let source else { return defaults[slot] }
             return row.value(source, in: old)

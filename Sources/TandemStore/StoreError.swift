@@ -15,6 +15,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case notOurs
         /// The store contradicts itself or the journal.
         case damaged
+        /// The request asks for more than a request may; the store is none the worse for it.
+        case tooMuch
         /// Any other failure of LMDB or the file system.
         case failed
     }

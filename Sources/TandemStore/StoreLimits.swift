@@ -18,6 +18,10 @@ enum StoreLimits {
     static let cachedRows = 1 << 14
     /// A row of more bytes is not kept.
     static let cachedRowBytes = 512
+    /// Related objects that one request may read for one candidate; 64 bytes of a row count like another object.
+    static let objectReads = 1 << 21
+    /// And for all its candidates: some ten seconds.
+    static let requestReads = 1 << 24
     /// A map for which there is no address space is halved, but not below this.
     static let smallestMapBytes = 64 << 20
 }

@@ -3,17 +3,24 @@ public import TandemQuery
 
 /// Reads the graph for predicates from the store as it stands.
 ///
-/// A read that fails answers `unknown`, so that whoever evaluates notices; in a store that works nothing is unknown.
+/// A read that fails, or for which the budget does not suffice, answers `unknown`, so that whoever evaluates notices;
+/// nothing else is unknown.
 public struct StoreReader: GraphReader {
     let store: Store
+    let budget: ReadBudget
 
-    /// A reader of a store.
-    public init(_ store: Store) { self.store = store }
+    /// A reader of a store, for one request.
+    public init(_ store: Store, budget: ReadBudget = ReadBudget()) {
+        self.store = store
+        self.budget = budget
+    }
 
     /// The row of an object.
     public func row(of object: ObjectReference) -> RowLookup {
+        guard budget.spend(1) else { return .unknown }
         do {
             guard let stored = try store.stored(object) else { return .missing }
+            guard budget.spend(stored.row.bytes.count / 64) else { return .unknown }
             return .row(stored.row)
         } catch {
             return .unknown
@@ -27,6 +34,9 @@ public struct StoreReader: GraphReader {
     public func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]? {
-        try? store.members(of: object.number, relationship)
+        guard let members = try? store.members(of: object.number, relationship),
+            budget.spend(1 + members.count)
+        else { return nil }
+        return members
     }
 }

@@ -57,6 +57,30 @@ import Testing
         #expect(disk.bytes(of: firstSegment) == bytes)
     }
 
+    /// Found by the fuzz target `journal`: a reader went back from 8796093022218 to 21.
+    @Test(arguments: [.max, .max - 1, 1 << 63, 8_796_093_022_218] as [UInt64])
+    func aForgedPositionIsDamageAndTurnsNoReaderBack(forged: UInt64) throws {
+        let (journal, _) = try openJournal(disk)
+        for _ in 0..<30 { try appendBatch(journal, bytes: 500) }
+        try journal.close()
+        var bytes = try #require(disk.bytes(of: firstSegment))
+        let frame = SegmentFormat.frameBytes(body: 504)
+        let start = SegmentFormat.headerBytes + frame
+        bytes.withUnsafeMutableBytes { segment in
+            segment.put(forged, at: start + SegmentFormat.Batch.firstPosition)
+            let part = UnsafeRawBufferPointer(rebasing: segment[start..<(start + frame)])
+            let checksum = BatchHeader.checksum(of: part, salt: 0x5EED_5EED)
+            segment.put(checksum, at: start + SegmentFormat.Batch.checksum)
+        }
+        disk.place(bytes, at: firstSegment)
+        let found = positions(try items(reader()))
+        #expect(zip(found, found.dropFirst()).allSatisfy(<), "\(found)")
+        var options = smallOptions()
+        options.verification = .full
+        let error = journalError { _ = try openJournal(disk, options) }
+        #expect(error?.code == .damaged && error?.offset == UInt64(start))
+    }
+
     @Test func lostWriteOfZerosIsAGapForTools() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<5 { try appendBatch(journal, 2) }

@@ -97,9 +97,9 @@ import Testing
             let header = SegmentHeader(
                 identity: LogIdentity(
                     high: generator.next(), low: generator.next(),
-                    epoch: UInt32(truncatingIfNeeded: generator.next())),
+                    epoch: UInt32(truncatingIfNeeded: generator.next() >> 33)),
                 previousChecksum: UInt32(truncatingIfNeeded: generator.next()),
-                firstPosition: generator.next(), firstBatch: generator.next(),
+                firstPosition: generator.next() >> 2, firstBatch: generator.next() >> 2,
                 salt: UInt32(truncatingIfNeeded: generator.next()))
             let decoded = header.encoded().withUnsafeBytes { SegmentHeader.decode($0) }
             #expect(decoded == .success(header), "seed \(seed)")

@@ -1,3 +1,4 @@
+import FuzzTargets
 import TandemModel
 import TandemWire
 import Testing

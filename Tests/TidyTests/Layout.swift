@@ -51,6 +51,12 @@ enum Layout {
         Target(
             name: "TestSupport", folder: "Tests", imports: ["Tandem"], hasFrontPage: false),
         Target(
+            name: "FuzzTargets", folder: "Tests",
+            imports: [
+                "TandemIO", "TandemModel", "TandemQuery", "TandemJournal", "TandemStore",
+                "TandemWire", "TandemDaemon",
+            ], hasFrontPage: false),
+        Target(
             name: "worldcup", folder: "Sources", imports: ["Tandem"], isEdge: true,
             hasFrontPage: false),
     ]

@@ -1,8 +1,8 @@
-import TandemModel
+package import TandemModel
 import TandemStore
 
 /// Decides whether a store may get another model, before anything is written.
-enum ModelChange {
+package enum ModelChange {
     /// The compiled model to install, or nil when the store has this very model.
     ///
     /// Throws `validation` for a model that can't be used, `schemaMismatch` with every difference that is no addition.
@@ -32,7 +32,7 @@ enum ModelChange {
     }
 
     /// What is not just added, entity by entity.
-    static func refusals(from old: Model, to new: Model) -> [String] {
+    package static func refusals(from old: Model, to new: Model) -> [String] {
         old.entities.values.sorted { $0.name < $1.name }.flatMap { entity -> [String] in
             guard let later = new.entities[entity.name] else {
                 return ["\(entity.name) is missing"]

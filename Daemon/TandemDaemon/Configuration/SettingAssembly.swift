@@ -22,7 +22,7 @@ public struct GivenSetting: Hashable, Sendable {
 ///     assembly.finish()
 public struct SettingAssembly: Sendable {
     /// The configuration so far.
-    public private(set) var configuration: DaemonConfiguration
+    public var configuration: DaemonConfiguration
     /// What is wrong, a sentence each.
     public private(set) var problems: [String] = []
     private var origins: [String: String] = [:]

@@ -14,18 +14,27 @@ struct VerdictEvaluator {
     private let now: StoreReader
     private let past: PastReader
     private let store: Store
+    private let budget = ReadBudget()
 
     init(_ request: CompiledRequest, _ window: TransactionWindow, _ store: Store) {
         self.request = request
         self.window = window
         self.store = store
-        now = StoreReader(store)
+        now = StoreReader(store, budget: budget)
         past = PastReader(store: now, window: window)
     }
 
     /// The verdicts on all candidates, by number.
+    ///
+    /// Throws `limitExceeded` when that takes more than ``ReadBudget`` has: nothing is judged by half of what there is.
     func verdicts() throws -> [Verdict] {
-        try candidates().sorted().map(verdict)
+        let candidates = candidates().sorted()
+        try checkBudget()
+        return try candidates.map(verdict)
+    }
+
+    private func checkBudget() throws(TandemError) {
+        if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }
     }
 
     // MARK: Candidates
@@ -102,9 +111,12 @@ struct VerdictEvaluator {
         guard let stored = try store.stored(object) else {
             return Verdict(object: object, matches: false, refreshed: false, version: 0, row: nil)
         }
-        return Verdict(
+        budget.beginObject()
+        let verdict = Verdict(
             object: object, matches: request.matches(object, stored.row, now) ?? false,
             refreshed: isRefreshed(stored), version: stored.version, row: stored.row)
+        try checkBudget()
+        return verdict
     }
 
     private func isRefreshed(_ stored: Store.Stored) -> Bool {

@@ -48,7 +48,13 @@ struct Answerer {
             case .references: .references
             case .rows: .rows
             }
-        let result = try committer.store.fetch(request, for: part)
+        let result: FetchResult
+        do throws(StoreError) {
+            result = try committer.store.fetch(request, for: part)
+        } catch {
+            guard error.code == .tooMuch else { throw error }
+            throw TandemError(.limitExceeded, error.message)
+        }
         engine.follow(fetch.interests, session)
         var answer = Fetched(
             position: committer.position, count: UInt64(result.count), objects: [],

@@ -35,7 +35,7 @@ public struct BackupManifest: Hashable, Sendable {
     public var files: [File]
 
     /// The file's text: JSON, the hash of everything else among it.
-    var text: String {
+    package var text: String {
         var object = fields
         object["check"] = .string(StableHash(Array(JSON.object(fields).text.utf8)).description)
         return JSON.object(object).text + "\n"
@@ -71,7 +71,7 @@ public struct BackupManifest: Hashable, Sendable {
     /// Reads a manifest's text.
     ///
     /// Throws `damaged` when it is not as it was written, `notOurs` for another format; `path` is for the message.
-    init(parsing text: String, path: String) throws(StoreError) {
+    package init(parsing text: String, path: String) throws(StoreError) {
         guard let json = try? JSON(parsing: text), case .object(var object) = json else {
             throw StoreError(.damaged, "\(path) is no manifest of a backup; use another backup")
         }

@@ -1,8 +1,8 @@
 import TandemModel
-import TandemWire
+package import TandemWire
 
 extension MessageMaker {
-    mutating func operation() -> SaveOperation {
+    package mutating func operation() -> SaveOperation {
         switch int(1...3) {
         case 1:
             .insert(
@@ -22,7 +22,7 @@ extension MessageMaker {
         }
     }
 
-    mutating func message(_ kind: ClientMessage.Kind) -> ClientMessage {
+    package mutating func message(_ kind: ClientMessage.Kind) -> ClientMessage {
         switch kind {
         case .hello:
             .hello(
@@ -64,7 +64,7 @@ extension MessageMaker {
         }
     }
 
-    mutating func save() -> SaveRequest {
+    package mutating func save() -> SaveRequest {
         SaveRequest(
             saveID: bytes(64), contentHash: hash(), author: maybe { $0.text() },
             context: text(), policy: MergePolicy.allCases[int(0...4)],
@@ -73,7 +73,7 @@ extension MessageMaker {
             firstSentAt: maybe { $0.u64() })
     }
 
-    mutating func message(_ kind: DaemonMessage.Kind) -> DaemonMessage {
+    package mutating func message(_ kind: DaemonMessage.Kind) -> DaemonMessage {
         switch kind {
         case .welcome:
             .welcome(
@@ -140,7 +140,7 @@ extension MessageMaker {
     }
 
     /// An id that goes with a type.
-    mutating func id<Message: WireMessage>(_ message: Message) -> UInt32 {
+    package mutating func id<Message: WireMessage>(_ message: Message) -> UInt32 {
         switch Message.requestID(type: message.type) {
         case .zero: 0
         case .request: UInt32(int(1...1_000_000))
@@ -149,40 +149,18 @@ extension MessageMaker {
     }
 
     /// A message of any kind.
-    mutating func clientEnvelope() -> Envelope<ClientMessage> {
+    package mutating func clientEnvelope() -> Envelope<ClientMessage> {
         let kinds = ClientMessage.Kind.allCases
         let message = message(kinds[int(0...(kinds.count - 1))])
         return Envelope(id: id(message), message: message)
     }
 
     /// A message of any kind.
-    mutating func daemonEnvelope() -> Envelope<DaemonMessage> {
+    package mutating func daemonEnvelope() -> Envelope<DaemonMessage> {
         let kinds = DaemonMessage.Kind.allCases
         let message = message(kinds[int(0...(kinds.count - 1))])
         return Envelope(id: id(message), message: message)
     }
-}
-
-/// The frames of some messages, one after the other.
-func frames<Message: WireMessage>(_ envelopes: [Envelope<Message>]) throws -> [UInt8] {
-    var output: [UInt8] = []
-    for envelope in envelopes {
-        try FrameEncoder.encode(envelope.message, id: envelope.id, into: &output)
-    }
-    return output
-}
-
-/// All messages in some bytes that are appended in pieces.
-func messages<Message: WireMessage>(
-    _ type: Message.Type = Message.self, in pieces: some Sequence<[UInt8]>
-) throws(WireError) -> [Envelope<Message>] {
-    var decoder = FrameDecoder<Message>()
-    var result: [Envelope<Message>] = []
-    for piece in pieces {
-        decoder.append(piece)
-        while let envelope = try decoder.next() { result.append(envelope) }
-    }
-    return result
 }
 
 extension MessageMaker {

@@ -1,0 +1,32 @@
+/// How much of the graph a request may still look at: what its key paths and subqueries read beside the candidates.
+///
+/// Paths over to-many relationships grow with every hop, and so do subqueries within subqueries: a request of
+/// a hundred bytes can ask for more than there is time or memory. Bound to one thread.
+public final class ReadBudget {
+    private var leftOfRequest = StoreLimits.requestReads
+    private var leftOfObject = StoreLimits.requestReads
+
+    /// The budget of one request.
+    public init() {}
+
+    /// True when something was not read because the budget was used up; the answer is worth nothing then.
+    public private(set) var isExhausted = false
+
+    /// Begins with another candidate, which has a budget of its own.
+    public func beginObject() { leftOfObject = StoreLimits.objectReads }
+
+    /// What a request is told whose budget is used up.
+    public static var message: String {
+        "a predicate or key path of the request reaches more than \(StoreLimits.objectReads) "
+            + "related objects from one object, or \(StoreLimits.requestReads) in all; "
+            + "use fewer to-many hops, or fetch in parts"
+    }
+
+    /// Takes so much; false when that is more than there is.
+    func spend(_ count: Int) -> Bool {
+        leftOfRequest -= count
+        leftOfObject -= count
+        if leftOfRequest < 0 || leftOfObject < 0 { isExhausted = true }
+        return !isExhausted
+    }
+}

@@ -1,0 +1,154 @@
+import TandemIO
+import TandemJournal
+
+/// What holds for a journal's directory, whatever lies in it.
+struct JournalProperties {
+    private let disk: SimulatedFileSystem
+    private let damaged: DamagedJournal?
+    private let options: JournalOptions
+    private let applied: UInt64?
+
+    /// `damaged` is what is known of the journal; nil for one that was made up.
+    init(_ disk: SimulatedFileSystem, choices: UInt8, _ damaged: DamagedJournal?) {
+        self.disk = disk
+        self.damaged = damaged
+        var options = JournalPlaces.options
+        if choices & 2 != 0 { options.verification = .full }
+        self.options = options
+        applied = choices & 4 != 0 ? damaged.map { UInt64($0.payloads.count) } : nil
+    }
+
+    func check() throws {
+        try checkReader()
+        let before = try content()
+        let opened: (journal: Journal, report: RecoveryReport)
+        do {
+            opened = try open()
+        } catch let error as JournalError {
+            try checkRefusal(error, before)
+            return
+        }
+        try check(opened.journal, opened.report)
+        try checkLater(opened.journal.bounds)
+    }
+
+    /// Whether checksums may be right and what they are of may not.
+    private var isForged: Bool { damaged?.isForged ?? true }
+
+    private func open(
+        applied: UInt64? = nil
+    ) throws -> (journal: Journal, report: RecoveryReport) {
+        let (journal, report) = try Journal.open(
+            directory: JournalPlaces.directory, fileSystem: disk, options: options,
+            identityIfNew: JournalPlaces.identity, appliedPosition: applied ?? self.applied)
+        return (journal, report)
+    }
+
+    private func content() throws -> [String: [UInt8]] {
+        var content: [String: [UInt8]] = [:]
+        for path in try JournalPlaces.segments(disk) { content[path] = disk.bytes(of: path) }
+        return content
+    }
+
+    // MARK: Refused
+
+    /// A refusal names the place and has changed nothing.
+    private func checkRefusal(_ error: JournalError, _ before: [String: [UInt8]]) throws {
+        try hold(
+            error.path.hasPrefix(JournalPlaces.directory) && !error.message.isEmpty,
+            "a refusal without its place: \(error)")
+        try hold(try content() == before, "a refused journal was changed: \(error)")
+        let isUntouched = damaged.map { !$0.isChanged } ?? false
+        try hold(!isUntouched, "a whole journal is refused: \(error)")
+    }
+
+    // MARK: Opened
+
+    private func check(_ journal: Journal, _ report: RecoveryReport) throws {
+        let bounds = journal.bounds
+        try hold(report.bounds == bounds, "the report says \(report.bounds), the journal \(bounds)")
+        try hold(bounds.last >= applied ?? 0, "it ends at \(bounds.last), before \(applied ?? 0)")
+        guard let entries = try entries(journal) else { return try journal.close() }
+        try hold(
+            entries.map(\.position) == Array(bounds.first..<(bounds.last + 1)),
+            "\(bounds) has the entries \(entries.map(\.position))")
+        try check(entries)
+        if let damaged, !damaged.isChanged {
+            try hold(entries.count == damaged.payloads.count, "\(entries.count) entries are left")
+        }
+        try journal.close()
+    }
+
+    /// All entries; nil when one can't be read, and nobody could know at the start.
+    private func entries(_ journal: Journal) throws -> [Entry]? {
+        guard !journal.bounds.isEmpty else { return [] }
+        var entries: [Entry] = []
+        do throws(JournalError) {
+            let cursor = try journal.read(from: journal.bounds.first)
+            while let entry = try cursor.next() { entries.append(entry) }
+        } catch {
+            // Segments before the last are read when they are wanted, and right checksums say nothing of what is within.
+            try hold(isForged || options.verification != .full, "it was opened, and then \(error)")
+            try hold(error.code == .damaged && error.offset != nil, "no damage named: \(error)")
+            try check(entries)
+            return nil
+        }
+        return entries
+    }
+
+    /// What is read is what was written there, unless a checksum was forged.
+    private func check(_ entries: [Entry]) throws {
+        guard let damaged, !damaged.isForged else { return }
+        for entry in entries {
+            let index = Int(exactly: entry.position).map { $0 - 1 } ?? -1
+            try hold(damaged.payloads.indices.contains(index), "an entry at \(entry.position)")
+            try hold(
+                damaged.payloads[index] == entry.payload, "another payload at \(entry.position)")
+        }
+    }
+
+    /// Opened once more it is the same, and takes another batch that is read back.
+    private func checkLater(_ bounds: LogBounds) throws {
+        let (journal, report) = try open()
+        try hold(journal.bounds == bounds, "opened again it has \(journal.bounds), not \(bounds)")
+        try hold(report.cutOffset == nil, "it was cut twice")
+        var batch = BatchBuilder()
+        batch.append([1, 2, 3])
+        // At the very last position there is no room for another; that is for the caller to see.
+        guard bounds.last < UInt64(Int64.max) else { return try journal.close() }
+        _ = try journal.append(expected: bounds.last, batch: &batch)
+        // On its way there a reader comes across payloads that only a right checksum vouches for.
+        let last = try? journal.read(from: bounds.last + 1).next()
+        try hold(
+            isForged && last == nil
+                || last == Entry(position: bounds.last + 1, payload: [1, 2, 3]),
+            "\(bounds) and one more")
+        try journal.close()
+    }
+
+    // MARK: Read beside
+
+    /// A reader without lock goes through everything once, forward, and ends.
+    private func checkReader() throws {
+        let reader = JournalReader(
+            directory: JournalPlaces.directory, fileSystem: disk, from: 1)
+        var entries: [Entry] = []
+        var gaps = 0
+        do throws(JournalError) {
+            while let item = try reader.next() {
+                switch item {
+                case .entry(let entry): entries.append(entry)
+                case .gap: gaps += 1
+                }
+                if gaps + entries.count > 100_000 { break }
+            }
+        } catch {
+            try hold(!error.message.isEmpty, "an error without a message")
+        }
+        try hold(gaps + entries.count <= 100_000, "a reader does not come to an end")
+        let positions = entries.map(\.position)
+        try hold(
+            zip(positions, positions.dropFirst()).allSatisfy(<), "a reader goes back: \(positions)")
+        try check(entries)
+    }
+}

@@ -1,0 +1,131 @@
+import TandemDaemon
+import TandemModel
+import TandemStore
+
+extension FuzzTarget {
+    /// Models: one in binary form behind a byte 1, else one as JSON, or two with a zero byte between, of which the second follows the first.
+    static let models = FuzzTarget("models", seeds: modelSeeds) { input in
+        if input.first == 1 {
+            return _ = try ModelProperties.check(binary: Array(input.dropFirst()))
+        }
+        let texts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self) }
+        guard let first = try ModelProperties.check(text: texts[0]), texts.count > 1,
+            let second = try ModelProperties.check(text: texts[1])
+        else { return }
+        try ModelProperties.check(change: first, to: second)
+    }
+
+    private static let small = #"{"entities": {"A": {"attributes": {"n": {"type": "int"}}}}}"#
+
+    private static let modelTexts = [
+        small,
+        #"{"entities": {"A": {"attributes": {"n": {"type": "int", "default": 1, "min": 0, "max": 9}}}}}"#,
+        #"{"entities": {"A": {"attributes": {"s": {"type": "string", "optional": false, "default": "a", "values": ["a", "b"]}, "d": {"type": "decimal", "default": "1.5"}}, "uniqueness": [["s"]], "indexes": [["d", "s"]]}, "B": {"parent": "A"}}}"#,
+        #"{"entities": {"A": {"relationships": {"bs": {"to": "B", "inverse": "a", "toMany": true, "deleteRule": "cascade"}}}, "B": {"relationships": {"a": {"to": "A", "inverse": "bs", "optional": false}}}}}"#,
+        #"{"entities": {"A": {"attributes": {"m": {"type": "int", "renamedFrom": "n"}, "u": {"type": "uuid", "default": "01020304-0506-0708-0900-010203040506"}, "t": {"type": "date", "default": 12}}}}}"#,
+        #"{"entities": {"A": {"attributes": {"n": {"type": "string", "pattern": "x*"}}, "relationships": {"a": {"to": "A", "inverse": "a", "toMany": true, "ordered": true}}}}}"#,
+    ]
+
+    @Sendable private static func modelSeeds() -> [[UInt8]] {
+        let pairs = modelTexts.map { Array(small.utf8) + [0] + Array($0.utf8) }
+        var sample = ByteWriter()
+        SampleGraph.shared?.model.encode(into: &sample)
+        return modelTexts.map { Array($0.utf8) } + pairs + [[1] + sample.bytes]
+    }
+}
+
+/// What holds for models.
+enum ModelProperties {
+    /// A model that is read prints as a text that is read as the same model, and compiles to sound layouts.
+    static func check(text: String) throws -> CompiledModel? {
+        let model: Model
+        do throws(ModelError) {
+            model = try Model(parsing: text)
+        } catch {
+            try hold(!error.problems.isEmpty, "a refusal without a problem")
+            return nil
+        }
+        guard let again = try? Model(parsing: model.json.text) else {
+            throw FuzzFinding("a printed model is refused: \(model.json.text)")
+        }
+        try hold(again.json.text == model.json.text, "it prints as \(again.json.text)")
+        try hold(again.hash == model.hash, "the hash changes on the way")
+        guard let compiled = try? CompiledModel(model) else { return nil }
+        try check(compiled)
+        return compiled
+    }
+
+    static func check(binary: [UInt8]) throws -> CompiledModel? {
+        var reader = ByteReader(binary)
+        guard let model = try? CompiledModel(from: &reader) else { return nil }
+        try check(model)
+        return model
+    }
+
+    private static func check(_ model: CompiledModel) throws {
+        var writer = ByteWriter()
+        model.encode(into: &writer)
+        var reader = ByteReader(writer.bytes)
+        guard let again = try? CompiledModel(from: &reader), reader.isAtEnd else {
+            throw FuzzFinding("an encoded model can't be decoded")
+        }
+        var second = ByteWriter()
+        again.encode(into: &second)
+        try hold(second.bytes == writer.bytes, "a compiled model changes on its way")
+        let tags = model.entities.map(\.tag)
+        try hold(Set(tags).count == tags.count && !tags.contains(0), "tags \(tags)")
+        for entity in model.entities {
+            try checkDefaults(of: entity, model)
+            try hold(model.entity(tagged: entity.tag) === entity, "\(entity.name) is not found")
+        }
+    }
+
+    /// A row of the defaults can be written; what it holds is what was declared.
+    private static func checkDefaults(of entity: CompiledEntity, _ model: CompiledModel) throws {
+        for (property, value) in zip(entity.properties, entity.defaults) where !property.isToMany {
+            try hold(
+                property.accepts(value), "\(entity.name).\(property.name) has the default \(value)")
+        }
+        let row = Row(entity.defaults, of: entity, version: model.version)
+        try hold(row.isValid(for: entity), "a row of defaults of \(entity.name) is not valid")
+        try RowProperties.check(row, entity)
+    }
+
+    // MARK: Changes
+
+    /// A model that may follow another keeps its numbers and takes over its rows.
+    static func check(change first: CompiledModel, to second: CompiledModel) throws {
+        try hold(
+            ModelChange.refusals(from: first.model, to: first.model).isEmpty, "no change is refused"
+        )
+        let refusals = ModelChange.refusals(from: first.model, to: second.model)
+        try hold(refusals.allSatisfy { !$0.isEmpty }, "a refusal without a reason")
+        guard refusals.isEmpty,
+            let compiled = try? CompiledModel(second.model, replacing: first)
+        else { return }
+        for (name, number) in first.identifiers {
+            try hold(compiled.identifiers[name] == number, "\(name) got another number")
+        }
+        for entity in first.entities {
+            guard let later = compiled.entity(tagged: entity.tag) else {
+                throw FuzzFinding("\(entity.name) is gone, and nobody refused it")
+            }
+            try check(entity, becomes: later, compiled)
+        }
+    }
+
+    private static func check(
+        _ old: CompiledEntity, becomes new: CompiledEntity, _ model: CompiledModel
+    ) throws {
+        try hold(old.name == new.name, "\(old.name) became \(new.name)")
+        let migration = RowMigration(from: old, to: new)
+        let values = migration.values(of: Row(old.defaults, of: old, version: 1))
+        for (property, value) in zip(new.properties, values) where !property.isToMany {
+            try hold(
+                property.accepts(value), "\(new.name).\(property.name) would take over \(value)")
+        }
+        let row = Row(values, of: new, version: model.version)
+        try hold(row.isValid(for: new), "a row that was taken over is not valid")
+    }
+}

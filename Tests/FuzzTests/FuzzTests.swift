@@ -1,0 +1,61 @@
+import FoundationEssentials
+import FuzzTargets
+import TandemIO
+import Testing
+
+/// The targets of `Tests/Fuzzing`, without libFuzzer: all of the committed corpus, and some thousand changes of it.
+struct FuzzTests {
+    /// The seed of the changes: `TANDEM_SEED`, or a fixed one.
+    private static let seed =
+        ThisProcess.environment("TANDEM_SEED").flatMap { UInt64($0) } ?? 20_261_121
+
+    private static let folder: String = {
+        var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+        parts.removeLast(2)
+        return parts.joined(separator: "/") + "/Fuzzing"
+    }()
+
+    private static func corpus(_ name: String) throws -> [[UInt8]] {
+        let path = "\(folder)/Corpus/\(name).base64"
+        let bytes = try RealFileSystem().contents(of: path, maximumBytes: 16 << 20)
+        return Corpus.inputs(of: String(decoding: bytes, as: UTF8.self))
+    }
+
+    @Test(arguments: FuzzTarget.all.map(\.name))
+    func `law 7: no input of the corpus breaks a property`(name: String) throws {
+        let target = try #require(FuzzTarget.named(name))
+        let corpus = try Self.corpus(name)
+        #expect(corpus.count >= 10, "the corpus of \(name) is missing")
+        for input in corpus + target.seeds() { tryOut(input, target) }
+    }
+
+    @Test(arguments: FuzzTarget.all.map(\.name))
+    func `law 7: no change of an input breaks a property`(name: String) throws {
+        let target = try #require(FuzzTarget.named(name))
+        var mutator = Mutator(try Self.corpus(name) + target.seeds(), seed: Self.seed)
+        for _ in 0..<500 { tryOut(mutator.next(), target) }
+    }
+
+    /// The time for each target under libFuzzer; none without `TANDEM_FUZZ`.
+    private static let seconds = ThisProcess.environment("TANDEM_FUZZ").flatMap { UInt32($0) }
+
+    @Test(
+        .enabled(if: seconds != nil, "TANDEM_FUZZ=SECONDS builds libFuzzer's program and runs it"))
+    func `law 7: libFuzzer finds nothing`() throws {
+        let words = ["all", String(Self.seconds ?? 0)]
+        let run = try ChildProcess.start(Self.folder + "/run.sh", words)
+        #expect(run.wait() == .exited(0))
+    }
+
+    private func tryOut(_ input: [UInt8], _ target: FuzzTarget) {
+        do {
+            try target.run(input)
+        } catch {
+            Issue.record(
+                """
+                \(target.name): \(error), seed \(Self.seed), input \
+                \(Data(input).base64EncodedString())
+                """)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import Glibc
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+/// Clients that do what none should; a well-behaved one saves and follows on beside them.
+@Suite struct HostileClientTests {
+    @Test func `law 7: half a frame, cut at any byte, holds nobody up and is let go of`() throws {
+        let world = try HostileWorld()
+        try world.goOn()
+        let before = try world.descriptors()
+        var frame: [UInt8] = []
+        let request = try world.save(number: 9_999, id: "half", text: "half")
+        try FrameEncoder.encode(ClientMessage.save(request), id: 1, into: &frame)
+        var strangers: [Socket] = []
+        for count in 1..<frame.count {
+            let stranger = try world.guest()
+            try stranger.writeAll(Array(frame.prefix(count)))
+            strangers.append(stranger)
+            if count % 20 == 0 { try world.goOn() }
+        }
+        // Half a hello is not even a session.
+        let hello = try HostileWorld.hello()
+        for count in 1..<hello.count {
+            let stranger = try world.stranger()
+            try stranger.writeAll(Array(hello.prefix(count)))
+            strangers.append(stranger)
+        }
+        try world.goOn()
+        strangers = []
+        #expect(try world.descriptorsComeDown(to: before))
+        try world.finish()
+    }
+
+    @Test
+    func `laws 7 and 8: a thousand connections are what a user may have, and more are refused`()
+        throws
+    {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        limit.rlim_cur = min(limit.rlim_max, 4_096)
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let world = try HostileWorld()
+        let before = (descriptors: try world.descriptors(), memory: try world.memory())
+        let hello = try HostileWorld.hello()
+        var crowd: [Socket] = []
+        for number in 0..<1_100 {
+            let stranger = try world.stranger()
+            // Whoever is refused may find the connection closed already.
+            try? stranger.writeAll(hello)
+            crowd.append(stranger)
+            if number % 100 == 0 { try world.goOn() }
+        }
+        try world.goOn()
+        // The two that behave are users' connections as well.
+        #expect(try world.descriptors() <= before.descriptors + 1_022)
+        #expect((try world.status()["refused"]?.int ?? 0) >= 78)
+        #expect(try world.memory() < before.memory + 128 << 20)
+        let refused = crowd.suffix(50).filter { !$0.readToEnd() }
+        #expect(refused.count == 50, "\(refused.count) of the last 50 were refused")
+        crowd = []
+        #expect(try world.descriptorsComeDown(to: before.descriptors))
+        try world.finish()
+    }
+
+    @Test
+    func `laws 7 and 8: who asks for everything at once and reads nothing costs bounded memory`()
+        throws
+    {
+        let world = try HostileWorld()
+        let text = String(repeating: "t", count: 30_000)
+        for _ in 0..<200 { try world.goOn(text: text) }
+        let before = try world.memory()
+        let descriptors = try world.descriptors()
+        var greedy: [Socket] = []
+        for _ in 0..<8 {
+            var bytes: [UInt8] = []
+            for id in 1...UInt32(WireLimits.requestsInFlight) {
+                let message: ClientMessage =
+                    id % 2 == 0
+                    ? .fetch(Fetch(request: FetchRequest(entity: "Note"), kind: .rows))
+                    : .history(HistoryRequest(from: 0, interests: []))
+                try FrameEncoder.encode(message, id: id, into: &bytes)
+            }
+            let stranger = try world.guest()
+            try stranger.writeAll(bytes)
+            greedy.append(stranger)
+            try world.goOn()
+        }
+        for _ in 0..<20 { try world.goOn() }
+        // Every answer has 6 MB: one at a time for each of eight, not 64.
+        let after = try world.memory()
+        #expect(after < before + 192 << 20, "\(before) bytes before, \(after) after")
+        greedy = []
+        #expect(try world.descriptorsComeDown(to: descriptors))
+        try world.finish()
+    }
+
+    @Test func `laws 7 and 8: descriptors that are sent along are not kept`() throws {
+        let world = try HostileWorld()
+        let before = try world.descriptors()
+        let stranger = try world.guest()
+        var status: [UInt8] = []
+        for id in UInt32(1)...50 {
+            status = []
+            try FrameEncoder.encode(ClientMessage.status, id: id, into: &status)
+            let sent = send(status, with: 20, over: stranger)
+            #expect(sent == status.count, "errno \(errno)")
+            try world.goOn()
+        }
+        #expect(try world.descriptorsComeDown(to: before + 1))
+        withExtendedLifetime(stranger) {}
+        try world.finish()
+    }
+
+    /// Sends bytes and so many descriptors; how many bytes went out.
+    private func send(_ bytes: [UInt8], with count: Int, over socket: Socket) -> Int {
+        let (head, size) = (MemoryLayout<cmsghdr>.size, MemoryLayout<Int32>.size)
+        var control = [UInt8](repeating: 0, count: head + size * count)
+        return control.withUnsafeMutableBytes { control in
+            var header = cmsghdr()
+            header.cmsg_len = head + size * count
+            header.cmsg_level = SOL_SOCKET
+            // SCM_RIGHTS, for which Swift has no name.
+            header.cmsg_type = 1
+            control.storeBytes(of: header, as: cmsghdr.self)
+            for index in 0..<count {
+                control.storeBytes(of: Int32(2), toByteOffset: head + size * index, as: Int32.self)
+            }
+            var copy = bytes
+            return copy.withUnsafeMutableBytes { bytes in
+                var part = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+                return withUnsafeMutablePointer(to: &part) { part in
+                    var message = msghdr()
+                    message.msg_iov = part
+                    message.msg_iovlen = 1
+                    message.msg_control = control.baseAddress
+                    message.msg_controllen = control.count
+                    return sendmsg(socket.descriptor, &message, Int32(MSG_NOSIGNAL))
+                }
+            }
+        }
+    }
+}

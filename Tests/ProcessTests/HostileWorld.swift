@@ -1,0 +1,139 @@
+import Glibc
+import TandemIO
+import TandemModel
+import TandemWire
+import Testing
+
+/// A real daemon, a client that behaves and one that follows it; what others do must not reach these.
+final class HostileWorld {
+    let place: Place
+    let daemon: DaemonProcess
+    private let saver: WireClient
+    private let follower: WireClient
+    private let entity: CompiledEntity
+    private let version: UInt16
+    private var nextNumber: UInt64
+    private var saved: [UInt64] = []
+    private var seen: [UInt64] = []
+
+    init() throws {
+        place = try Place()
+        daemon = try DaemonProcess.serving(
+            store: place.store, socket: place.socket, limits: "ulimit -n 4096")
+        let model = killModel.json.text
+        saver = try WireClient(place.socket, Hello(author: "honest", model: model))
+        follower = try WireClient(
+            place.socket, Hello(author: "follower", model: model, interests: ["Note"]))
+        var reader = ByteReader(try #require(saver.welcome.model))
+        let compiled = try CompiledModel(from: &reader)
+        version = compiled.version
+        entity = try #require(compiled.entity(named: "Note"))
+        nextNumber = saver.welcome.lease.first
+    }
+
+    /// A connection of which nothing is expected.
+    func stranger() throws -> Socket { try Socket.connect(path: place.socket) }
+
+    /// A connection behind its welcome, of which nothing more is expected.
+    func guest() throws -> Socket {
+        let guest = try stranger()
+        try guest.writeAll(try Self.hello())
+        var decoder = DaemonMessageDecoder()
+        var byte: [UInt8] = [0]
+        while try decoder.next() == nil {
+            let count = try byte.withUnsafeMutableBytes { try guest.readSome(into: $0) }
+            try #require(count == 1, "the daemon does not welcome a guest")
+            decoder.append(byte)
+        }
+        return guest
+    }
+
+    /// The bytes of a hello.
+    static func hello(_ author: String = "hostile") throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        try FrameEncoder.encode(
+            ClientMessage.hello(Hello(author: author, interests: ["Note"])), into: &bytes)
+        return bytes
+    }
+
+    /// A save of one note with a text of some length.
+    func save(number: UInt64, id: String, text: String) throws -> SaveRequest {
+        let key = try #require(entity.slot(of: "key"))
+        let bytes = Array(id.utf8)
+        return SaveRequest(
+            saveID: bytes, contentHash: StableHash(bytes), modelVersion: version,
+            operations: [
+                .insert(
+                    object: ObjectReference(tag: entity.tag, number: number),
+                    values: [SlotValue(slot: key, value: .string(text))], links: [])
+            ])
+    }
+
+    /// The honest client saves, and its follower hears of it: each save once, in order.
+    func goOn(
+        text: String? = nil, _ location: SourceLocation = #_sourceLocation
+    ) throws {
+        let name = "honest \(nextNumber)"
+        let request = try save(number: nextNumber, id: name, text: name + (text ?? ""))
+        nextNumber += 1
+        guard case .saved(let answer) = try saver.ask(.save(request)) else {
+            Issue.record("the honest client's save was refused", sourceLocation: location)
+            return
+        }
+        saved.append(answer.position)
+        follower.onPush = { [unowned self] in seen.append($0.transaction.position) }
+        _ = try follower.ask(.sync(Sync(number: answer.position)))
+        #expect(seen.last == answer.position, sourceLocation: location)
+        #expect(Set(saved).isSubset(of: seen), sourceLocation: location)
+        #expect(zip(seen, seen.dropFirst()).allSatisfy(<), sourceLocation: location)
+    }
+
+    /// What the daemon tells of itself.
+    func status() throws -> JSON {
+        guard case .status(let text) = try saver.ask(.status) else { return .null }
+        return try JSON(parsing: text)
+    }
+
+    /// The daemon's open descriptors.
+    func descriptors() throws -> Int {
+        try RealFileSystem().list("/proc/\(daemon.processID)/fd").count
+    }
+
+    /// The daemon's own memory, in bytes.
+    func memory() throws -> Int {
+        let file = try RealFileSystem().open("/proc/\(daemon.processID)/status", .read)
+        let text = String(decoding: try file.read(count: 8_192, at: 0), as: UTF8.self)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("RssAnon:") })
+        return try #require(Int(line.filter(\.isNumber))) << 10
+    }
+
+    /// Waits until the daemon has let go of what strangers held; asking it makes it take turns.
+    func descriptorsComeDown(to count: Int) throws -> Bool {
+        for _ in 0..<2_000 {
+            if try descriptors() <= count { return true }
+            _ = try saver.ask(.sync(Sync()))
+        }
+        return false
+    }
+
+    /// Ends the daemon in order; its store must be sound.
+    func finish(_ location: SourceLocation = #_sourceLocation) throws {
+        try goOn()
+        #expect(daemon.end(SIGTERM) == 0, sourceLocation: location)
+        let check = try CommandRun("tandem", ["check", "-D", place.store])
+        #expect(check.code == 0, "\(check.output)", sourceLocation: location)
+    }
+}
+
+extension Socket {
+    /// Reads until the other side closes; false when it said nothing before.
+    func readToEnd() -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        var hasRead = false
+        while true {
+            let count = try? buffer.withUnsafeMutableBytes { try readSome(into: $0) }
+            guard let count, count > 0 else { return hasRead }
+            hasRead = true
+        }
+    }
+}
