@@ -14,6 +14,8 @@ public struct DaemonConfiguration: Sendable {
     public var segmentBytes: Int?
     /// How much of the journal is kept; all of it by default.
     public var retention = RetentionPolicy()
+    /// What clients may take, and when checkpoints are due.
+    public var limits = DaemonLimits()
     /// The bytes that the store's memory map may grow to; nil for the store's own limit.
     public var maximumMapBytes: Int?
     /// Where the daemon says what it does, a line at a time.

@@ -1,67 +1,108 @@
 import TandemModel
+import TandemWire
 
-/// Every limit of the daemon by name, with its value.
-public enum DaemonLimits {
+/// Every limit of the daemon by name: what a configuration may set, and below it what it may not.
+///
+///     var limits = DaemonLimits()
+///     limits.connectionsPerUser = 16
+public struct DaemonLimits: Hashable, Sendable {
+    // MARK: Connections
+
     /// Connections in all.
-    public static let connections = 4_096
+    public var connections = 4_096
     /// Connections of one user.
-    public static let connectionsPerUser = 1_024
+    public var connectionsPerUser = 1_024
     /// A connection that has not said hello after this long is closed.
-    public static let handshakeSeconds = 5
-    /// Bytes of an attribute value in a row; a text or URL has no more, longer data is a blob.
-    public static let attributeBytes = BlobReference.inlineLimit
-    /// Bytes of a blob.
-    public static let blobBytes = 16 << 20
+    public var handshakeMilliseconds = Int(WireLimits.handshakeMilliseconds)
+    /// The payload of one frame from a client; the welcome says so.
+    public var frameBytes = WireLimits.frameBytes
+    /// Requests of one connection without an answer; the welcome says so.
+    public var requestsInFlight = WireLimits.requestsInFlight
+    /// Bytes of requests of one connection that may wait while it does not read its answers.
+    public var inboundBytes = WireLimits.inboundQueueBytes
+    /// Bytes waiting to be sent to a client; above it the session stays a cursor until the client reads.
+    public var outboundBytes = 1 << 20
+    /// Open controllers of one connection, and questions in one verdict request; the welcome says so.
+    public var controllers = WireLimits.controllers
+
+    // MARK: Content
+
+    /// Bytes of a text or URL.
+    public var attributeBytes = BlobReference.inlineLimit
+    /// Bytes of a blob: data that is too long for its object's row.
+    public var blobBytes = 16 << 20
     /// Bytes of a transaction apart from its blobs, and of its blobs.
-    public static let transactionBytes = 16 << 20
+    public var transactionBytes = 16 << 20
     /// Numbers in a lease.
-    public static let leaseNumbers: UInt32 = 4_096
-    /// Numbers made durable ahead of leases, so that a hello does not wait for the disk.
-    public static let leaseReserve: UInt32 = 64 * 4_096
+    public var leaseNumbers = 4_096
+    /// Save ids whose answers are remembered, counted in positions.
+    public var savesKept = 1_000_000
+
+    // MARK: Batches and checkpoints
+
+    /// Saves in one batch: bounds the wait of the first for the last.
+    public var batchSaves = 1_024
+    /// Bytes in one batch.
+    public var batchBytes = 4 << 20
+    /// A checkpoint is due after this long without a save.
+    public var checkpointIdleMilliseconds = 100
+    /// A checkpoint is due after this long in any case.
+    public var checkpointMilliseconds = 1_000
+    /// A checkpoint is due at about this many dirty pages: the longest stall of a save, and far below LMDB's spill limit.
+    public var checkpointPages = 16_384
+
+    // MARK: History
+
+    /// Transactions kept in memory for sessions at the tail.
+    public var ringTransactions = 8_192
+    /// Bytes of transactions kept in memory for sessions at the tail.
+    public var ringBytes = 16 << 20
+    /// Transactions between a question for verdicts and its answer; who is further behind fetches anew.
+    public var verdictTransactions = 20_000
+    /// Transactions in one history answer.
+    public var historyTransactions = 4_096
+    /// Bytes in one history answer.
+    public var historyBytes = 8 << 20
+    /// Consumers of the journal that can be registered.
+    public var consumers = 256
+
+    /// The limits of DESIGN, section 6, and the others at their defaults.
+    public init() {}
+
+    /// What the welcome tells a client to keep to.
+    var session: SessionLimits {
+        SessionLimits(
+            frameBytes: frameBytes,
+            messageBytes: min(
+                transactionBytes + WireLimits.aroundTransaction, WireLimits.clientMessageBytes),
+            requestsInFlight: requestsInFlight, controllers: controllers)
+    }
+}
+
+/// What is no matter of policy: parts of how the daemon works.
+extension DaemonLimits {
+    /// So many leases are made durable ahead, so that a hello does not wait for the disk.
+    static let leasesReserved: UInt32 = 64
     /// Segments of the journal that are read whole at the start; of more, only what recovery needs.
     ///
     /// At 64 MiB each these are some ten seconds.
-    public static let segmentsVerified = 64
-    /// Saves in one batch: bounds the wait of the first for the last.
-    public static let batchSaves = 1_024
-    /// Bytes in one batch.
-    public static let batchBytes = 4 << 20
-    /// Bytes waiting to be sent to a client; above it the session stays a cursor until the client reads.
-    public static let outboundBytes = 1 << 20
-    /// Transactions kept in memory for sessions at the tail.
-    public static let ringTransactions = 8_192
-    /// Bytes of transactions kept in memory for sessions at the tail.
-    public static let ringBytes = 16 << 20
+    static let segmentsVerified = 64
     /// So often sockets are looked at again for saves that a flush can take along.
-    public static let gatherRounds = 4
-    /// A checkpoint is due after this long without a save.
-    public static let checkpointIdleMilliseconds: UInt64 = 100
-    /// A checkpoint is due after this long in any case.
-    public static let checkpointMilliseconds: UInt64 = 1_000
-    /// A checkpoint is due at about this many dirty pages: the longest stall of a save, and far below LMDB's spill limit.
-    public static let checkpointPages = 16_384
+    static let gatherRounds = 4
     /// What keeps the daemon's thread for longer than this is noted for its status.
-    public static let stallNanoseconds: UInt64 = 1_000_000
+    static let stallNanoseconds: UInt64 = 1_000_000
     /// Of what is noted so, the longest ones are kept.
-    public static let stallsKept = 256
+    static let stallsKept = 256
     /// How long a full disk is left alone before room is asked for again.
-    public static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
-    /// Transactions between a question for verdicts and its answer; who is further behind fetches anew.
-    public static let verdictTransactions: UInt64 = 20_000
-    /// Consumers of the journal that can be registered.
-    public static let consumers = 256
+    static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
     /// Bytes of a consumer's name.
-    public static let consumerNameBytes = 128
+    static let consumerNameBytes = 128
     /// Journal segments given up after one checkpoint, so that nobody waits long for the disk.
-    public static let trimmedSegments = 8
-    /// Transactions in one history answer.
-    public static let historyTransactions = 4_096
-    /// Bytes in one history answer.
-    public static let historyBytes = 8 << 20
+    static let trimmedSegments = 8
     /// Readers of the store that died are looked for at most this often.
-    public static let readerCheckNanoseconds: UInt64 = 60_000_000_000
+    static let readerCheckNanoseconds: UInt64 = 60_000_000_000
     /// A reader of the store that lags this many checkpoints is named in the log.
-    public static let readerLag: UInt64 = 100
+    static let readerLag: UInt64 = 100
     /// The log has a warning when this much of the store's map is in use.
-    public static let mapAlertPercent = 70
+    static let mapAlertPercent = 70
 }

@@ -112,6 +112,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
         case .connecting, .ready, .closed:
             return violated("The daemon sent a welcome that nobody awaits.")
         }
+        requests.limit = welcome.limits.requestsInFlight
         guard welcome.resumed else {
             cursor = welcome.position
             state = .ready
@@ -144,12 +145,12 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     /// The id for a new request.
     ///
     /// Throws `TandemError`: `disconnected` when the connection is not ready,
-    /// `limitExceeded` when ``WireLimits/requestsInFlight`` are without an answer.
+    /// `limitExceeded` when ``SessionLimits/requestsInFlight`` are without an answer.
     public mutating func begin() throws(TandemError) -> UInt32 {
         guard case .ready = state else {
             throw TandemError(.disconnected, "The connection to the daemon is not ready.")
         }
-        guard !requests.isFull else { throw RequestTable.limitError }
+        guard !requests.isFull else { throw requests.limitError }
         repeat { lastID = lastID == .max ? 1 : lastID + 1 } while requests.contains(lastID)
         requests.insert(lastID)
         return lastID

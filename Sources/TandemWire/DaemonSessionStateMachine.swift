@@ -55,8 +55,10 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     public private(set) var cursor: UInt64 = 0
     private var requests = RequestTable()
 
-    /// A session that has just been accepted.
-    public init() {}
+    /// A session that has just been accepted, with room for so many requests without an answer.
+    public init(requestsInFlight: Int = WireLimits.requestsInFlight) {
+        requests.limit = requestsInFlight
+    }
 
     /// How many requests are without an answer.
     public var inFlightCount: Int { requests.count }
@@ -127,7 +129,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
             state = .closed
             return .close(TandemError(.usage, "Request id \(id) is not free."))
         }
-        guard !requests.isFull else { return .refuse(RequestTable.limitError) }
+        guard !requests.isFull else { return .refuse(requests.limitError) }
         requests.insert(id)
         return .run
     }

@@ -34,6 +34,10 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
     private var input = FrameBuffer()
     private var step = Step.header
     private var parts: [UInt8] = []
+    /// What a frame may have, if it is less than the protocol's bound.
+    public var frameBytes = WireLimits.frameBytes
+    /// What a message may have, if it is less than its type may.
+    public var messageBytes = Int.max
 
     /// Where in a message the decoder stands.
     private enum Step {
@@ -143,17 +147,18 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
     // MARK: Checks
 
     private func check(_ header: FrameHeader) throws(WireError) {
-        guard let maximum = Message.maximumBytes(type: header.type) else {
+        guard let ofType = Message.maximumBytes(type: header.type) else {
             throw violation(.unknownType, "there is no such message from this side", header)
         }
         guard Message.requestID(type: header.type).allows(header.id) else {
             throw violation(.badFrame, "the request id does not fit the type", header)
         }
-        guard header.length <= WireLimits.frameBytes else {
+        guard header.length <= frameBytes else {
             throw violation(
                 .frameTooLarge,
-                "\(header.length) bytes, at most \(WireLimits.frameBytes) are allowed", header)
+                "\(header.length) bytes, at most \(frameBytes) are allowed", header)
         }
+        let maximum = min(ofType, messageBytes)
         let count = parts.count + Int(header.length)
         guard count <= maximum else {
             throw violation(

@@ -7,14 +7,16 @@ import TandemModel
 public enum FrameEncoder {
     /// Appends a message as frames.
     ///
-    /// Throws ``WireError`` when it is larger than its type may be; `output` is then as before. An
+    /// Its frames have `frameBytes`, it has at most `messageBytes`. Throws ``WireError`` when it is
+    /// larger than that or than its type may be; `output` is then as before. An
     /// id that does not fit the type (0 for hello, welcome and pushes; not 0 for requests and
     /// answers) traps. Cost: the payload is written once; a message of several frames is copied
     /// once more.
     @specialized(where Message == ClientMessage)
     @specialized(where Message == DaemonMessage)
     public static func encode<Message: WireMessage>(
-        _ message: Message, id: UInt32 = 0, into output: inout [UInt8]
+        _ message: Message, id: UInt32 = 0, frameBytes: Int = WireLimits.frameBytes,
+        messageBytes: Int = .max, into output: inout [UInt8]
     ) throws(WireError) {
         let type = message.type
         precondition(
@@ -27,14 +29,14 @@ public enum FrameEncoder {
         message.encodePayload(into: &writer)
         swap(&writer.bytes, &output)
         let count = output.count - start - Frame.headerBytes
-        let maximum = Message.maximumBytes(type: type) ?? 0
+        let maximum = min(Message.maximumBytes(type: type) ?? 0, messageBytes)
         guard count <= maximum else {
             output.removeSubrange(start...)
             throw WireError(
                 .messageTooLarge, "\(count) bytes, at most \(maximum) are allowed", type: type,
                 id: id)
         }
-        finish(from: start, type: type, id: id, &output)
+        finish(from: start, type: type, id: id, frameBytes, &output)
     }
 
     /// The frames of a ``TransactionPush``, made from the transaction's own bytes.
@@ -58,23 +60,25 @@ public enum FrameEncoder {
         FrameHeader(length: 0, type: type, id: 0).encode(into: &output)
         withUnsafeBytes(of: previous.littleEndian) { output.append(contentsOf: $0) }
         output.append(contentsOf: transactionBytes)
-        finish(from: 0, type: type, id: 0, &output)
+        finish(from: 0, type: type, id: 0, WireLimits.frameBytes, &output)
         return output
     }
 
     /// The bytes that a payload takes with the headers of its frames.
-    public static func encodedBytes(payload: Int) -> Int {
-        let frames = max(1, (payload + WireLimits.frameBytes - 1) / WireLimits.frameBytes)
+    public static func encodedBytes(
+        payload: Int, frameBytes: Int = WireLimits.frameBytes
+    ) -> Int {
+        let frames = max(1, (payload + frameBytes - 1) / frameBytes)
         return payload + frames * Frame.headerBytes
     }
 
     /// Completes the header at `start`; cuts a payload that is too long for one frame.
     private static func finish(
-        from start: Int, type: UInt8, id: UInt32, _ output: inout [UInt8]
+        from start: Int, type: UInt8, id: UInt32, _ frameBytes: Int, _ output: inout [UInt8]
     ) {
         let payload = start + Frame.headerBytes
         let count = output.count - payload
-        guard count > WireLimits.frameBytes else {
+        guard count > frameBytes else {
             withUnsafeBytes(of: UInt32(count).littleEndian) {
                 output.replaceSubrange(start..<(start + 4), with: $0)
             }
@@ -82,10 +86,10 @@ public enum FrameEncoder {
         }
         let bytes = output[payload...]
         output = Array(output[..<start])
-        output.reserveCapacity(start + encodedBytes(payload: count))
+        output.reserveCapacity(start + encodedBytes(payload: count, frameBytes: frameBytes))
         var at = payload
         while at < bytes.endIndex {
-            let end = min(at + WireLimits.frameBytes, bytes.endIndex)
+            let end = min(at + frameBytes, bytes.endIndex)
             FrameHeader(
                 length: UInt32(end - at), type: type, hasMore: end < bytes.endIndex, id: id
             ).encode(into: &output)

@@ -74,12 +74,14 @@ public struct Welcome: WireCodable {
     public var isReadOnly: Bool
     /// The daemon's name and version.
     public var server: String
+    /// What the daemon asks the client to keep to.
+    public var limits: SessionLimits
 
     /// A welcome of the given content.
     public init(
         protocolVersion: UInt16 = WireLimits.protocolVersion, log: LogID, epoch: UInt32,
         position: UInt64, resumed: Bool, model: [UInt8]?, lease: Lease, saveIDFloor: UInt64 = 0,
-        isReadOnly: Bool = false, server: String = ""
+        isReadOnly: Bool = false, server: String = "", limits: SessionLimits = SessionLimits()
     ) {
         self.protocolVersion = protocolVersion
         self.log = log
@@ -91,6 +93,7 @@ public struct Welcome: WireCodable {
         self.saveIDFloor = saveIDFloor
         self.isReadOnly = isReadOnly
         self.server = server
+        self.limits = limits
     }
 
     /// Appends the binary form.
@@ -103,6 +106,7 @@ public struct Welcome: WireCodable {
         writer.uint64(saveIDFloor)
         writer.bool(isReadOnly)
         writer.string(server)
+        limits.encode(into: &writer)
     }
 
     /// Reads the binary form or throws `CodingError`, also for another version.
@@ -121,6 +125,7 @@ public struct Welcome: WireCodable {
         saveIDFloor = try reader.uint64()
         isReadOnly = try reader.bool()
         server = try reader.string()
+        limits = try SessionLimits(from: &reader)
     }
 }
 

@@ -1,21 +1,25 @@
 import TandemModel
 
-/// The ids of the requests without an answer; at most ``WireLimits/requestsInFlight``.
+/// The ids of the requests without an answer; at most ``SessionLimits/requestsInFlight``.
 ///
 /// So few that an array beats a set.
 struct RequestTable: Hashable, Sendable {
     private var ids: [UInt32] = []
+    /// How many there may be.
+    var limit = WireLimits.requestsInFlight
 
     /// What exceeding the limit is answered with.
-    static let limitError = TandemError(
-        .limitExceeded,
-        "\(WireLimits.requestsInFlight) requests are without an answer; await some of them.")
+    var limitError: TandemError {
+        TandemError(
+            .limitExceeded,
+            "requestsInFlight: \(limit) requests are without an answer; await some of them.")
+    }
 
     /// How many there are.
     var count: Int { ids.count }
 
     /// True when there is no room for another.
-    var isFull: Bool { ids.count >= WireLimits.requestsInFlight }
+    var isFull: Bool { ids.count >= limit }
 
     /// True when the request has no answer yet.
     func contains(_ id: UInt32) -> Bool { ids.contains(id) }

@@ -5,7 +5,7 @@ public import TandemQuery
 public struct VerdictRequest: WireCodable {
     /// The position up to which the client has merged.
     public var from: UInt64
-    /// The lists, at most ``WireLimits/controllers``.
+    /// The lists, at most ``WireLimits/verdictItems``.
     public var items: [VerdictItem]
 
     /// A question about `items`, which are merged up to `from`.
@@ -24,7 +24,7 @@ public struct VerdictRequest: WireCodable {
     public init(from reader: inout ByteReader) throws(CodingError) {
         from = try reader.uint64()
         items = try reader.list(
-            of: VerdictItem.self, itemBytes: 3, limit: WireLimits.controllers)
+            of: VerdictItem.self, itemBytes: 3, limit: WireLimits.verdictItems)
     }
 }
 
@@ -87,7 +87,7 @@ public struct Verdicts: WireCodable {
     /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
-        items = try reader.list(itemBytes: 1, limit: WireLimits.controllers) {
+        items = try reader.list(itemBytes: 1, limit: WireLimits.verdictItems) {
             reader throws(CodingError) in
             try reader.list(of: Verdict.self, itemBytes: 21)
         }

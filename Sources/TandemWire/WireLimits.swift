@@ -1,5 +1,7 @@
 /// The bounds of the protocol, all in one place.
 ///
+/// A daemon can be configured to other requests in flight, bytes queued and controllers, and to
+/// smaller frames and messages than these: ``SessionLimits``.
 /// What exceeds one is answered with an error or closes the connection; nothing is dropped
 /// silently.
 public enum WireLimits {
@@ -7,8 +9,10 @@ public enum WireLimits {
     public static let protocolVersion: UInt16 = 1
     /// The payload of one frame: no peer has to hold more than this to see the next header.
     public static let frameBytes = 1 << 20
-    /// A message from client to daemon: a transaction of 16 MiB and 64 KiB for what is around it.
-    public static let clientMessageBytes = (16 << 20) + (64 << 10)
+    /// What a message has room for around a transaction.
+    public static let aroundTransaction = 64 << 10
+    /// A message from client to daemon: a transaction of 16 MiB and what is around it.
+    public static let clientMessageBytes = (16 << 20) + aroundTransaction
     /// A hello, which anybody may send: room for a model in JSON, not for a transaction.
     public static let helloBytes = 4 << 20
     /// A message from daemon to client: bounds what a damaged length could make a client collect.
@@ -21,6 +25,8 @@ public enum WireLimits {
     public static let handshakeMilliseconds: Int64 = 5_000
     /// Open controllers of one connection, and the questions in one verdict request.
     public static let controllers = 256
+    /// The questions in one verdict request, whatever a daemon is configured to.
+    public static let verdictItems = 4_096
     /// The bytes of a save id.
     public static let saveIDBytes = 64
     /// The names or key paths in one list: more entities than any model has in practice.

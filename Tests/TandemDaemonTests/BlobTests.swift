@@ -104,7 +104,7 @@ struct BlobTests {
     @Test func `too much is refused with the limit, and a long text with what to do`() throws {
         let data = try bench.refusal([
             bench.insert(
-                "Page", 1, ["scan": .data(content(1, DaemonLimits.blobBytes + 1))])
+                "Page", 1, ["scan": .data(content(1, DaemonLimits().blobBytes + 1))])
         ])
         #expect(data?.problems.first?.message.contains("16777216") == true)
         let text = try bench.refusal([

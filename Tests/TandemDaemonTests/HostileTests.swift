@@ -142,7 +142,7 @@ import Testing
         let text = Value.string(String(repeating: "x", count: 30_000))
         for number in UInt64(1)...200 {
             try quick.save([try bench.bench.insert("Node", number, ["name": text])])
-            #expect(slow.session.outboundBytes < DaemonLimits.outboundBytes + (64 << 10))
+            #expect(slow.session.outboundBytes < DaemonLimits().outboundBytes + (64 << 10))
         }
         #expect(quick.pushes.count == 200)
         #expect(slow.session.sent < bench.position.number)

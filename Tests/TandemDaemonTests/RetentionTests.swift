@@ -66,7 +66,7 @@ import Testing
         let slow = try bench.client(Hello(author: "slow", interests: ["Node"]))
         let saver = try bench.client()
         // More than the ring holds in memory.
-        try fill(bench, saver, 1...UInt64(DaemonLimits.ringBytes / 30_000 + 100))
+        try fill(bench, saver, 1...UInt64(DaemonLimits().ringBytes / 30_000 + 100))
         #expect(slow.session.sent < 80)
         for _ in 0..<100 { bench.engine.retain() }
         #expect(first(bench) > slow.session.sent + 1)
@@ -157,7 +157,7 @@ import Testing
         #expect(code { try committer.acknowledge("a", .max) } == .usage)
         // Registered once more it keeps its place.
         #expect(try committer.register("a", at: 1).acknowledged == 0)
-        for number in 1..<DaemonLimits.consumers {
+        for number in 1..<DaemonLimits().consumers {
             try bench.store.put(Consumer(name: "c\(number)", acknowledged: 0))
         }
         #expect(code { _ = try committer.register("z", at: 0) } == .limitExceeded)

@@ -96,13 +96,13 @@ struct MessageCodingTests {
         var writer = ByteWriter()
         VerdictRequest(from: 0, items: []).encode(into: &writer)
         writer.bytes.removeLast()
-        writer.count(WireLimits.controllers + 1)
-        writer.raw([UInt8](repeating: 0, count: 10_000))
+        writer.count(WireLimits.verdictItems + 1)
+        writer.raw([UInt8](repeating: 0, count: 4 * WireLimits.verdictItems))
         let error = #expect(throws: CodingError.self) {
             var reader = ByteReader(writer.bytes)
             _ = try VerdictRequest(from: &reader)
         }
-        #expect(error?.expected == "at most \(WireLimits.controllers) items")
+        #expect(error?.expected == "at most \(WireLimits.verdictItems) items")
     }
 
     @Test func law8ASaveIDOfMoreThan64BytesIsRefused() throws {

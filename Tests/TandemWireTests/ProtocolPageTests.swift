@@ -82,13 +82,15 @@ struct ProtocolPageTests {
         let limits: [(String, Int)] = [
             ("protocolVersion", Int(WireLimits.protocolVersion)),
             ("frameBytes", WireLimits.frameBytes),
+            ("aroundTransaction", WireLimits.aroundTransaction),
             ("clientMessageBytes", WireLimits.clientMessageBytes),
             ("helloBytes", WireLimits.helloBytes),
             ("daemonMessageBytes", WireLimits.daemonMessageBytes),
             ("requestsInFlight", WireLimits.requestsInFlight),
             ("inboundQueueBytes", WireLimits.inboundQueueBytes),
             ("handshakeMilliseconds", Int(WireLimits.handshakeMilliseconds)),
-            ("controllers", WireLimits.controllers), ("saveIDBytes", WireLimits.saveIDBytes),
+            ("controllers", WireLimits.controllers),
+            ("verdictItems", WireLimits.verdictItems), ("saveIDBytes", WireLimits.saveIDBytes),
             ("names", WireLimits.names), ("keyPathHops", WireLimits.keyPathHops),
         ]
         let rows = try ProtocolPage().table("name", "value")

@@ -34,6 +34,7 @@ extension Connection {
         try state.withLock { state throws(TandemError) in
             state.intake = intake
             state.outbox.removeAll()
+            state.daemonLimits = SessionLimits()
             if state.phase != .closed { state.phase = .greeting }
             let session = state.session
             let names = state.interests.compactMap { session?.model.entity(tagged: $0)?.name }
@@ -170,6 +171,7 @@ extension Connection {
                 generation: (before?.generation ?? 0) + (goesOn ? 0 : 1),
                 position: goesOn ? before?.position ?? 0 : welcome.position)
             state.leases.add(welcome.lease)
+            state.daemonLimits = welcome.limits
             // If it is read-only a push says why, next.
             if !welcome.isReadOnly { note(isReadOnly: false, "", &state, &inbox) }
             let error = TandemError(

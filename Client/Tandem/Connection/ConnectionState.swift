@@ -39,13 +39,15 @@ struct ConnectionState: Sendable {
     var lastError: TandemError?
     /// Whether the daemon said that it takes no saves.
     var isReadOnly = false
+    /// What the daemon's last welcome asked to keep to.
+    var daemonLimits = SessionLimits()
     /// Why the connection is closed for good.
     var closedError = TandemError(.disconnected, "the container was closed")
 
     /// Sends a message under a number, at once as far as the socket takes it.
     mutating func send(_ message: ClientMessage, id: UInt32) throws(TandemError) {
         let wasEmpty = outbox.isEmpty
-        try WireCoding.encode(message, id: id, into: &outbox)
+        try WireCoding.encode(message, id: id, daemonLimits, into: &outbox)
         if wasEmpty { flush() } else { wake?.signal() }
     }
 
@@ -66,13 +68,15 @@ struct ConnectionState: Sendable {
 
     /// Sends a request if there is room, else keeps it in order.
     mutating func submit(_ request: PendingRequest) {
-        guard phase == .ready, queue.isEmpty, requests.count < WireCoding.requestsInFlight else {
+        guard phase == .ready, queue.isEmpty, hasRoom else {
             queue.append(request)
             wake?.signal()
             return
         }
         dispatch(request)
     }
+
+    private var hasRoom: Bool { requests.count < WireCoding.requestsInFlight(daemonLimits) }
 
     private mutating func dispatch(_ request: PendingRequest) {
         lastID = lastID == .max ? 1 : lastID + 1
@@ -95,7 +99,7 @@ struct ConnectionState: Sendable {
     /// Sends what waits, as far as there is room.
     mutating func dispatchQueue() {
         guard phase == .ready else { return }
-        while !queue.isEmpty, requests.count < WireCoding.requestsInFlight {
+        while !queue.isEmpty, hasRoom {
             dispatch(queue.removeFirst())
         }
     }

@@ -4,13 +4,17 @@ import TandemWire
 /// What a connection asks of the wire format, in one place.
 enum WireCoding {
     /// Requests that may be without an answer at one time; one more is kept for installing a model.
-    static let requestsInFlight = WireLimits.requestsInFlight - 1
+    static func requestsInFlight(_ limits: SessionLimits) -> Int {
+        max(1, limits.requestsInFlight - 1)
+    }
 
-    static func encode(_ message: ClientMessage, id: UInt32, into bytes: inout [UInt8])
-        throws(TandemError)
-    {
+    static func encode(
+        _ message: ClientMessage, id: UInt32, _ limits: SessionLimits, into bytes: inout [UInt8]
+    ) throws(TandemError) {
         do {
-            try FrameEncoder.encode(message, id: id, into: &bytes)
+            try FrameEncoder.encode(
+                message, id: id, frameBytes: limits.frameBytes, messageBytes: limits.messageBytes,
+                into: &bytes)
         } catch {
             throw error.tandemError
         }

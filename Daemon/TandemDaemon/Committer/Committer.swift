@@ -22,6 +22,7 @@ final class Committer {
     private var batch = BatchBuilder(capacity: 1 << 16)
     private var pending: [EncodedTransaction] = []
     let clock: any Clock
+    let limits: DaemonLimits
     let log: @Sendable (LogLevel, String) -> Void
     var counters = CommitCounters()
     /// Whether saves are taken; only ``meets(_:_:bytes:)`` and ``ends(_:)`` change it.
@@ -34,18 +35,19 @@ final class Committer {
     private var sweptBelow: UInt64 = 0
 
     init(
-        journal: Journal, store: Store, clock: any Clock, ring: TransactionRing = TransactionRing(),
+        journal: Journal, store: Store, clock: any Clock, limits: DaemonLimits = DaemonLimits(),
         log: @escaping @Sendable (LogLevel, String) -> Void
     ) throws {
         self.journal = journal
         self.store = store
         self.clock = clock
-        self.ring = ring
+        self.limits = limits
+        ring = TransactionRing(transactions: limits.ringTransactions, bytes: limits.ringBytes)
         self.log = log
-        leases = LeaseBook(store)
+        leases = LeaseBook(store, atOnce: limits.leaseNumbers)
         memory = SaveMemory(store)
         try applyAgain()
-        leases = LeaseBook(store)
+        leases = LeaseBook(store, atOnce: limits.leaseNumbers)
         lastCheckpoint = clock.monotonicNanoseconds
     }
 
@@ -63,8 +65,8 @@ final class Committer {
 
     /// True when the batch should be flushed before another save is taken.
     var isBatchFull: Bool {
-        pending.count + memory.unsettled >= DaemonLimits.batchSaves
-            || batch.frameBytes >= DaemonLimits.batchBytes
+        pending.count + memory.unsettled >= limits.batchSaves
+            || batch.frameBytes >= limits.batchBytes
     }
 
     // MARK: Saves
@@ -93,7 +95,8 @@ final class Committer {
         var outcome: Outcome?
         try refusing {
             let plan = try SavePlanner.plan(
-                request, model: model, store: store, numbersBelow: leases.numbersBelow)
+                request, model: model, store: store, numbersBelow: leases.numbersBelow,
+                limits: limits)
             guard !plan.changes.isEmpty else {
                 // Remembering it takes room too.
                 try reserve(0)
@@ -146,11 +149,11 @@ final class Committer {
         transaction.time = clock.wallMicroseconds
         let encoded = EncodedTransaction(transaction)
         let bytes = max(encoded.blobBytes, encoded.bytes.count - encoded.blobBytes)
-        guard bytes <= DaemonLimits.transactionBytes else {
+        guard bytes <= limits.transactionBytes else {
             throw TandemError(
                 .limitExceeded,
                 "the save takes \(bytes) bytes; a transaction has at "
-                    + "most \(DaemonLimits.transactionBytes): save in parts")
+                    + "most \(limits.transactionBytes): save in parts")
         }
         try reserve(encoded.bytes.count)
         try store.apply(transaction)
@@ -219,10 +222,10 @@ final class Committer {
         // Looked at again in its own time.
         guard !ability.isShort(.store), !ability.isShort(.map) else { return nil }
         let now = clock.monotonicNanoseconds
-        let idle = DaemonLimits.checkpointIdleMilliseconds * 1_000_000
-        let longest = DaemonLimits.checkpointMilliseconds * 1_000_000
+        let idle = UInt64(limits.checkpointIdleMilliseconds) * 1_000_000
+        let longest = UInt64(limits.checkpointMilliseconds) * 1_000_000
         let due = min(max(lastSave, lastCheckpoint) + idle, lastCheckpoint + longest)
-        if now >= due || store.dirtyPages >= DaemonLimits.checkpointPages {
+        if now >= due || store.dirtyPages >= limits.checkpointPages {
             try checkpoint()
             return nil
         }
@@ -276,8 +279,8 @@ final class Committer {
             if let refusal = ability.refusal { throw refusal }
             if let refusal = try commits({ try leases.reserve(store) }) { throw refusal }
         }
-        let first = leases.lease(count)
-        return Lease(first: first, count: min(count, DaemonLimits.leaseNumbers), epoch: epoch)
+        let lease = leases.lease(count)
+        return Lease(first: lease.lowerBound, count: UInt32(lease.count), epoch: epoch)
     }
 
     // MARK: Recovery

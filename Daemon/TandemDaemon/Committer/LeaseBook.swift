@@ -5,9 +5,12 @@ import TandemStore
 struct LeaseBook {
     private var next: ObjectNumber
     private var reservedBelow: ObjectNumber
+    /// How many numbers a lease has at most.
+    private let largest: UInt32
 
     /// After a start everything below the store's mark may have been handed out.
-    init(_ store: Store) {
+    init(_ store: Store, atOnce: Int) {
+        largest = UInt32(atOnce)
         next = store.nextNumber
         reservedBelow = store.nextNumber
     }
@@ -17,23 +20,22 @@ struct LeaseBook {
 
     /// True when a lease of `count` numbers has to reserve more of them first, which commits the store.
     func isShort(of count: UInt32) -> Bool {
-        next + UInt64(LeaseBook.clamped(count)) > reservedBelow
+        next + UInt64(clamped(count)) > reservedBelow
     }
 
-    private static func clamped(_ count: UInt32) -> UInt32 {
-        max(1, min(count, DaemonLimits.leaseNumbers))
-    }
+    private func clamped(_ count: UInt32) -> UInt32 { max(1, min(count, largest)) }
 
     /// Makes more numbers ready, durable on return; commits the store.
     mutating func reserve(_ store: Store) throws(StoreError) {
-        next = try store.leaseNumbers(DaemonLimits.leaseReserve)
+        next = try store.leaseNumbers(largest * DaemonLimits.leasesReserved)
         reservedBelow = store.nextNumber
     }
 
-    /// The first of `count` numbers that nobody else has; the mark above them is durable.
-    mutating func lease(_ count: UInt32) -> ObjectNumber {
+    /// At most `count` numbers that nobody else has; the mark above them is durable.
+    mutating func lease(_ count: UInt32) -> Range<ObjectNumber> {
         precondition(!isShort(of: count), "Numbers are reserved before they are leased.")
-        defer { next += UInt64(LeaseBook.clamped(count)) }
-        return next
+        let end = next + UInt64(clamped(count))
+        defer { next = end }
+        return next..<end
     }
 }

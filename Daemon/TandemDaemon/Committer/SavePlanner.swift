@@ -11,6 +11,7 @@ struct SavePlanner {
     private let model: CompiledModel
     private let store: Store
     private let numbersBelow: ObjectNumber
+    private let limits: DaemonLimits
     private var graph: WorkingGraph
     private var conflicts: [MergeConflict] = []
 
@@ -31,11 +32,12 @@ struct SavePlanner {
     /// Where a new object meets an existing one with its unique values and the policy allows it, the two become one: the save
     /// is planned again with the existing object in the place of the new one.
     static func plan(
-        _ request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber
+        _ request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
+        limits: DaemonLimits
     ) throws -> Plan {
         var replaced: [Replacement] = []
         while true {
-            var planner = SavePlanner(request, model, store, numbersBelow)
+            var planner = SavePlanner(request, model, store, numbersBelow, limits)
             try planner.run(replacing: replaced)
             let objects = planner.graph.inOrder
             let found = try planner.uniqueness(objects)
@@ -48,13 +50,16 @@ struct SavePlanner {
     }
 
     private init(
-        _ request: SaveRequest, _ model: CompiledModel, _ store: Store, _ numbersBelow: ObjectNumber
+        _ request: SaveRequest, _ model: CompiledModel, _ store: Store,
+        _ numbersBelow: ObjectNumber,
+        _ limits: DaemonLimits
     ) {
         self.request = request
         self.model = model
         self.store = store
         self.numbersBelow = numbersBelow
-        graph = WorkingGraph(store, model, capacity: request.operations.count)
+        self.limits = limits
+        graph = WorkingGraph(store, model, limits, capacity: request.operations.count)
     }
 
     // MARK: Operations
@@ -202,7 +207,7 @@ struct SavePlanner {
     // MARK: Rules of the model
 
     private func validate(_ objects: [WorkingObject]) throws {
-        try SaveValidator(graph: graph, model: model).validate(objects)
+        try SaveValidator(graph: graph, model: model, limits: limits).validate(objects)
     }
 
     private func uniqueness(_ objects: [WorkingObject]) throws -> [Replacement] {

@@ -5,6 +5,7 @@ import TandemStore
 struct SaveValidator {
     let graph: WorkingGraph
     let model: CompiledModel
+    let limits: DaemonLimits
 
     /// Checks the objects of the save, by number.
     func validate(_ objects: [WorkingObject]) throws {
@@ -91,8 +92,8 @@ struct SaveValidator {
 
     private func limit(_ value: Value) -> (Int, String) {
         switch value {
-        case .data, .blob: (DaemonLimits.blobBytes, "")
-        default: (DaemonLimits.attributeBytes, "; keep what is longer in an attribute of type data")
+        case .data, .blob: (limits.blobBytes, "")
+        default: (limits.attributeBytes, "; keep what is longer in an attribute of type data")
         }
     }
 

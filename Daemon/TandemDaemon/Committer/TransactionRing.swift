@@ -10,7 +10,8 @@ struct TransactionRing {
 
     /// An empty ring of at most so many transactions and bytes.
     init(
-        transactions: Int = DaemonLimits.ringTransactions, bytes: Int = DaemonLimits.ringBytes
+        transactions: Int = DaemonLimits().ringTransactions,
+        bytes: Int = DaemonLimits().ringBytes
     ) {
         maximumCount = transactions
         maximumBytes = bytes

@@ -10,9 +10,9 @@ extension WorkingGraph {
         _ value: Value, _ object: ObjectReference, _ slot: Int, _ entity: CompiledEntity
     ) throws -> Value {
         switch value {
-        case .data(let content) where content.count > DaemonLimits.attributeBytes:
+        case .data(let content) where content.count > BlobReference.inlineLimit:
             // The validator refuses what is too long; it isn't worth hashing.
-            return content.count > DaemonLimits.blobBytes ? value : .blob(keep(content))
+            return content.count > limits.blobBytes ? value : .blob(keep(content))
         case .blob(let reference):
             if try blobs[reference] != nil || store.holds(reference) { return value }
             throw TandemError(

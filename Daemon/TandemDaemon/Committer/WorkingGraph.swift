@@ -5,6 +5,7 @@ import TandemStore
 struct WorkingGraph {
     let store: Store
     let model: CompiledModel
+    let limits: DaemonLimits
     /// The contents that the save brings along for values that are too long for a row.
     private(set) var blobs: [BlobReference: Blob] = [:]
     private(set) var objects: [ObjectNumber: WorkingObject] = [:]
@@ -14,9 +15,12 @@ struct WorkingGraph {
     private(set) var denials: [(owner: ObjectReference, slot: Int, members: [ObjectReference])] = []
 
     /// An empty graph with room for `capacity` objects.
-    init(_ store: Store, _ model: CompiledModel, capacity: Int = 0) {
+    init(
+        _ store: Store, _ model: CompiledModel, _ limits: DaemonLimits, capacity: Int = 0
+    ) {
         self.store = store
         self.model = model
+        self.limits = limits
         objects.reserveCapacity(capacity)
         list.reserveCapacity(capacity)
     }

@@ -17,9 +17,9 @@ extension Committer {
         }
         if let known = try store.consumer(named: name), !isExpired(known) { return known }
         try checkKept(position, name)
-        guard try store.consumers().count < DaemonLimits.consumers else {
+        guard try store.consumers().count < limits.consumers else {
             throw TandemError(
-                .limitExceeded, "there are \(DaemonLimits.consumers) consumers; remove one")
+                .limitExceeded, "there are \(limits.consumers) consumers; remove one")
         }
         let consumer = Consumer(name: name, acknowledged: position)
         try growing { try store.put(consumer) }

@@ -123,6 +123,7 @@ public final class Daemon {
         let journalPath = configuration.store + "/journal"
         try refuseLostStore(configuration.store + "/store", journalPath, surroundings.fileSystem)
         var storeOptions = surroundings.store
+        storeOptions.savesKept = UInt64(configuration.limits.savesKept)
         if let bytes = configuration.maximumMapBytes { storeOptions.maximumMapBytes = bytes }
         let store = try Store.open(
             path: configuration.store + "/store",
@@ -146,7 +147,7 @@ public final class Daemon {
         }
         return try Committer(
             journal: journal, store: store, clock: surroundings.clock,
-            ring: surroundings.ring, log: configuration.log)
+            limits: configuration.limits, log: configuration.log)
     }
 
     /// Damage anywhere in the journal is refused at the start, unless there is so much of it that reading it would take too long.

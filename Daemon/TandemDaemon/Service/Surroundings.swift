@@ -45,8 +45,6 @@ struct Surroundings {
     var store = StoreOptions()
     /// Names a new log.
     var newLog: () -> LogID = Surroundings.randomLog
-    /// Where the newest transactions are kept in memory.
-    var ring = TransactionRing()
     /// Makes the salt of a segment; nil for a random one.
     var makeSalt: (@Sendable () -> UInt32)?
 

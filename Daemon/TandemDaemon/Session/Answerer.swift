@@ -22,6 +22,8 @@ struct Answerer {
         }
     }
 
+    private var limits: DaemonLimits { committer.limits }
+
     private var model: CompiledModel {
         get throws(TandemError) {
             guard let model = committer.store.model else {
@@ -111,8 +113,8 @@ struct Answerer {
 
     private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
         let model = try model
-        guard request.items.count <= WireLimits.controllers else {
-            throw TandemError(.limitExceeded, "at most \(WireLimits.controllers) controllers")
+        guard request.items.count <= limits.controllers else {
+            throw TandemError(.limitExceeded, "at most \(limits.controllers) controllers")
         }
         let window = try window(after: request.from, model)
         var related = RelatedRows(committer.store, model)
@@ -141,7 +143,7 @@ struct Answerer {
         var window = TransactionWindow()
         let source = TransactionSource(committer.journal)
         guard from < committer.position else { return window }
-        guard committer.position - from <= DaemonLimits.verdictTransactions else {
+        guard committer.position - from <= UInt64(limits.verdictTransactions) else {
             throw TandemError(
                 .historyExpired,
                 "\(committer.position - from) transactions are too many to judge at "
@@ -170,11 +172,11 @@ struct Answerer {
         let wanted = Set(request.interests)
         let limit =
             request.limit == 0
-            ? DaemonLimits.historyTransactions
-            : min(Int(request.limit), DaemonLimits.historyTransactions)
+            ? limits.historyTransactions
+            : min(Int(request.limit), limits.historyTransactions)
         var bytes = 0
         while answer.position < end {
-            guard answer.transactions.count < limit, bytes < DaemonLimits.historyBytes else {
+            guard answer.transactions.count < limit, bytes < limits.historyBytes else {
                 answer.isComplete = false
                 break
             }

@@ -13,6 +13,7 @@ import TandemWire
 final class Engine {
     let committer: Committer
     let clock: any Clock
+    var limits: DaemonLimits { committer.limits }
     let log: @Sendable (LogLevel, String) -> Void
     private(set) var sessions: [UInt64: Session] = [:]
     private var nextSession: UInt64 = 1
@@ -65,8 +66,8 @@ final class Engine {
         _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
     ) -> Session? {
         let ofUser = sessions.values.count { $0.peer.uid == peer.uid }
-        guard sessions.count < DaemonLimits.connections,
-            ofUser < DaemonLimits.connectionsPerUser
+        guard sessions.count < limits.connections,
+            ofUser < limits.connectionsPerUser
         else {
             refused += 1
             log(.warning, "refused a connection of uid \(peer.uid): too many connections")
@@ -74,7 +75,8 @@ final class Engine {
         }
         let session = Session(
             id: nextSession, socket: socket, peer: peer, unit: unit,
-            now: clock.monotonicNanoseconds, source: TransactionSource(committer.journal))
+            now: clock.monotonicNanoseconds, source: TransactionSource(committer.journal),
+            limits: limits)
         nextSession += 1
         sessions[session.id] = session
         greeting.insert(session.id)
@@ -106,7 +108,7 @@ final class Engine {
 
     /// Closes connections that did not say hello in time.
     func expireHandshakes() {
-        let limit = UInt64(DaemonLimits.handshakeSeconds) * 1_000_000_000
+        let limit = UInt64(limits.handshakeMilliseconds) * 1_000_000
         let now = clock.monotonicNanoseconds
         for id in greeting {
             guard let session = sessions[id], !session.isReady else {
@@ -114,7 +116,7 @@ final class Engine {
                 continue
             }
             guard now > session.connectedAt + limit else { continue }
-            disconnect(session, because: "no hello within \(DaemonLimits.handshakeSeconds) s")
+            disconnect(session, because: "no hello within \(limits.handshakeMilliseconds) ms")
         }
     }
 
@@ -133,11 +135,11 @@ final class Engine {
         } catch {
             return fail(session, "\(error)")
         }
-        guard session.hasRoom || session.inboundBytes <= WireLimits.inboundQueueBytes else {
+        guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
             return fail(
                 session,
                 "it sent \(session.inboundBytes) bytes without reading answers; at most "
-                    + "\(WireLimits.inboundQueueBytes) wait")
+                    + "\(limits.inboundBytes) wait")
         }
         ready.append(session.id)
     }
@@ -507,7 +509,9 @@ final class Engine {
             protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
             resumed: resumed, model: committer.modelBytes, lease: try firstLease(),
             saveIDFloor: committer.store.saveFloor, isReadOnly: told.ability.isReadOnly,
-            server: "tandemd")
+            server: "tandemd", limits: limits.session)
+        session.decoder.frameBytes = limits.session.frameBytes
+        session.decoder.messageBytes = limits.session.messageBytes
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
         session.toldAbility = told.ability.isReadOnly ? 0 : told.changes
@@ -517,7 +521,7 @@ final class Engine {
     /// Who only reads needs no numbers, so that a store without room greets with none of them.
     private func firstLease() throws -> Lease {
         do {
-            return try committer.lease(DaemonLimits.leaseNumbers)
+            return try committer.lease(UInt32(limits.leaseNumbers))
         } catch let error as TandemError where error.code == .readOnly {
             return Lease(first: 0, count: 0, epoch: position.epoch)
         }

@@ -17,7 +17,7 @@ final class Session {
     let unit: String
     let connectedAt: UInt64
     var decoder = ClientMessageDecoder()
-    var machine = DaemonSessionStateMachine()
+    var machine: DaemonSessionStateMachine
     var isClosing = false
     var author = ""
     var interests: Set<EntityTag> = []
@@ -28,6 +28,7 @@ final class Session {
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
     let source: TransactionSource
+    private let limits: DaemonLimits
     /// How many changes of the daemon's ability to take saves were there when it was last told.
     var toldAbility: UInt64 = 0
     private(set) var outbound: [UInt8] = []
@@ -38,7 +39,7 @@ final class Session {
 
     init(
         id: UInt64, socket: any Connection, peer: PeerCredentials, unit: String, now: UInt64,
-        source: TransactionSource
+        source: TransactionSource, limits: DaemonLimits
     ) {
         self.id = id
         self.socket = socket
@@ -46,6 +47,8 @@ final class Session {
         self.unit = unit
         connectedAt = now
         self.source = source
+        self.limits = limits
+        machine = DaemonSessionStateMachine(requestsInFlight: limits.requestsInFlight)
     }
 
     /// Who a save of this session is by.
@@ -59,7 +62,7 @@ final class Session {
     var outboundBytes: Int { outbound.count - outboundStart }
 
     /// Whether more pushes may be queued; if not, the session stays where it is until the client reads.
-    var hasRoom: Bool { outboundBytes < DaemonLimits.outboundBytes }
+    var hasRoom: Bool { outboundBytes < limits.outboundBytes }
 
     /// Whether hello and welcome are exchanged.
     var isReady: Bool { machine.state == .ready }
@@ -122,7 +125,7 @@ final class Session {
             case .success(.closed), .failure: return false
             }
         }
-        outbound.removeAll(keepingCapacity: outbound.capacity <= DaemonLimits.outboundBytes)
+        outbound.removeAll(keepingCapacity: outbound.capacity <= limits.outboundBytes)
         outboundStart = 0
         isWaitingToWrite = false
         return true

@@ -20,7 +20,7 @@ final class SimulatedDaemon {
         var mapBytes = 16 << 20
         var savesKept: UInt64 = 1_000_000
         var segmentBytes = 16 << 10
-        var ringTransactions = DaemonLimits.ringTransactions
+        var ringTransactions = DaemonLimits().ringTransactions
         var durability = Durability.full
         var salt: UInt32 = 1
     }
@@ -36,14 +36,14 @@ final class SimulatedDaemon {
         var configuration = DaemonConfiguration(store: settings.directory)
         configuration.segmentBytes = settings.segmentBytes
         configuration.durability = settings.durability
+        configuration.limits.ringTransactions = settings.ringTransactions
+        configuration.limits.savesKept = Int(settings.savesKept)
         var surroundings = Surroundings()
         surroundings.fileSystem = MachineFileSystem(machine)
         surroundings.clock = machine.clock
         surroundings.store.mapBytes = settings.mapBytes
-        surroundings.store.savesKept = settings.savesKept
         surroundings.newLog = { settings.log }
         surroundings.makeSalt = { settings.salt }
-        surroundings.ring = TransactionRing(transactions: settings.ringTransactions)
         committer = try Daemon.recover(configuration, surroundings)
         committer.store.observeCommit = { (moment, position) throws(StoreError) in
             observe(moment, position)

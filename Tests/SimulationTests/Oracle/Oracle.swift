@@ -148,7 +148,7 @@ final class Oracle {
     // MARK: Law 8
 
     func measure(_ session: Session) {
-        let outbound = DaemonLimits.outboundBytes + 2 * truth.bytes + (64 << 10)
+        let outbound = DaemonLimits().outboundBytes + 2 * truth.bytes + (64 << 10)
         let measures = [
             ("outbound bytes", session.outboundBytes, outbound),
             ("requests", session.inbox.count, WireLimits.requestsInFlight + 1),

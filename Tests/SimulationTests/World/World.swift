@@ -116,7 +116,7 @@ final class World {
         oracle.mustBeDurable(daemon.committer.position, "the committer")
         for session in daemon.engine.sessions.values { oracle.measure(session) }
         oracle.expect(
-            daemon.engine.sessions.count <= DaemonLimits.connections, 8, "too many sessions")
+            daemon.engine.sessions.count <= DaemonLimits().connections, 8, "too many sessions")
     }
 
     // MARK: The daemon
