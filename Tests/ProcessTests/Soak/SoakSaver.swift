@@ -30,7 +30,7 @@ final class SoakSaver: Sendable {
             var bridge = try start()
             defer { target.end(bridge) }
             var script = SaverScript(name, traffic.graph, seed: seed)
-            while !traffic.ends(within: 25) {
+            while !traffic.ends(within: traffic.pace) {
                 let save = script.next(isLarge: traffic.isHeavy.withLock { $0 })
                 let answer = try settle(save, &bridge)
                 script.inserted(answer["ok"]?["objects"]?["new"]?.string)

@@ -8,13 +8,16 @@ final class SoakTraffic: Sendable {
     let place: Place
     let graph: SoakGraph
     let seed: UInt64
+    /// Milliseconds between two saves of a saver.
+    let pace: Int
     /// Set while a client stands still: savers then save more.
     let isHeavy = Locked(false)
     private let ending = DispatchSemaphore(value: 0)
     private let isEnding = Locked(false)
     private let found = Locked<[String]>([])
 
-    init(_ place: Place, _ graph: SoakGraph, seed: UInt64) {
+    init(_ place: Place, _ graph: SoakGraph, seed: UInt64, pace: Int) {
+        self.pace = pace
         self.place = place
         self.graph = graph
         self.seed = seed

@@ -46,7 +46,7 @@ final class SoakWatcher: Sendable {
         defer { target.end(bridge) }
         guard var watch = try SoakWatch(name, bridge) else { return }
         defer { keep(watch) }
-        while !traffic.ends(within: 200) {
+        while !traffic.ends(within: traffic.pace * 8) {
             guard try watch.turn(Int.random(in: 0..<8, using: &random)) else { return }
         }
         try watch.finish()

@@ -38,7 +38,8 @@ final class SoakWorld {
         kinds = try Self.kinds(place.store)
         let beginning = try Journaled(place, segmentBytes: SoakDaemon.segmentBytes).encoded
         try daemon.begin()
-        let traffic = SoakTraffic(place, graph, seed: seed)
+        // Beside other tests it leaves them the machine.
+        let traffic = SoakTraffic(place, graph, seed: seed, pace: isTold ? 25 : 75)
         self.traffic = traffic
         recorder = SoakRecorder(beginning, traffic)
         self.savers = (0..<savers).map { SoakSaver($0, traffic) }
