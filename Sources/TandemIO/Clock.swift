@@ -2,7 +2,8 @@ import Glibc
 
 /// Where the time comes from.
 ///
-/// Order never depends on it; timers use the monotonic one.
+/// Order never depends on it. Timers use the monotonic one, so a wall clock that is set moves none of them. It stands still while the
+/// machine sleeps, on purpose: daemon and clients sleep together, and an answer is not late because the lid was closed.
 public protocol Clock: AnyObject, Sendable {
     /// Nanoseconds since some moment; never goes back.
     var monotonicNanoseconds: UInt64 { get }

@@ -24,24 +24,41 @@ final class BridgeProcess {
 
     /// The next line that it writes.
     func read() throws -> JSON {
-        let line = try #require(try lines.readLine(), "the bridge ended")
-        return try JSON(parsing: String(decoding: line, as: UTF8.self))
+        try #require(try readUnlessEnded(), "the bridge ended")
+    }
+
+    /// The next line; nil when it has ended, a line that was cut off then included.
+    func readUnlessEnded() throws -> JSON? {
+        guard let line = try lines.readLine() else { return nil }
+        do {
+            return try JSON(parsing: String(decoding: line, as: UTF8.self))
+        } catch {
+            if try lines.readLine() == nil { return nil }
+            throw error
+        }
     }
 
     /// Sends a request, without its id, and returns the whole answer; events before it are kept.
     func answer(_ request: String) throws -> JSON {
+        try #require(try answerUnlessEnded(try JSON(parsing: request)), "the bridge ended")
+    }
+
+    /// As ``answer(_:)``; nil when it ended first.
+    func answerUnlessEnded(_ request: JSON) throws -> JSON? {
         try send(request)
-        while true {
-            let json = try read()
+        while let json = try readUnlessEnded() {
             if json["id"] == .int(lastID) { return json }
             events.append(json)
         }
+        return nil
     }
 
     /// Sends a request, without its id.
-    func send(_ request: String) throws {
+    func send(_ request: String) throws { try send(try JSON(parsing: request)) }
+
+    private func send(_ request: JSON) throws {
         lastID += 1
-        var members = try #require(try JSON(parsing: request).object)
+        var members = try #require(request.object)
         members["id"] = .int(lastID)
         write(JSON.object(members).text)
     }

@@ -19,10 +19,10 @@ final class DaemonProcess: Sendable {
         return String(text.prefix(upTo: text.lastIndex(of: "/") ?? text.startIndex))
     }
 
-    /// Starts a program without waiting for anything.
+    /// Starts a program without waiting for anything; a listening socket is handed over as systemd does.
     init(
         _ program: String, _ arguments: [String], shell limits: String? = nil,
-        wrapper: String = ""
+        wrapper: String = "", listener: Int32? = nil
     ) throws {
         let path = DaemonProcess.products + "/" + program
         var words = [path] + arguments
@@ -30,12 +30,17 @@ final class DaemonProcess: Sendable {
             words = ["/bin/sh", "-c", "exec \(wrapper) \"$0\" \"$@\""] + words
         }
         if let limits { words = ["/bin/sh", "-c", limits + "; exec \"$0\" \"$@\""] + words }
+        if listener != nil {
+            let variables = "LISTEN_PID=$$ LISTEN_FDS=1"
+            words = ["/bin/sh", "-c", "export \(variables); exec \"$0\" \"$@\""] + words
+        }
         // Closed on exec, so that no other test's process holds it open.
         let (mine, its) = try Socket.pair()
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, its.descriptor, 2)
+        if let listener { posix_spawn_file_actions_adddup2(&actions, listener, 3) }
         var argv: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         defer { for word in argv { free(word) } }
         var child = pid_t()

@@ -101,10 +101,7 @@ final class HostileWorld {
 
     /// The daemon's own memory, in bytes.
     func memory() throws -> Int {
-        let file = try RealFileSystem().open("/proc/\(daemon.processID)/status", .read)
-        let text = String(decoding: try file.read(count: 8_192, at: 0), as: UTF8.self)
-        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("RssAnon:") })
-        return try #require(Int(line.filter(\.isNumber))) << 10
+        try ProcessSize(daemon.processID).bytes
     }
 
     /// Waits until the daemon has let go of what strangers held; asking it makes it take turns.

@@ -159,15 +159,15 @@ struct Journaled {
     let encoded: [EncodedTransaction]
     let transactions: [Transaction]
 
-    init(_ place: Place) throws {
+    init(_ place: Place, segmentBytes: Int = 1 << 20) throws {
         self.place = place
         var options = JournalOptions()
-        options.segmentBytes = 1 << 20
+        options.segmentBytes = segmentBytes
         let (journal, _) = try Journal.open(
             directory: place.store + "/journal", fileSystem: RealFileSystem(), options: options,
             identityIfNew: LogIdentity(high: 0, low: 0), appliedPosition: nil)
         defer { try? journal.close() }
-        let cursor = try journal.read(from: 1)
+        let cursor = try journal.read(from: journal.bounds.first)
         var encoded: [EncodedTransaction] = []
         while let entry = try cursor.next() {
             encoded.append(try EncodedTransaction(bytes: entry.payload))

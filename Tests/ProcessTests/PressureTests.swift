@@ -82,7 +82,7 @@ import Testing
         let reader = try world.bridge("reader")
         try reader.ask(#"{"do": "observe", "observer": "o", "entity": "Team"}"#)
         kill(reader.processID, SIGSTOP)
-        let before = try memory(world.daemon.processID)
+        let before = try ProcessSize(world.daemon.processID).bytes
         let text = String(repeating: "s", count: 60_000)
         var last: Int64 = 0
         for number in 0..<400 {
@@ -92,7 +92,7 @@ import Testing
             last = saved["position"]?.int ?? 0
         }
         // 24 MB went by; the ring of 16 MB and the queue of one client stay.
-        let after = try memory(world.daemon.processID)
+        let after = try ProcessSize(world.daemon.processID).bytes
         #expect(after < before + 64 << 20, "\(before) bytes before, \(after) after")
         let clients = try CommandRun(
             "tandem", ["clients", "-o", "json", "--socket", world.place.socket])
@@ -117,7 +117,7 @@ import Testing
         let readers = try (0..<100).map { _ in
             try WireClient(world.place.socket, Hello(author: "still", interests: ["Team"]))
         }
-        let before = try memory(world.daemon.processID)
+        let before = try ProcessSize(world.daemon.processID).bytes
         let text = String(repeating: "s", count: 60_000)
         var last: UInt64 = 0
         for number in 0..<400 {
@@ -127,7 +127,7 @@ import Testing
             last = UInt64(saved["position"]?.int ?? 0)
         }
         // 24 MB went by, and a hundred sockets are full; the ring of 16 MB and what was made of it for pushes stay.
-        let after = try memory(world.daemon.processID)
+        let after = try ProcessSize(world.daemon.processID).bytes
         #expect(after < before + 64 << 20, "\(before) bytes before, \(after) after")
         // One of them reads: everything comes, in order.
         var positions: [UInt64] = []
@@ -137,14 +137,6 @@ import Testing
         for reader in readers { reader.close() }
         _ = try saver.finish()
         #expect(world.daemon.end(SIGTERM) == 0)
-    }
-
-    /// The resident bytes of a process that are its own, not a file's.
-    private func memory(_ process: pid_t) throws -> Int {
-        let file = try RealFileSystem().open("/proc/\(process)/status", .read)
-        let text = String(decoding: try file.read(count: 8_192, at: 0), as: UTF8.self)
-        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("RssAnon:") })
-        return try #require(Int(line.filter(\.isNumber))) << 10
     }
 
     @Test(.enabled(if: FakeTime.library != nil, "libfaketime is not installed"))

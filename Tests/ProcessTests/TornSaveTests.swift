@@ -5,22 +5,46 @@ import TandemModel
 import TandemWire
 import Testing
 
-/// Connections to a daemon whose answers can be lost.
+/// Connections to a daemon whose answers can be lost, and that can be shut.
 final class LosingProxy: Sendable {
+    private struct State {
+        var next = 0
+        /// Connections are numbered; those below this one hear nothing more.
+        var losingBelow = 0
+        var isShut = false
+        var sockets: [Socket] = []
+    }
+
     private let path: String
-    /// Connections are numbered; those below this one hear nothing more.
-    private let state = Locked((next: 0, losingBelow: 0))
+    private let state = Locked(State())
 
     init(_ path: String) { self.path = path }
 
     /// Loses what is answered to the present connections from now on.
     func lose() { state.withLock { $0.losingBelow = $0.next } }
 
+    /// Ends all connections, and lets nobody through until it is opened.
+    func shut() {
+        let sockets = state.withLock { state in
+            state.isShut = true
+            defer { state.sockets.removeAll() }
+            return state.sockets
+        }
+        for socket in sockets { socket.shutdown() }
+    }
+
+    /// Lets connections through again.
+    func open() { state.withLock { $0.isShut = false } }
+
     var transport: Transport {
         .connected { [self] in
+            guard !state.withLock({ $0.isShut }) else {
+                throw TandemError(.disconnected, "the proxy is shut")
+            }
             let daemon = try Socket.connect(path: path)
             let (near, far) = try Socket.pair()
             let number = state.withLock { state in
+                state.sockets.append(far)
                 state.next += 1
                 return state.next - 1
             }

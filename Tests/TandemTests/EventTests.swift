@@ -65,4 +65,31 @@ import Testing
         }
         #expect(ends == [.historyExpired, .historyExpired])
     }
+
+    @Test func `law2: an observer is told once which saves it missed, and goes on after them`()
+        throws
+    {
+        let daemon = try FakeDaemon(buckets)
+        let container = daemon.container()
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        let context = container.makeContext(name: "test")
+        var heard: [String] = []
+        let observer = try context.observe("Content") { observation in
+            switch observation {
+            case .saved(let save): heard.append("\(save.payload.position.number)")
+            case .missed(let missed):
+                heard.append("\(missed.after.number)-\(missed.through.number)")
+            }
+        }
+        daemon.update(reference, ["size": .int(2)])
+        try context.reach(daemon.end)
+        daemon.state.withLock { $0.expiresHistory = true }
+        daemon.cutConnections()
+        for size in 3...5 { daemon.update(reference, ["size": .int(Int64(size))]) }
+        try context.reach(daemon.end)
+        daemon.update(reference, ["size": .int(6)])
+        try context.reach(daemon.end)
+        #expect(heard == ["2", "2-5", "6"])
+        observer.cancel()
+    }
 }

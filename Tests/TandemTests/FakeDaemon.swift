@@ -35,6 +35,8 @@ final class FakeDaemon: Sendable {
         var savesBeforeHistory = 0
         var cutsBeforeSaved = false
         var refusesSaves: TandemError?
+        /// So many connections get no welcome.
+        var silentWelcomes = 0
         var expiresHistory = false
         var epoch: UInt32 = 1
         var saveIDFloor: UInt64 = 0
@@ -77,6 +79,12 @@ final class FakeDaemon: Sendable {
 
     func cutConnections() {
         for session in state.withLock({ $0.sessions }) { session.socket.shutdown() }
+    }
+
+    /// Tells all clients whether saves are taken.
+    func tell(isReadOnly: Bool, reason: String = "") {
+        let push = StatePush(isReadOnly: isReadOnly, since: 1, reason: reason)
+        for session in state.withLock({ $0.sessions }) { session.send(.state(push), 0) }
     }
 
     // MARK: Saves

@@ -67,7 +67,7 @@ final class FakeSession: Sendable {
         }
     }
 
-    private func send(_ message: DaemonMessage, _ id: UInt32) {
+    func send(_ message: DaemonMessage, _ id: UInt32) {
         var bytes: [UInt8] = []
         do {
             try FrameEncoder.encode(message, id: id, into: &bytes)
@@ -192,6 +192,10 @@ final class FakeSession: Sendable {
 
     private func welcome(_ hello: Hello, _ daemonState: inout FakeDaemon.State) {
         daemonState.hellos.append(hello)
+        if daemonState.silentWelcomes > 0 {
+            daemonState.silentWelcomes -= 1
+            return
+        }
         var writer = ByteWriter()
         daemon.model.encode(into: &writer)
         let resumes = hello.resume != nil && !daemonState.expiresHistory

@@ -105,7 +105,7 @@ final class Note: ManagedObject, ManagedEntity {
         var told: [Int] = []
         let observer = try reader.observe(
             "Note", where: try ObjectPredicate(format: "title CONTAINS 'needle'")
-        ) { told.append($0.inserted.count) }
+        ) { if case .saved(let save) = $0 { told.append(save.inserted.count) } }
         defer { observer.cancel() }
         for title in [long("a", "needle"), "needle", "other"] {
             let note = try writer.insert(Note.self)

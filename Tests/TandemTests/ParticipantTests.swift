@@ -81,7 +81,9 @@ import Testing
         let content = daemon.insert("Content", ["size": .int(1)])
         var seen: [ObservedSave] = []
         let predicate = try ObjectPredicate(format: "size > 5")
-        let observer = try context.observe("Content", where: predicate) { seen.append($0) }
+        let observer = try context.observe("Content", where: predicate) {
+            if case .saved(let save) = $0 { seen.append(save) }
+        }
         for size in [7, 8, 2, 3] { daemon.update(content, ["size": .int(Int64(size))]) }
         daemon.delete(content)
         try context.reach(daemon.end)

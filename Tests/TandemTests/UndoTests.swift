@@ -36,6 +36,22 @@ final class Strict: ManagedObject, ManagedEntity {
         #expect(!context.canRedo)
     }
 
+    @Test func `law8: beyond the limit the oldest steps can't be taken back`() throws {
+        var limits = ClientLimits()
+        limits.undoSteps = 2
+        let container = PersistentContainer(
+            transport: try FakeDaemon(buckets).transport, limits: limits)
+        let context = container.makeContext(name: "short")
+        context.allowsUndo = true
+        let content = try context.insert(Content.self)
+        for name in ["a", "b", "c"] { content.name = name }
+        for name in ["b", "a", "a"] {
+            context.undo()
+            #expect(content.name == name)
+        }
+        #expect(!context.canUndo && content.isInserted)
+    }
+
     @Test func `a group is one step, with both ends of a relationship`() throws {
         let bucket = try context.insert(Bucket.self)
         let content = try context.insert(Content.self)

@@ -7,11 +7,13 @@ final class ConnectionThread {
     private let connection: Connection
     private let wake: WakeUp
     private var backoff: Backoff
+    // Many processes lose a daemon at the same moment; they should not come back at the same moment.
+    private var random = SystemRandomNumberGenerator()
 
     init(_ connection: Connection, _ wake: WakeUp) {
         self.connection = connection
         self.wake = wake
-        backoff = Backoff(connection.limits, seed: connection.clock.monotonicNanoseconds)
+        backoff = Backoff(connection.limits)
     }
 
     /// Runs until the connection is closed.
@@ -24,7 +26,7 @@ final class ConnectionThread {
                 if isClosed { return }
                 connection.lost(error)
                 if Self.isFinal(error) { return connection.fail(error) }
-                try pause(poller, milliseconds: backoff.next())
+                try pause(poller, milliseconds: backoff.next(using: &random))
             }
         } catch {
             connection.fail(TandemError(.limitExceeded, "the connection's thread ends: \(error)"))
@@ -93,29 +95,4 @@ final class ConnectionThread {
             connection.expire()
         }
     }
-}
-
-/// How long to wait before connecting again: doubles, with jitter, up to a bound.
-struct Backoff {
-    private let first: UInt64
-    private let longest: UInt64
-    private var current: UInt64
-    private var random: UInt64
-
-    init(_ limits: ClientLimits, seed: UInt64) {
-        first = max(1, limits.firstBackoffMilliseconds)
-        longest = max(first, limits.longestBackoffMilliseconds)
-        current = first
-        random = seed
-    }
-
-    /// The next pause in milliseconds, between half and all of the current bound.
-    mutating func next() -> UInt64 {
-        defer { current = min(longest, current * 2) }
-        random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return current / 2 + (random >> 33) % (current / 2 + 1)
-    }
-
-    /// Starts anew after a connection that worked.
-    mutating func reset() { current = first }
 }

@@ -55,6 +55,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var historyBatch: UInt32 = 1_024
     /// Rows beyond a limited list that are fetched with it, at least: so many may leave it before it is fetched again.
     public var windowSlack = 64
+    /// Steps that a context with ``ManagedObjectContext/allowsUndo`` can take back; above it the oldest are forgotten.
+    public var undoSteps = 1_000
     /// Faults that are loaded together when one of them is needed.
     public var faultBatch = 256
     /// How often a request is sent again when the connection is lost while it is in flight.

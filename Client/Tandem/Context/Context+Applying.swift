@@ -93,25 +93,32 @@ extension ManagedObjectContext {
     /// Starts anew at the session's position: everything held is dropped, edits stay.
     func restart(in now: Session) {
         deliver()
-        if misses(now) { payloads.interrupt() }
         let from = merged
+        let missed = missed(now)
+        if missed != nil { payloads.interrupt() }
         let isOtherModel = session?.model !== now.model
         session = now
         merged = now.position
         if isOtherModel { rebind(to: now.model) }
         for record in records.values { record.fault() }
         records = records.filter { !$0.value.isIdle }
-        let group = MergedGroup(restartFrom: from, at: merged)
+        let group = MergedGroup(restartFrom: from, at: merged, missed: missed)
         finish(group, [:], records.values.compactMap(\.object))
     }
 
-    /// Whether starting anew leaves out saves; a model that took effect is none.
-    private func misses(_ now: Session) -> Bool {
-        guard let session, session.generation == now.generation,
+    /// The saves that starting anew leaves out, if any; a model that took effect is none.
+    private func missed(_ now: Session) -> MissedSaves? {
+        guard let session else { return nil }
+        let all = MissedSaves(
+            after: session.position(merged), through: now.position(now.position))
+        guard session.generation == now.generation,
             case .transactions(let skipped) = connection.recent(
                 after: merged, through: now.position, generation: now.generation)
-        else { return true }
-        return skipped.contains { if case .model = $0.content { false } else { true } }
+        else { return all }
+        let isSave = { (content: Transaction.Content) in
+            if case .model = content { false } else { true }
+        }
+        return skipped.contains { isSave($0.content) } ? all : nil
     }
 
     /// Moves records with objects or edits to another model, by the names of entities and properties.

@@ -1,4 +1,4 @@
-import TandemModel
+public import TandemModel
 public import TandemQuery
 import TandemWire
 
@@ -29,20 +29,35 @@ public struct ObservedSave: Sendable {
     public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 }
 
+/// Saves that a context had to start anew without: their history expired, or another epoch began.
+public struct MissedSaves: Hashable, Sendable {
+    /// The last position that was told of.
+    public var after: Position
+    /// What comes after it is told of again; of another epoch than ``after`` if the log was restored.
+    public var through: Position
+}
+
+/// What an observer hears.
+public enum Observation: Sendable {
+    /// A save that touched what it looks at.
+    case saved(ObservedSave)
+    /// Saves that may have, and that nobody can tell of any more: look again at what matters.
+    case missed(MissedSaves)
+}
+
 /// Tells of every save that touches the objects of an entity which match a predicate, before it or after.
 ///
-/// For those who hold no list. It ends when it is no longer held, or with ``cancel()``. Of saves that the context itself missed
-/// (history that expired, another epoch) it can't tell: ``ManagedObjectContext/didSave`` ends with an error then.
+/// For those who hold no list. It ends when it is no longer held, or with ``cancel()``.
 public final class ContextObserver {
     private weak var context: ManagedObjectContext?
     private var request: CompiledRequest?
     private let declaration: FetchRequest
-    private let handler: (ObservedSave) -> Void
-    private var undelivered: [ObservedSave] = []
+    private let handler: (Observation) -> Void
+    private var undelivered: [Observation] = []
 
     init(
         _ context: ManagedObjectContext, _ request: CompiledRequest,
-        _ handler: @escaping (ObservedSave) -> Void
+        _ handler: @escaping (Observation) -> Void
     ) {
         self.context = context
         self.request = request
@@ -61,6 +76,7 @@ extension ContextObserver: ResultsParticipant {
 
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
         guard let session = context?.session else { return }
+        if let missed = group.missed { undelivered.append(.missed(missed)) }
         if request?.model !== session.model {
             request = try? CompiledRequest(declaration, in: session.model)
         }
@@ -69,7 +85,7 @@ extension ContextObserver: ResultsParticipant {
             let payload = SavePayload(
                 transaction, session.model, session.position(transaction.position))
             let observed = judge(payload, request)
-            if !observed.isEmpty { undelivered.append(observed) }
+            if !observed.isEmpty { undelivered.append(.saved(observed)) }
         }
     }
 
@@ -127,19 +143,20 @@ extension ManagedObjectContext {
     /// Calls `handler` for every save that this context merges and that touches matching objects; blocks to begin.
     ///
     /// The predicate may look at an object's own attributes and to-one relationships, not beyond: else `usage` is thrown. The handler is
-    /// called in journal order, one save at a time, also when several are merged together, and before the call that merged returns.
-    /// A save that only a text too long for its row could tell to match is told, too.
+    /// called in journal order, one save at a time, also when several are merged together, and before the call that merged returns;
+    /// also when saves were missed, which happens after expired history and in another epoch. A save that only a text too long
+    /// for its row could tell to match is told, too.
     /// It begins after the position at which the context stands on return.
     public func observe(
         _ entity: String, where predicate: ObjectPredicate? = nil,
-        _ handler: @escaping (ObservedSave) -> Void
+        _ handler: @escaping (Observation) -> Void
     ) throws -> ContextObserver {
         try observeStep(entity, predicate, handler).run(on: connection)
     }
 
     private func observeStep(
         _ entity: String, _ predicate: ObjectPredicate?,
-        _ handler: @escaping (ObservedSave) -> Void
+        _ handler: @escaping (Observation) -> Void
     ) throws -> Step<ContextObserver> {
         try sessionStep().then { session in
             let declaration = FetchRequest(entity: entity, predicate: predicate)

@@ -44,7 +44,7 @@ public final class ManagedObjectContext {
     var undelivered: [any ResultsParticipant] = []
     var unanswered: UnansweredSave?
     var saveIDs = SaveIDs()
-    let undoStack = UndoStack()
+    let undoStack: UndoStack
     var blobs: BlobCache
     let payloads: PayloadHub
 
@@ -56,6 +56,7 @@ public final class ManagedObjectContext {
         self.mergesAutomatically = mergesAutomatically
         connection = core.connection
         link = ContextLink(actor: actor)
+        undoStack = UndoStack(limit: core.limits.undoSteps)
         sweepAt = core.limits.cachedRows
         blobs = BlobCache(limit: core.limits.blobCacheBytes)
         payloads = PayloadHub(core.limits)

@@ -14,6 +14,8 @@ struct MergedGroup: Sendable {
     var versions: [ObjectNumber: UInt64]
     /// Whether the stream was interrupted or the model replaced: nothing that was held counts.
     var isRestart = false
+    /// The saves that a new start left out, if it left out any.
+    var missed: MissedSaves?
 
     /// Folds transactions, all of one model, into their net effect.
     ///
@@ -35,13 +37,14 @@ struct MergedGroup: Sendable {
     }
 
     /// A group after which everything has to be read again.
-    init(restartFrom from: UInt64, at to: UInt64) {
+    init(restartFrom from: UInt64, at to: UInt64, missed: MissedSaves?) {
         self.from = from
         self.to = to
         transactions = []
         changes = []
         versions = [:]
         isRestart = true
+        self.missed = missed
     }
 }
 

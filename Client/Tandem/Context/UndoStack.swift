@@ -16,12 +16,14 @@ final class UndoStack {
 
     /// Whether edits are noted at all.
     var isEnabled = false
-    /// How many groups are kept; the oldest go first.
-    var limit = 1_000
+    /// How many groups are kept, see ``ClientLimits/undoSteps``; the oldest go first.
+    private let limit: Int
     private(set) var undone: [[Entry]] = []
     private(set) var done: [[Entry]] = []
     private var open: [Entry] = []
     private var depth = 0
+
+    init(limit: Int) { self.limit = max(1, limit) }
 
     var canUndo: Bool { !done.isEmpty || !open.isEmpty }
     var canRedo: Bool { !undone.isEmpty }

@@ -103,7 +103,9 @@ extension Limit {
         case .attributeBytes:
             facts(\.attributeBytes, .bytes, 256...65_536, "of one URL", "validation")
         case .blobBytes:
-            facts(\.blobBytes, .bytes, 65_536...16 << 20, "of one text or value of data", "validation")
+            facts(
+                \.blobBytes, .bytes, 65_536...16 << 20, "of one text or value of data", "validation"
+            )
         case .transactionBytes:
             facts(
                 \.transactionBytes, .bytes, 65_536...16 << 20,

@@ -69,10 +69,21 @@ extension Bridge {
         let predicate = try predicate(request)
         let context = try context(request)
         let output = output
-        observers[name] = try context.observe(entity, where: predicate) { saved in
-            output.write(Bridge.json(saved, observer: name))
+        observers[name] = try context.observe(entity, where: predicate) { observation in
+            switch observation {
+            case .saved(let saved): output.write(Bridge.json(saved, observer: name))
+            case .missed(let missed): output.write(Bridge.json(missed, observer: name))
+            }
         }
         return Answer(members: ["position": .null], position: try context.connect().number)
+    }
+
+    private static func json(_ missed: MissedSaves, observer: String) -> [String: JSON] {
+        [
+            "event": .string("missed"), "observer": .string(observer),
+            "after": JSON(number: missed.after.number),
+            "position": JSON(number: missed.through.number),
+        ]
     }
 
     private static func json(_ saved: ObservedSave, observer: String) -> [String: JSON] {

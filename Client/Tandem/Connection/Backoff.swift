@@ -1,0 +1,21 @@
+/// How long to wait before connecting again: doubles, with jitter, up to a bound.
+struct Backoff {
+    private let first: UInt64
+    private let longest: UInt64
+    private var current: UInt64
+
+    init(_ limits: ClientLimits) {
+        first = max(1, limits.firstBackoffMilliseconds)
+        longest = max(first, limits.longestBackoffMilliseconds)
+        current = first
+    }
+
+    /// The next pause in milliseconds, between half and all of the current bound.
+    mutating func next(using random: inout some RandomNumberGenerator) -> UInt64 {
+        defer { current = current > longest / 2 ? longest : current * 2 }
+        return UInt64.random(in: current / 2...current, using: &random)
+    }
+
+    /// Starts anew after a connection that worked.
+    mutating func reset() { current = first }
+}

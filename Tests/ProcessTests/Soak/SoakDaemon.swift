@@ -1,0 +1,54 @@
+import Glibc
+import TandemIO
+
+/// A daemon with small segments and little history, and those that take its place.
+final class SoakDaemon: Sendable {
+    static let segmentBytes = 128 << 10
+    static let capBytes = 2 << 20
+    /// Its options: a mebibyte of journal is kept, two for those who are behind.
+    private static let options = [
+        "--segment-kibibytes", "\(segmentBytes >> 10)", "--journal-keep", "1",
+        "--journal-cap", "\(capBytes >> 20)",
+    ]
+
+    private let place: Place
+    private let running: Locked<DaemonProcess>
+    private let restarts = Locked(0)
+
+    init(_ place: Place) throws {
+        self.place = place
+        running = Locked(try Self.start(place))
+    }
+
+    var processID: pid_t { running.withLock { $0.processID } }
+    var restartCount: Int { restarts.withLock { $0 } }
+
+    private static func start(_ place: Place) throws -> DaemonProcess {
+        let daemon = try DaemonProcess.serving(
+            store: place.store, socket: place.socket, options: options)
+        // What it logs is read on, so that it never waits for a reader.
+        _ = try KernelThread.start(name: "log") { _ = daemon.readOutput() }
+        return daemon
+    }
+
+    /// Ends it and starts another; throws when it does not end as it should.
+    func restart(_ signal: Int32) throws {
+        try end(signal)
+        try begin()
+        restarts.withLock { $0 += 1 }
+    }
+
+    /// Starts another after it has ended.
+    func begin() throws {
+        let next = try Self.start(place)
+        running.withLock { $0 = next }
+    }
+
+    /// Ends it.
+    func end(_ signal: Int32) throws {
+        let code = running.withLock { $0 }.end(signal)
+        guard code == (signal == SIGKILL ? -SIGKILL : 0) else {
+            throw FoldedList.Problem(description: "the daemon ends with \(code)")
+        }
+    }
+}

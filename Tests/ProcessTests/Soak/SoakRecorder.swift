@@ -1,0 +1,78 @@
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// Hears everything over all lives of the daemon, as the truth by which the others are judged.
+final class SoakRecorder: Sendable {
+    private struct State {
+        var transactions: [EncodedTransaction]
+        var bytes = 0
+        var cursor: Position?
+    }
+
+    private let traffic: SoakTraffic
+    private let state: Locked<State>
+
+    /// The transactions up to where it begins are given.
+    init(_ beginning: [EncodedTransaction], _ traffic: SoakTraffic) {
+        self.traffic = traffic
+        state = Locked(State(transactions: beginning))
+    }
+
+    /// All so far; the first has position 1.
+    var transactions: [EncodedTransaction] { state.withLock { $0.transactions } }
+    var end: UInt64 { state.withLock { UInt64($0.transactions.count) } }
+    /// How far the journal went.
+    var bytes: Int { state.withLock { $0.bytes } }
+
+    /// Follows until the end, over all lives of the daemon.
+    func run() {
+        repeat { follow(toEnd: false) } while !traffic.ends(within: 20)
+    }
+
+    /// Takes what is still to come from a daemon to which nobody saves any more.
+    func finish() { follow(toEnd: true) }
+
+    private func follow(toEnd: Bool) {
+        do {
+            let client = try connect()
+            client.onPush = { push in self.take(push.transaction) }
+            if toEnd { _ = try client.ask(.sync(Sync())) }
+            while !toEnd { _ = try client.receive() }
+        } catch let error as TandemError {
+            traffic.note("the recorder: \(error)")
+        } catch {
+            if toEnd { traffic.note("the recorder: \(error)") }
+            // Else the daemon is gone, and another will come.
+        }
+    }
+
+    private func connect() throws -> WireClient {
+        let cursor = state.withLock { $0.cursor }
+        if let cursor {
+            let hello = Hello(
+                author: "recorder", resume: cursor, interests: ["Bucket", "Item", "Tag"])
+            let client = try WireClient(traffic.place.socket, hello)
+            if !client.welcome.resumed { traffic.note("law 2: the recorder is not resumed") }
+            return client
+        }
+        // A position has to be known to begin behind it.
+        let first = try WireClient(traffic.place.socket, Hello(author: "recorder"))
+        let begin = first.cursor.at(end)
+        first.close()
+        state.withLock { $0.cursor = begin }
+        return try connect()
+    }
+
+    private func take(_ transaction: EncodedTransaction) {
+        state.withLock { state in
+            if transaction.position != UInt64(state.transactions.count) + 1 {
+                traffic.note(
+                    "law 2: \(transaction.position) comes after \(state.transactions.count)")
+            }
+            state.transactions.append(transaction)
+            state.bytes += transaction.bytes.count
+            state.cursor = state.cursor?.at(transaction.position)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import TandemIO
+import TandemModel
+
+/// Saves all the time through bridges, one of which may be killed at any moment; what was not answered is asked again.
+final class SoakSaver: Sendable {
+    /// What became of the saves that were answered.
+    struct Record {
+        var positions: [(id: String, position: UInt64)] = []
+        var refused: [String] = []
+        var repeats = 0
+    }
+
+    let target = SoakTarget()
+    private let name: String
+    private let seed: UInt64
+    private let traffic: SoakTraffic
+    private let state = Locked(Record())
+
+    init(_ number: Int, _ traffic: SoakTraffic) {
+        name = "saver\(number)"
+        seed = traffic.seed &+ 1_000 &+ UInt64(number)
+        self.traffic = traffic
+    }
+
+    var record: Record { state.withLock { $0 } }
+
+    /// Saves until the end; the last save has its answer then.
+    func run() {
+        do {
+            var bridge = try start()
+            defer { target.end(bridge) }
+            var script = SaverScript(name, traffic.graph, seed: seed)
+            while !traffic.ends(within: traffic.pace) {
+                let save = script.next(isLarge: traffic.isHeavy.withLock { $0 })
+                let answer = try settle(save, &bridge)
+                script.inserted(answer["ok"]?["objects"]?["new"]?.string)
+                note(answer, of: save)
+                if script.chance(10) { try check(save, answer, &bridge) }
+            }
+        } catch {
+            traffic.note("\(name): \(error)")
+        }
+    }
+
+    private func start() throws -> BridgeProcess {
+        let bridge = try BridgeProcess(traffic.place.socket, author: name)
+        target.begin(bridge.processID)
+        return bridge
+    }
+
+    /// Asks until an answer says what became of a save, under the same id, from whichever process.
+    private func settle(
+        _ save: SaverScript.Save, _ bridge: inout BridgeProcess
+    ) throws -> JSON {
+        var last: JSON = .null
+        for _ in 0..<100 {
+            guard let answer = try bridge.answerUnlessEnded(save.request) else {
+                target.end(bridge)
+                bridge = try start()
+                continue
+            }
+            if !isPassing(answer) { return answer }
+            last = answer
+            state.withLock { $0.repeats += 1 }
+        }
+        throw FoldedList.Problem(description: "save \(save.id) gets no answer but \(last)")
+    }
+
+    private func note(_ answer: JSON, of save: SaverScript.Save) {
+        if let position = answer["ok"]?["position"]?.int {
+            state.withLock { $0.positions.append((save.id, UInt64(position))) }
+        } else {
+            state.withLock { $0.refused.append(save.id) }
+            traffic.note("save \(save.id) is refused: \(answer)")
+        }
+    }
+
+    /// A repeat has the first answer.
+    private func check(
+        _ save: SaverScript.Save, _ answer: JSON, _ bridge: inout BridgeProcess
+    ) throws {
+        let again = try settle(save, &bridge)
+        for key in ["position", "objects"] where again["ok"]?[key] != answer["ok"]?[key] {
+            traffic.note("save \(save.id) is answered \(answer), and then \(again)")
+        }
+    }
+}

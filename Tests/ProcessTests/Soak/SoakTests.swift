@@ -1,0 +1,38 @@
+import TandemIO
+import Testing
+
+/// Everything at once, for a long time: `TANDEM_SOAK=3600` for an hour, without it less than two minutes.
+@Suite struct SoakTests {
+    /// The length that is asked for, in seconds.
+    private static let asked = ThisProcess.environment("TANDEM_SOAK").flatMap { UInt64($0) }
+
+    @Test
+    func `laws 2 to 6 and 8: kills, restarts, backups and expired readers for as long as it takes`()
+        async throws
+    {
+        let problems = try await onThread {
+            let plan = SoakPlan(seed: seed, seconds: Self.asked ?? 100, savers: 3, watchers: 3)
+            let world = try SoakWorld(
+                plan, seed: seed, savers: 3, watchers: 3, isTold: Self.asked != nil)
+            return try world.run()
+        }
+        #expect(problems.isEmpty, "TANDEM_SEED=\(seed)")
+        for problem in problems { Issue.record("\(problem)") }
+    }
+
+    /// Runs on a thread of its own, so that minutes of waiting take no other test's turn.
+    private func onThread<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+        StandardStream.ignoreBrokenPipes()
+        return try await withCheckedThrowingContinuation { continuation in
+            do {
+                _ = try KernelThread.start(name: "soak", stackBytes: 8 << 20) {
+                    continuation.resume(with: Swift.Result { try body() })
+                }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+}

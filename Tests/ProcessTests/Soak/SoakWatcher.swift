@@ -1,0 +1,201 @@
+import TandemIO
+import TandemModel
+
+/// What one life of a watcher heard of saves.
+struct WatchedLife {
+    var name: String
+    /// It heard of what came after.
+    var from: UInt64
+    /// It heard of everything up to here.
+    var through: UInt64
+    var heard: [UInt64] = []
+    /// What it was told that it could not be told of.
+    var missed: [ClosedRange<UInt64>] = []
+}
+
+/// Keeps lists by the changes that a bridge reports, and compares them with what is fetched; it may be killed or stopped.
+final class SoakWatcher: Sendable {
+    let target = SoakTarget()
+    let name: String
+    private let seed: UInt64
+    private let traffic: SoakTraffic
+    private let state = Locked((lives: [WatchedLife](), comparisons: 0))
+
+    init(_ number: Int, _ traffic: SoakTraffic) {
+        name = "watcher\(number)"
+        seed = traffic.seed &+ 2_000 &+ UInt64(number)
+        self.traffic = traffic
+    }
+
+    var lives: [WatchedLife] { state.withLock { $0.lives } }
+    var comparisons: Int { state.withLock { $0.comparisons } }
+
+    /// Watches until the end, in as many lives as it takes.
+    func run() {
+        var random = SplitMix64(seed: seed)
+        do {
+            while !traffic.hasEnded { try live(&random) }
+        } catch {
+            traffic.note("\(name): \(error)")
+        }
+    }
+
+    private func live(_ random: inout SplitMix64) throws {
+        let bridge = try BridgeProcess(traffic.place.socket, author: name)
+        target.begin(bridge.processID)
+        defer { target.end(bridge) }
+        guard var watch = try SoakWatch(name, bridge) else { return }
+        defer { keep(watch) }
+        while !traffic.ends(within: traffic.pace * 8) {
+            guard try watch.turn(Int.random(in: 0..<8, using: &random)) else { return }
+        }
+        try watch.finish()
+    }
+
+    private func keep(_ watch: SoakWatch) {
+        state.withLock { state in
+            state.lives.append(watch.life)
+            state.comparisons += watch.comparisons
+        }
+    }
+}
+
+/// The lists of one life.
+struct SoakWatch {
+    /// Lists that need related objects, verdicts, and a window.
+    private static let requests: [(name: String, request: JSON, sections: String?)] = [
+        ("zones", ["entity": "Item", "sort": ["bucket.name", "-size"]], "bucket.name"),
+        (
+            "starred",
+            ["entity": "Item", "where": "ANY tags.name = 'a'", "sort": ["-size", "name"]], nil
+        ),
+        (
+            "top",
+            ["entity": "Item", "where": "bucket.rank > 2", "sort": ["name"], "limit": .int(10)],
+            nil
+        ),
+    ]
+
+    private let bridge: BridgeProcess
+    private var lists: [String: FoldedList] = [:]
+    private var isLost = false
+    private(set) var life: WatchedLife
+    private(set) var comparisons = 0
+
+    /// Opens the lists; nil when the bridge was killed before it had.
+    init?(_ name: String, _ bridge: BridgeProcess) throws {
+        self.bridge = bridge
+        life = WatchedLife(name: name, from: 0, through: 0)
+        let observe: JSON = ["do": "observe", "observer": "o", "entity": "Item"]
+        guard let observed = try ask(observe) else { return nil }
+        life.from = UInt64(observed["position"]?.int ?? 0)
+        life.through = life.from
+        for (name, request, sections) in Self.requests {
+            let members: JSON = [
+                "do": "open", "controller": .string(name),
+                "sections": sections.map(JSON.string) ?? .null,
+            ]
+            // What was open before has to be kept up while this one is opened.
+            guard let answer = try ask(members.merging(request)) else { return nil }
+            lists[name] = FoldedList(answer)
+        }
+    }
+
+    /// One more request; false when the bridge was killed.
+    mutating func turn(_ choice: Int) throws -> Bool {
+        switch choice {
+        case 0: return try ask(["do": "pause"]) != nil
+        case 1, 2: return try ask(["do": "resume"]) != nil
+        case 3: return try compareSections(Self.requests[0].name)
+        default: return try compare(Self.requests[choice % Self.requests.count])
+        }
+    }
+
+    /// Catches up with the journal and compares everything.
+    mutating func finish() throws {
+        guard try ask(["do": "resume"]) != nil else { return }
+        for request in Self.requests {
+            guard try compare(request), try compareSections(request.name) else { return }
+        }
+    }
+
+    /// Law 4: the list that was kept up is the list that is fetched, at the position of the answer.
+    private mutating func compare(
+        _ list: (name: String, request: JSON, sections: String?)
+    ) throws -> Bool {
+        let request: JSON = ["do": "fetch", "properties": ["name"]]
+        guard let answer = try ask(request.merging(list.request)) else { return false }
+        let kept = lists[list.name]?.objects ?? []
+        comparisons += 1
+        if kept != answer.ids {
+            throw FoldedList.Problem(
+                description: "law 4: \(list.name) has \(kept), fetched at "
+                    + "\(answer["position"] ?? .null) is \(answer.ids)")
+        }
+        return true
+    }
+
+    /// Law 5: what the changes lead to is what the controller shows.
+    private mutating func compareSections(_ name: String) throws -> Bool {
+        let request: JSON = ["do": "sections", "controller": .string(name)]
+        guard let answer = try ask(request) else { return false }
+        let (kept, shown) = (lists[name]?.sections ?? [], FoldedList.sections(answer))
+        comparisons += 1
+        if kept != shown {
+            throw FoldedList.Problem(description: "law 5: \(name) has \(kept), not \(shown)")
+        }
+        return true
+    }
+
+    /// Asks until there is an answer that is no passing error; nil when the bridge was killed.
+    private mutating func ask(_ request: JSON) throws -> JSON? {
+        for _ in 0..<100 {
+            let answer = try bridge.answerUnlessEnded(request)
+            for event in bridge.takeEvents() { try take(event) }
+            guard let answer else { return nil }
+            if let ok = answer["ok"] {
+                life.through = max(life.through, UInt64(ok["position"]?.int ?? 0))
+                return ok
+            }
+            guard isPassing(answer) else {
+                throw FoldedList.Problem(description: "\(request) is answered \(answer)")
+            }
+        }
+        throw FoldedList.Problem(description: "\(request) gets no answer")
+    }
+
+    private mutating func take(_ event: JSON) throws {
+        let position = UInt64(event["position"]?.int ?? 0)
+        switch event["event"]?.string {
+        case "change": try apply(event)
+        case "save": life.heard.append(position)
+        case "missed":
+            life.missed.append((UInt64(event["after"]?.int ?? 0) + 1)...position)
+        case "connection":
+            let isLostNow = event["state"] == "lost"
+            guard isLostNow != isLost else {
+                throw FoldedList.Problem(description: "\(event) comes twice")
+            }
+            isLost = isLostNow
+        default: throw FoldedList.Problem(description: "an event: \(event)")
+        }
+    }
+}
+
+extension SoakWatch {
+    private mutating func apply(_ event: JSON) throws {
+        let name = event["controller"]?.string ?? ""
+        guard var list = lists[name] else {
+            throw FoldedList.Problem(description: "a change of a list that is not open: \(event)")
+        }
+        try list.apply(event)
+        lists[name] = list
+    }
+}
+
+extension JSON {
+    /// An object with the members of another one.
+    func merging(_ other: JSON) -> JSON {
+        .object((object ?? [:]).merging(other.object ?? [:]) { _, new in new })
+    }
+}

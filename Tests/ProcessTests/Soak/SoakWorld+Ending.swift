@@ -1,0 +1,84 @@
+import FoundationEssentials
+import Glibc
+import TandemIO
+import TandemStore
+
+/// What is looked at when it is over, and the backups on the way.
+extension SoakWorld {
+    /// Ends the daemon when all clients are gone, and judges what everybody noted.
+    func settle(_ recording: KernelThread) throws {
+        try daemon.end(SIGTERM)
+        recording.join()
+        try daemon.begin()
+        recorder.finish()
+        try tandem("backup", backup, "-D", place.store)
+        try daemon.end(SIGTERM)
+        try checkFiles()
+        try tandem("check", "-D", place.store)
+        try judge()
+    }
+
+    /// Makes a backup under load and looks at what it gives back.
+    func backUp() throws {
+        backups += 1
+        try tandem("backup", backup, "-D", place.store)
+        try tandem("restore", backup, "--store", restored)
+        try tandem("check", "-D", restored)
+        try files.removeTree(backup)
+        try files.removeTree(restored)
+    }
+
+    private var backup: String { place.path + "/backup" }
+    private var restored: String { place.path + "/restored" }
+
+    private func tandem(_ arguments: String...) throws {
+        let run = try CommandRun("tandem", arguments)
+        if run.code != 0 { traffic.note("tandem \(arguments): \(run.code), \(run.output)") }
+    }
+
+    private func judge() throws {
+        var verdict = try SoakVerdict(recorder.transactions)
+        let records = savers.map(\.record)
+        for record in records { verdict.judge(record) }
+        verdict.judge(total: records.reduce(0) { $0 + $1.positions.count })
+        for life in watchers.flatMap(\.lives) { verdict.judge(life) }
+        let manifest = try StoreBackup.verify(backup)
+        try tandem("restore", backup, "--store", restored)
+        try verdict.judge(restored, through: manifest.last, place)
+        try verdict.judge(place.store, through: recorder.end, place)
+        for problem in verdict.problems { traffic.note(problem) }
+        checkWork(records)
+    }
+
+    /// A soak in which nothing happened would prove nothing.
+    private func checkWork(_ records: [SoakSaver.Record]) {
+        let missed = watchers.flatMap(\.lives).reduce(0) { $0 + $1.missed.count }
+        let comparisons = watchers.map(\.comparisons)
+        if records.contains(where: { $0.positions.count < 20 }) || comparisons.contains(0) {
+            traffic.note("hardly anything was saved and compared: \(comparisons)")
+        }
+        if expiries > 0, missed == 0 { traffic.note("nobody's history expired") }
+        if isTold {
+            say(
+                "\(recorder.end) positions, \(daemon.restartCount) restarts, "
+                    + "\(comparisons.reduce(0, +)) comparisons, \(missed) expired, \(backups) backups"
+            )
+        }
+    }
+
+    /// Nothing is left over but what a new store has, and copies of torn batches; the journal is as small as it should be.
+    private func checkFiles() throws {
+        for kind in try Self.kinds(place.store).subtracting(kinds) where !kind.contains(".torn") {
+            traffic.note("a file is left over: \(kind)")
+        }
+        let journal = place.store + "/journal"
+        let bytes = try files.list(journal).reduce(0) { sum, name in
+            let file = try files.open(journal + "/" + name, .read)
+            defer { file.close() }
+            return sum + Int(try file.size())
+        }
+        if bytes > SoakDaemon.capBytes + 1 << 20 {
+            traffic.note("law 8: the journal has \(bytes) bytes")
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import FoundationEssentials
+import Glibc
+import TandemIO
+import TandemModel
+import TandemStore
+import TandemWire
+import Testing
+
+/// A soak as it runs: a thin shell that carries out the plan on real processes.
+///
+/// Bound to the thread that runs it.
+final class SoakWorld {
+    private let plan: SoakPlan
+    let traffic: SoakTraffic
+    let daemon: SoakDaemon
+    let recorder: SoakRecorder
+    let savers: [SoakSaver]
+    let watchers: [SoakWatcher]
+    let isTold: Bool
+    let kinds: Set<String>
+    let files = RealFileSystem()
+    private let clock = SystemClock()
+    private var sizes = SoakSizes()
+    /// The watcher that stands still, and the bytes of journal after which it goes on.
+    private var stopped: (watcher: SoakWatcher, until: Int)?
+    var expiries = 0
+    var backups = 0
+
+    var place: Place { traffic.place }
+
+    init(_ plan: SoakPlan, seed: UInt64, savers: Int, watchers: Int, isTold: Bool) throws {
+        self.plan = plan
+        self.isTold = isTold
+        let place = try Place()
+        daemon = try SoakDaemon(place)
+        let graph = try Self.begin(place)
+        try daemon.end(SIGTERM)
+        kinds = try Self.kinds(place.store)
+        let beginning = try Journaled(place, segmentBytes: SoakDaemon.segmentBytes).encoded
+        try daemon.begin()
+        // Beside other tests it leaves them the machine.
+        let traffic = SoakTraffic(place, graph, seed: seed, pace: isTold ? 25 : 75)
+        self.traffic = traffic
+        recorder = SoakRecorder(beginning, traffic)
+        self.savers = (0..<savers).map { SoakSaver($0, traffic) }
+        self.watchers = (0..<watchers).map { SoakWatcher($0, traffic) }
+    }
+
+    private static func begin(_ place: Place) throws -> SoakGraph {
+        let bridge = try BridgeProcess(place.socket, author: "beginning")
+        try bridge.ask(#"{"do": "schema", "apply": \#(SoakGraph.model)}"#)
+        let saved = try bridge.ask(SoakGraph.beginning.text)
+        _ = try bridge.finish()
+        return SoakGraph(saved["objects"])
+    }
+
+    /// The names of a store's files, without their numbers.
+    static func kinds(_ store: String) throws -> Set<String> {
+        Set(
+            try FileManager.default.subpathsOfDirectory(atPath: store).map { path in
+                String(path.map { $0.isHexDigit ? "#" : $0 })
+            })
+    }
+
+    /// Carries out the plan, ends what it started, and gives what broke a law.
+    func run() throws -> [String] {
+        let threads = try start()
+        let failure = Result { try disturb() }
+        // Whoever stands still can't come to an end.
+        resume()
+        traffic.end()
+        for thread in threads.clients { thread.join() }
+        let settled = Result { try settle(threads.recorder) }
+        try failure.get()
+        try settled.get()
+        for line in sizes.lines where isTold { say(line) }
+        return traffic.problems + sizes.problems
+    }
+
+    private func start() throws -> (clients: [KernelThread], recorder: KernelThread) {
+        let recorder = try KernelThread.start(name: "recorder") { [recorder] in recorder.run() }
+        return (
+            try savers.map { saver in
+                try KernelThread.start(name: "saver", stackBytes: 4 << 20) { saver.run() }
+            }
+                + watchers.map { watcher in
+                    try KernelThread.start(name: "watcher", stackBytes: 4 << 20) { watcher.run() }
+                }, recorder
+        )
+    }
+
+    // MARK: Disturbing
+
+    private func disturb() throws {
+        let begin = clock.monotonicNanoseconds
+        var told: UInt64 = 0
+        for step in plan.steps {
+            while true {
+                let now = (clock.monotonicNanoseconds - begin) / 1_000_000
+                if now >= step.at { break }
+                _ = traffic.ends(within: Int(min(step.at - now, 200)))
+                resumeWhenExpired()
+            }
+            try carryOut(step.event)
+            if isTold, step.at >= told + 30_000 {
+                told = step.at
+                tell(told / 1_000)
+            }
+            if !traffic.problems.isEmpty { return }
+        }
+    }
+
+    private func carryOut(_ event: SoakPlan.Event) throws {
+        switch event {
+        case .restart(let isKilled): try daemon.restart(isKilled ? SIGKILL : SIGTERM)
+        case .killSaver(let number): savers[number].target.signal(SIGKILL)
+        case .killWatcher(let number): watchers[number].target.signal(SIGKILL)
+        case .stop(let number): stop(watchers[number])
+        case .backup: try backUp()
+        case .measure: measure()
+        }
+    }
+
+    private func stop(_ watcher: SoakWatcher) {
+        guard stopped == nil else { return }
+        watcher.target.signal(SIGSTOP)
+        // The journal's cap, and what lies in queues and segments begun.
+        stopped = (watcher, recorder.bytes + SoakDaemon.capBytes * 3 / 2)
+        traffic.isHeavy.withLock { $0 = true }
+    }
+
+    private func resumeWhenExpired() {
+        if let stopped, recorder.bytes > stopped.until {
+            expiries += 1
+            resume()
+        }
+    }
+
+    private func resume() {
+        stopped?.watcher.target.signal(SIGCONT)
+        stopped = nil
+        traffic.isHeavy.withLock { $0 = false }
+    }
+
+    private func measure() {
+        sizes.measure("daemon", daemon.processID)
+        sizes.measure("saver", savers[0].target.processID)
+        sizes.measure("watcher", watchers[0].target.processID)
+    }
+
+    /// A line for those who wait; at once, also into a file.
+    func say(_ line: String) { StandardStream.output.write("soak: " + line + "\n") }
+
+    private func tell(_ seconds: UInt64) {
+        say(
+            "\(seconds) of \(plan.milliseconds / 1_000) s, position \(recorder.end), "
+                + "\(daemon.restartCount) restarts, \(expiries) expired, \(backups) backups, "
+                + "\(watchers.flatMap(\.lives).count) watchers ended")
+    }
+}
