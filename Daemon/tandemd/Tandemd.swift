@@ -83,9 +83,7 @@ struct Tandemd: ParsableCommand {
         }
         sources.fill(&assembly)
         guard assembly.problems.isEmpty else {
-            for problem in assembly.problems {
-                LogLevel.critical.print(LogLine.text(.failed, ["code": 2], message: problem))
-            }
+            for problem in assembly.problems { LogLevel.critical.print(problem) }
             throw ExitCode(2)
         }
         if checkConfig {

@@ -42,7 +42,8 @@ final class SimulatedNode {
         if content.count > size {
             content.removeLast(content.count - size)
         } else {
-            content.append(contentsOf: repeatElement(0, count: size - content.count))
+            // An array of zeros is made and taken over at once, a sequence of them one by one.
+            content += [UInt8](repeating: 0, count: size - content.count)
         }
     }
 }

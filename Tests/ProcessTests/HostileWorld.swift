@@ -123,14 +123,18 @@ final class HostileWorld {
 }
 
 extension Socket {
-    /// Reads until the other side closes; false when it said nothing before.
-    func readToEnd() -> Bool {
+    /// The last failure that the other side tells before it closes.
+    func failureBeforeEnd() throws -> TandemError? {
         var buffer = [UInt8](repeating: 0, count: 4_096)
-        var hasRead = false
+        var decoder = DaemonMessageDecoder()
+        var failure: TandemError?
         while true {
             let count = try? buffer.withUnsafeMutableBytes { try readSome(into: $0) }
-            guard let count, count > 0 else { return hasRead }
-            hasRead = true
+            guard let count, count > 0 else { return failure }
+            decoder.append(Array(buffer[..<count]))
+            while let envelope = try decoder.next() {
+                if case .failure(let error) = envelope.message { failure = error }
+            }
         }
     }
 }

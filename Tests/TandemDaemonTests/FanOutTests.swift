@@ -37,6 +37,18 @@ import Testing
         #expect(bench.engine.audiences.count == 0)
     }
 
+    /// A daemon inside another process has only this to close its sockets.
+    @Test func `law 7: a daemon that goes lets go of its sessions, whatever they follow`() throws {
+        weak var session: Session?
+        do {
+            let bench = try EngineBench()
+            let client = try bench.client(Hello(author: "c", interests: ["Tag"]))
+            session = client.session
+            #expect(session?.interests.isEmpty == false)
+        }
+        #expect(session == nil)
+    }
+
     @Test func `law 2: what interests nobody costs nobody a turn`() throws {
         let bench = try EngineBench()
         let saver = try bench.client()

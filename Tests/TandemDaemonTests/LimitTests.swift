@@ -66,8 +66,8 @@ struct LimitTests {
                 repeating: VerdictItem(request: FetchRequest(entity: "Tag")), count: 2)
             return failure(try client.ask(.verdicts(VerdictRequest(from: 1, items: items))))
         case .attributeBytes:
-            let text = Value.string(String(repeating: "x", count: 300))
-            return bench.failure { _ = try client.save([try $0.insert("Tag", 1, ["label": text])]) }
+            let link = Value.url("x:" + String(repeating: "x", count: 300))
+            return bench.failure { _ = try $0.save([try $0.insert("Tag", 1, ["link": link])]) }
         case .blobBytes:
             let scan = Value.data([UInt8](repeating: 1, count: limit.small + 1))
             return bench.failure { _ = try $0.save([try $0.insert("Tag", 1, ["scan": scan])]) }
@@ -151,7 +151,7 @@ struct LimitTests {
         try client.write(.fetch(fetch), id: 5)
         try client.carry()
         #expect(client.session.isClosing)
-        let line = bench.log.lines.last { $0.contains("closed the connection") }
+        let line = bench.log.lines.last { $0.contains("connection-dropped") }
         return TandemError(.limitExceeded, line ?? "")
     }
 
@@ -192,6 +192,7 @@ extension EngineBench {
 private let limitModel = Model {
     Entity("Tag") {
         Attribute("label", .string)
+        Attribute("link", .url)
         Attribute("scan", .data)
     }
 }

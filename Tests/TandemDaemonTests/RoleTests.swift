@@ -49,7 +49,7 @@ struct RoleTests {
         #expect(error?.code == .denied)
         #expect(error?.message.contains("uid 5004") == true)
         let line = try #require(bench.log.lines.last)
-        for word in ["pid 14", "uid 5004", "made-up.service", "warning"] {
+        for word in ["pid=14", "uid=5004", "made-up.service", "warning"] {
             #expect(line.contains(word), "\(line)")
         }
         #expect(bench.engine.status["deniedConnections"]?.int == 1)
@@ -77,7 +77,7 @@ struct RoleTests {
         #expect(denied.code == .denied)
         #expect(bench.position == before)
         #expect(bench.engine.status["deniedRequests"]?.int == 2)
-        let lines = bench.log.lines.filter { $0.contains("denied pid 11 uid 5001") }
+        let lines = bench.log.lines.filter { $0.contains("denied:") && $0.contains("pid=11 uid=5001") }
         #expect(lines.count == 2 && lines.allSatisfy { $0.contains("made-up.service") })
         // Asking what became of a save is reading.
         let ask = SaveRequest(

@@ -7,7 +7,7 @@ import Testing
 @testable import Tandem
 
 /// How a connection is made again, and what is told of it meanwhile.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct ConnectingTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct ConnectingTests {
     @Test func `law8: pauses double up to their bound, with a jitter that the generator decides`() {
         var limits = ClientLimits()
         limits.firstBackoffMilliseconds = 8

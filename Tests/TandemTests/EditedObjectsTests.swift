@@ -4,7 +4,7 @@ import Testing
 
 @testable import Tandem
 
-@MainActor @Suite(.timeLimit(.minutes(1))) struct EditedObjectsTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct EditedObjectsTests {
     @Test(arguments: 0..<8)
     func `are those with edits, in the order of their first change, whatever is done`(
         run: Int

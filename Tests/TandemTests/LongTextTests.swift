@@ -14,7 +14,7 @@ final class Note: ManagedObject, ManagedEntity {
 }
 
 /// Texts that are too long for a row, in contexts and lists over the real daemon.
-@MainActor @Suite(.timeLimit(.minutes(3))) struct LongTextTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct LongTextTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-@MainActor @Suite(.timeLimit(.minutes(1))) struct ParticipantTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct ParticipantTests {
     let daemon: FakeDaemon
     let container: PersistentContainer
     let context: ManagedObjectContext

@@ -18,7 +18,7 @@ extension SplitMix64 {
 }
 
 /// Real daemon, several processes' worth of containers, random saves.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct StreamTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct StreamTests {
     @Test func `law2: every context ends with the same graph, whatever it merged when`() throws {
         let seed = SplitMix64.seed()
         var random = SplitMix64(seed: seed)

@@ -12,7 +12,7 @@ final class Strict: ManagedObject, ManagedEntity {
     }
 }
 
-@MainActor @Suite(.timeLimit(.minutes(1))) struct UndoTests {
+@MainActor @Suite(.timeLimit(.minutes(5))) struct UndoTests {
     let context: ManagedObjectContext
 
     init() throws {

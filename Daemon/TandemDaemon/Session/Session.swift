@@ -33,7 +33,9 @@ final class Session {
     var isClosing = false
     var author = ""
     /// Whom it follows with; nil before its hello.
-    var audience: Audience?
+    ///
+    /// Held by ``Audiences`` as long as it has sessions, which it holds in turn: a daemon that goes must let go of both.
+    unowned var audience: Audience?
     var behind: UInt64?
     var marks: Marks = []
     /// When the first of the requests in the inbox arrived.
