@@ -65,7 +65,7 @@ one() {
     local folder=$tmp/run$((++runs))
     mkdir "$folder"
     serve "$folder"
-    timeout 300 "$bench" "$1" "$2" "$folder/sock" "$folder" "${@:3}" &
+    timeout "${longest:-300}" "$bench" "$1" "$2" "$folder/sock" "$folder" "${@:3}" &
     client=$!
     if ! wait "$client"; then
         log "$1 n=$2 failed"
@@ -119,7 +119,7 @@ load() {
 # Everyone is a connection of its own.
 p6() { ulimit -n 8192; for n in $(sizes 64 256); do one p6 "$n"; done; }
 clients() { ulimit -n 8192; for n in $(sizes 1000); do one clients "$n"; done; }
-memory() { for n in $(sizes 10000); do one memory "$n"; done; }
+memory() { for n in $(sizes 10000); do longest=900 one memory "$n"; done; }
 recovery() {
     for n in $(sizes 100000); do
         recover "$n" unindexed

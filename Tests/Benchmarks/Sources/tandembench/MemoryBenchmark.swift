@@ -16,6 +16,9 @@ struct MemoryBenchmark {
         var mapped: Int
     }
 
+    /// So many samples without a save mean that all writers are done.
+    private static let quietSamples = 50
+
     func run() throws {
         var data = BenchData(contents: n)
         let ids = try data.seed(socket)
@@ -30,10 +33,13 @@ struct MemoryBenchmark {
         var samples: [Sample] = []
         let first = try container.end().number
         _ = try load.run(&data) {
-            var done: UInt64 = 0
-            while done < UInt64(saves / writers * writers) {
+            var (done, still): (UInt64, Int) = (0, 0)
+            // A save of what is there already has no position, so the last saves are told by the quiet behind them.
+            while done < UInt64(saves / writers * writers), still < Self.quietSamples {
                 usleep(100_000)
+                let before = done
                 done = try container.end().number - first
+                still = done == before ? still + 1 : 0
                 let (own, mapped) = try probe.memory()
                 samples.append(Sample(saves: done, own: own, mapped: mapped))
             }
@@ -45,7 +51,7 @@ struct MemoryBenchmark {
     /// One line with the memory after each tenth of the saves; growth is from the second tenth on.
     private func emit(_ samples: [Sample]) throws {
         let tenths = (1...10).compactMap { tenth in
-            samples.first { $0.saves * 10 >= UInt64(saves / 16 * 16) * UInt64(tenth) }
+            samples.first { $0.saves * 10 >= (samples.last?.saves ?? 1) * UInt64(tenth) }
         }
         guard let early = tenths.dropFirst().first, let last = tenths.last else {
             throw Failure("there were no samples")
