@@ -77,7 +77,9 @@ struct RoleTests {
         #expect(denied.code == .denied)
         #expect(bench.position == before)
         #expect(bench.engine.status["deniedRequests"]?.int == 2)
-        let lines = bench.log.lines.filter { $0.contains("denied:") && $0.contains("pid=11 uid=5001") }
+        let lines = bench.log.lines.filter {
+            $0.contains("denied:") && $0.contains("pid=11 uid=5001")
+        }
         #expect(lines.count == 2 && lines.allSatisfy { $0.contains("made-up.service") })
         // Asking what became of a save is reading.
         let ask = SaveRequest(
