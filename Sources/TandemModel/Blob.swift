@@ -59,6 +59,11 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
         bytes.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
     }
 
+    /// True when some bytes begin as this does and are as many; what has the right hash besides is the content.
+    public func fits(_ content: UnsafeRawBufferPointer) -> Bool {
+        content.count == length && content.starts(with: bytes[..<Self.prefixBytes])
+    }
+
     /// True when some content is the one that this stands for.
     ///
     /// Cost: a SHA-256 of the content.

@@ -17,6 +17,12 @@ extension Store {
         try current.get(tables.blobUses, blob.hash) != nil
     }
 
+    /// True when the store has the content, and it is as long and begins as the reference says.
+    public func fits(_ blob: BlobReference) throws(StoreError) -> Bool {
+        guard let content = try current.get(tables.blobs, blob.hash) else { return false }
+        return blob.fits(content)
+    }
+
     /// Removes contents that last stood in a row before a position; returns how many.
     ///
     /// Call it with the first position that the journal still has: nothing older can be looked at then. Cost: what it removes.

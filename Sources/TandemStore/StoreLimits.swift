@@ -18,7 +18,7 @@ enum StoreLimits {
     static let cachedRows = 1 << 14
     /// A row of more bytes is not kept.
     static let cachedRowBytes = 512
-    /// Related objects that one request may read for one candidate; 64 bytes of a row count like another object.
+    /// Related objects that one request may read for one candidate; 64 bytes of a row or of a long text count like another.
     static let objectReads = 1 << 21
     /// And for all its candidates: some ten seconds.
     static let requestReads = 1 << 24

@@ -28,7 +28,10 @@ public struct StoreReader: GraphReader {
     }
 
     /// The UTF-8 of a long text.
-    public func content(of text: TextReference) -> [UInt8]? { try? store.content(of: text.blob) }
+    public func content(of text: TextReference) -> [UInt8]? {
+        guard budget.spend(1 + text.length / 64) else { return nil }
+        return try? store.content(of: text.blob)
+    }
 
     /// The members of a to-many relationship.
     public func members(

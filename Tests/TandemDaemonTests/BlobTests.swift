@@ -94,6 +94,44 @@ struct BlobTests {
         #expect(found.objects.map(\.object.number) == [2])
     }
 
+    @Test(arguments: [0, 63, 96])
+    func `law 7: a reference with the hash of one content and the words of another is refused`(
+        _ offset: Int
+    ) throws {
+        let scan = content(1)
+        try bench.save([bench.insert("Page", 1, ["scan": .data(scan)])])
+        var bytes = BlobReference(of: scan).bytes
+        bytes[offset] ^= 1
+        let forged = try #require(BlobReference(bytes: bytes))
+        let error = try bench.refusal([bench.insert("Page", 2, ["scan": .blob(forged)])])
+        #expect(error?.code == .validation)
+    }
+
+    @Test func `law 3: contents are applied again when the map is full`() throws {
+        let bench = try CommitBench(model: pages, mapBytes: 256 << 10)
+        for number in 1...12 as ClosedRange<UInt64> {
+            let scan = content(UInt8(number))
+            try bench.save([bench.insert("Page", number, ["scan": .data(scan)])])
+        }
+        let expected = try dump(bench.store)
+        #expect(try bench.store.check().isClean)
+        #expect(bench.store.usage.mapBytes > 1 << 20)
+        try bench.crash()
+        #expect(try dump(bench.store) == expected)
+    }
+
+    @Test func `law 7: what is read of long texts is counted`() throws {
+        let text = long("a")
+        try bench.save([bench.insert("Page", 1, ["key": .string(text)])])
+        let reference = TextReference(of: text)
+        let budget = ReadBudget()
+        let reader = StoreReader(bench.store, budget: budget)
+        budget.beginObject()
+        let reads = (0..<4_000).prefix { _ in reader.content(of: reference) != nil }.count
+        #expect((1_000..<3_000).contains(reads))
+        #expect(budget.isExhausted)
+    }
+
     @Test func `a reference without its content is refused`() throws {
         let error = try bench.refusal([
             bench.insert("Page", 1, ["scan": .blob(BlobReference(of: content(1)))])

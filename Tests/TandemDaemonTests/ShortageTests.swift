@@ -110,6 +110,41 @@ import Testing
         #expect(bench.position.number == 3)
     }
 
+    @Test func `laws 1 and 3: a batch that never happened refuses nobody`()
+        throws
+    {
+        let clock = ManualClock()
+        let bench = try EngineBench(clock: clock)
+        let (one, two) = (try bench.client(), try bench.client())
+        try one.save([try bench.bench.insert("Node", 1)])
+        let version = try bench.bench.version("Node", 1)
+        bench.bench.disk.faults.failingWrite = 1
+        bench.bench.disk.faults.writeErrno = 28
+        let saves = try [one, two].enumerated().map { index, client in
+            let name = ["name": Value.string("\(index)")]
+            return client.saveRequest([
+                try bench.bench.update("Node", 1, name, version: version)
+            ])
+        }
+        let ids = [try one.send(.save(saves[0])), try two.send(.save(saves[1]))]
+        for (client, id) in zip([one, two], ids) {
+            guard case .failure(let error) = try client.answer(id) else {
+                Issue.record("a save that never happened was answered")
+                return
+            }
+            #expect(error.code == .readOnly && error.conflicts.isEmpty)
+        }
+        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        // Whoever repeats first is the first.
+        guard case .saved(let saved) = try two.ask(.save(saves[1])),
+            case .failure(let error) = try one.ask(.save(saves[0]))
+        else {
+            Issue.record("the batch that never happened still counts")
+            return
+        }
+        #expect(saved.wrote && error.conflicts.map(\.theirsVersion) == [saved.position])
+    }
+
     @Test func `law 3: a save without effect whose answer finds no room is refused, not forgotten`()
         throws
     {

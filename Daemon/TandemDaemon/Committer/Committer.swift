@@ -382,7 +382,7 @@ final class Committer {
         let from = store.appliedPosition + 1
         let (start, changes) = (clock.monotonicNanoseconds, store.appliedChanges)
         while store.appliedPosition < position {
-            let transaction = try source.transaction(at: store.appliedPosition + 1, ring)
+            let transaction = try recorded(store.appliedPosition + 1, source)
             try store.apply(transaction)
             supervision?.replayed(transaction.position, of: position)
             if ring[transaction.position] == nil,
@@ -397,6 +397,19 @@ final class Committer {
         counters.replayNanoseconds += duration
         counters.replayedChanges += store.appliedChanges - changes
         log(.replayed, ["from": from, "to": position, "duration_us": duration / 1_000])
+    }
+
+    /// A transaction as the journal has it: the ring has no contents of blobs.
+    ///
+    /// That it can't be read is final and no client's mistake, as the store is behind the journal here.
+    private func recorded(
+        _ position: UInt64, _ source: TransactionSource
+    ) throws(DaemonError) -> EncodedTransaction {
+        do throws(TandemError) {
+            return try source.transaction(at: position, TransactionRing())
+        } catch {
+            throw DaemonError(.storage, error.message)
+        }
     }
 
     /// Without room everything stays in the open transaction; a commit that failed is applied once more by ``replay()``.

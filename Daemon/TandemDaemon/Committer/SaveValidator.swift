@@ -73,6 +73,7 @@ struct SaveValidator {
             return "\(Int(measure)) bytes; it has at most \(limits[limit]) "
                 + "(limits.\(limit.rawValue))"
         }
+        guard attribute.minimum != nil || attribute.maximum != nil else { return nil }
         let size = unit == " bytes" ? try length(value, attribute) : measure
         if let minimum = attribute.minimum, size < minimum {
             return "it is below the minimum of \(JSON.double(minimum).text)"

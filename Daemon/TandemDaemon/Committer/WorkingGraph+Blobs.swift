@@ -17,7 +17,7 @@ extension WorkingGraph {
             return text.utf8.count > limits.blobBytes
                 ? value : .longText(TextReference(keep(Array(text.utf8))))
         case .blob(let reference):
-            if try blobs[reference] != nil || store.holds(reference) { return value }
+            if try blobs[reference] != nil || store.fits(reference) { return value }
             throw unheld(object, slot, entity)
         case .longText(let reference):
             if try holds(reference) { return value }
@@ -39,9 +39,15 @@ extension WorkingGraph {
     }
 
     /// Whether there is such a text: contents may be any bytes, and a reference may say anything.
-    private func holds(_ text: TextReference) throws -> Bool {
-        guard let content = try content(of: text.blob), text.fits(content) else { return false }
-        return (try? UTF8Span(validating: content.span)) != nil
+    ///
+    /// Each is looked at once, however often the save names it.
+    private mutating func holds(_ text: TextReference) throws -> Bool {
+        if texts.contains(text) { return true }
+        guard let content = try content(of: text.blob), text.fits(content),
+            (try? UTF8Span(validating: content.span)) != nil
+        else { return false }
+        texts.insert(text)
+        return true
     }
 
     /// A content that the save brought or that the store has.

@@ -8,6 +8,8 @@ struct WorkingGraph {
     let limits: DaemonLimits
     /// The contents that the save brings along for values that are too long for a row.
     private(set) var blobs: [BlobReference: Blob] = [:]
+    /// Long texts that the save names and that are known to be there.
+    var texts: Set<TextReference> = []
     private(set) var objects: [ObjectNumber: WorkingObject] = [:]
     /// The same in the order in which they came.
     private var list: [WorkingObject] = []

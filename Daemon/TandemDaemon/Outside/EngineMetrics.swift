@@ -22,6 +22,8 @@ enum Refusal: String, CaseIterable {
     case queue
     /// What the client needs next is no longer in the journal.
     case expired
+    /// What the client needs next can't be read from the journal.
+    case unreadable
 }
 
 /// What the engine counts beside the committer's counters, for `tandem status` and `tandem metrics`.

@@ -85,8 +85,7 @@ extension Engine {
                         session: session, id: id, saved: saved, arrival: session.arrival))
             }
         } catch let error as TandemError {
-            refused(session, error)
-            session.answer(.failure(error), to: id)
+            refusals.append((session, id, error))
         }
     }
 
@@ -100,6 +99,7 @@ extension Engine {
         } else {
             planned.removeAll(keepingCapacity: true)
         }
+        answerRefused()
         for session in savers {
             finish(session)
             schedule(session)
@@ -124,7 +124,7 @@ extension Engine {
     private func answerPlanned() {
         for save in planned where !save.session.isClosing {
             let (session, id, saved) = (save.session, save.id, save.saved)
-            if let refusal = committer.unkeptRefusal, !saved.wrote, !saved.isRepeat {
+            if let refusal = committer.unkeptRefusal, !saved.wrote {
                 refused(session, refusal)
                 session.answer(.failure(refusal), to: id)
             } else if session.sent >= saved.position {
@@ -135,15 +135,24 @@ extension Engine {
         }
     }
 
+    private func answerRefused() {
+        for (session, id, error) in refusals where !session.isClosing {
+            refused(session, error)
+            session.answer(.failure(error), to: id)
+        }
+        refusals.removeAll(keepingCapacity: true)
+    }
+
     /// Returns nil when nothing of the batch happened, which its savers are told.
+    ///
+    /// So are those whom it refused: that may have been because of what did not happen.
     private func flush() throws -> [EncodedTransaction]? {
         do {
             return try committer.flush()
         } catch let error as TandemError {
-            for save in planned where !save.session.isClosing {
-                refused(save.session, error)
-                save.session.answer(.failure(error), to: save.id)
-            }
+            refusals =
+                planned.map { ($0.session, $0.id, error) }
+                + refusals.map { ($0.session, $0.id, error) }
             return nil
         }
     }

@@ -64,10 +64,11 @@ extension Engine {
         do {
             try queuePushes(session)
         } catch let error as TandemError {
-            guard error.code == .historyExpired else { throw error }
             // What is queued goes out whole before.
             finish(session)
             guard session.outboundBytes == 0, !session.isClosing else { return }
+            // What one client needs and can't be read is not the others' trouble.
+            guard error.code == .historyExpired else { return end(session, error, .unreadable) }
             retention.counters.expiredSessions += 1
             return end(session, error, .expired)
         }

@@ -13,7 +13,8 @@ import TandemWire
 /// State:
 /// - `saving`, `asking`, `following`: sessions with saves, with other requests, and with anything to be sent, in the order of
 ///   their turns. A session whose socket is full is in none of them for what it is to be sent: the poller tells when to go on.
-/// - `planned`, `savers`: the saves of the batch that is being built, and the sessions that hear of it first.
+/// - `planned`, `refusals`, `savers`: the saves of the batch that is being built, those that it refuses, and the sessions
+///   that hear of it first.
 /// - `audiences`, `cache`: who follows what, and what that is in bytes.
 final class Engine {
     let committer: Committer
@@ -33,6 +34,8 @@ final class Engine {
     var asking = Turns(.requests)
     var following = Turns(.pushes)
     var planned: [PlannedSave] = []
+    /// Who is to hear after the flush that a save was refused.
+    var refusals: [(session: Session, id: UInt32, error: TandemError)] = []
     var savers: [Session] = []
     var audiences = Audiences()
     var cache = PushCache()
