@@ -52,7 +52,7 @@ struct RoleTests {
         for word in ["pid=14", "uid=5004", "made-up.service", "warning"] {
             #expect(line.contains(word), "\(line)")
         }
-        #expect(bench.engine.status["deniedConnections"]?.int == 1)
+        #expect(bench.engine.status["refusedByReason"]?["role"]?.int == 1)
     }
 
     @Test func `a reader reads and follows but saves nothing and installs no model`() throws {
@@ -77,7 +77,9 @@ struct RoleTests {
         #expect(denied.code == .denied)
         #expect(bench.position == before)
         #expect(bench.engine.status["deniedRequests"]?.int == 2)
-        let lines = bench.log.lines.filter { $0.contains("denied:") && $0.contains("pid=11 uid=5001") }
+        let lines = bench.log.lines.filter {
+            $0.contains("denied:") && $0.contains("pid=11 uid=5001")
+        }
         #expect(lines.count == 2 && lines.allSatisfy { $0.contains("made-up.service") })
         // Asking what became of a save is reading.
         let ask = SaveRequest(
@@ -99,6 +101,8 @@ struct RoleTests {
         model.entities["Extra"] = Entity("Extra") {}
         let other = try bench.client(Hello(model: model.json.text), as: Self.reader)
         #expect(other.welcome == nil && other.failure?.code == .denied)
+        #expect(bench.engine.status["refusedByReason"]?["role"]?.int == 1)
+        #expect(bench.engine.status["deniedRequests"]?.int == 1)
     }
 
     @Test func `only admins end the connections of others`() throws {

@@ -7,9 +7,10 @@ extension Engine {
     /// Puts a session where it waits for what it can be done for next.
     func schedule(_ session: Session) {
         guard !session.isClosing else { return }
-        if session.isReady, session.waitingSaves > 0 { saving.append(session) }
+        if session.hasSave { saving.append(session) }
+        rewatch(session)
         guard !session.isWaitingToWrite else { return }
-        if session.behind != nil {
+        if session.behind != nil || isToldLess(session) {
             following.append(session)
         } else if session.hasQuestion {
             asking.append(session)
@@ -64,10 +65,11 @@ extension Engine {
         do {
             try queuePushes(session)
         } catch let error as TandemError {
-            guard error.code == .historyExpired else { throw error }
             // What is queued goes out whole before.
             finish(session)
             guard session.outboundBytes == 0, !session.isClosing else { return }
+            // What can't be read for one is no reason to end all others.
+            guard error.code == .historyExpired else { return end(session, error, .unreadable) }
             retention.counters.expiredSessions += 1
             return end(session, error, .expired)
         }
@@ -90,7 +92,6 @@ extension Engine {
             left -= 1
         }
         if session.behind == last { audiences.reachedEnd(session) }
-        if session.isOverfull { limitCounts.note(.outboundBytes) }
     }
 
     /// From the ring the body is made once for all who follow the same; who reads the segments is mostly alone there.
@@ -134,9 +135,14 @@ extension Engine {
         }
     }
 
+    /// Whether a session has yet to hear of the latest state.
+    private func isToldLess(_ session: Session) -> Bool {
+        session.isReady && session.toldAbility != told.changes
+    }
+
     /// A session without room hears of the latest state when it has some again.
     private func tellAbility(_ session: Session) {
-        guard session.toldAbility != told.changes, session.hasRoom else { return }
+        guard isToldLess(session), session.hasRoom else { return }
         session.toldAbility = told.changes
         session.push(
             StatePush(
