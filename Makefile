@@ -18,6 +18,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 # A folder with built tandem and tandemd; without it they are built for release.
 BINARIES ?=
+# As the benchmarks build tandemd; overlapping accesses to a variable, which this does not look for at run time, trap in tests.
+RELEASE := -c release -Xswiftc -enforce-exclusivity=unchecked --static-swift-stdlib --scratch-path .build/install
 LIB := $(PREFIX)/lib
 SHARE := $(PREFIX)/share
 # Every file that is installed, below DESTDIR; `make uninstall` removes these.
@@ -102,9 +104,9 @@ install:
 	    $(MAKE) --no-print-directory dependencies
 	    echo "== building for release"
 	    for product in tandem tandemd; do
-	        swift build -c release --static-swift-stdlib --scratch-path .build/install --product $$product
+	        swift build $(RELEASE) --product $$product
 	    done
-	    bin=$$(swift build -c release --static-swift-stdlib --scratch-path .build/install --show-bin-path)
+	    bin=$$(swift build $(RELEASE) --show-bin-path)
 	fi
 	put() { install -D -m "$$1" "$$2" "$(DESTDIR)$$3"; }
 	named() { sed 's|/usr/bin/tandemd|$(PREFIX)/bin/tandemd|' "$$1" | put 644 /dev/stdin "$$2"; }

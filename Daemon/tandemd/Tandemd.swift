@@ -9,13 +9,14 @@ struct Tandemd: ParsableCommand {
         commandName: "tandemd",
         abstract: "Keeps one object graph in step across all processes of this machine.",
         discussion: """
-            Without --store and --socket the directories of --name are used: for root \
-            /var/lib/tandem/NAME and /run/tandem/NAME.sock, for others below XDG_STATE_HOME and \
-            XDG_RUNTIME_DIR. Under systemd the socket is taken from its socket unit.
+            Without --store and --socket the directories of --name are used: for root and services of \
+            the system /var/lib/tandem/NAME and /run/tandem/NAME.sock, for others below \
+            XDG_STATE_HOME and XDG_RUNTIME_DIR. Under systemd the socket is taken from its socket unit.
 
             Every key below is set by --set KEY=VALUE, else by its variable (journal.keepBytes: \
             TANDEMD_JOURNAL_KEEP_BYTES), else in the configuration's file, YAML with one level \
-            for each dot: /etc/tandem/NAME.yaml for root, for others below XDG_CONFIG_HOME.
+            for each dot: /etc/tandem/NAME.yaml for root and services of the system, for others \
+            below XDG_CONFIG_HOME.
 
             KEYS:
             \(Tandemd.keys)

@@ -22,6 +22,7 @@ case $scenario in p1 | p2 | p3 | p6 | clients | load | recovery | memory | sync 
     ;;
 esac
 
+# With the flags of `make install`.
 log "building (release; the first build takes minutes)"
 swift build -c release -Xswiftc -enforce-exclusivity=unchecked --product tandemd --package-path ../.. --scratch-path .build/tandem >&2
 swift build -c release --scratch-path .build/clients >&2

@@ -125,7 +125,7 @@ import Testing
         let stranger = try run(4_243, ["status"])
         #expect(stranger.code == 4, "\(stranger.output)")
         let status = try CommandRun("tandem", ["status", "-o", "json", "--socket", place.socket])
-        #expect(status.json.first?["deniedConnections"]?.int == 1)
+        #expect(status.json.first?["refusedByReason"]?["role"]?.int == 1)
         #expect(status.json.first?["deniedRequests"]?.int == 1)
         #expect(daemon.end(SIGTERM) == 0)
     }

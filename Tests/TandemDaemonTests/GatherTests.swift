@@ -70,27 +70,3 @@ import Testing
         ])
     }
 }
-
-/// Says what is ready as the test's script wants it; nothing afterwards.
-private final class ScriptedReadiness: Readiness {
-    var rounds: [() throws -> [Poller.Event]] = []
-
-    func readable(_ peer: Peer) -> Poller.Event {
-        Poller.Event(
-            token: peer.session.id, isReadable: true, isWritable: false, isClosed: false)
-    }
-    func add(_ target: Int32, token: UInt64, interest: Interest) throws(IOError) {}
-
-    func modify(_ target: Int32, token: UInt64, interest: Interest) throws(IOError) {}
-
-    func wait(timeoutMilliseconds: Int32, into events: inout [Poller.Event]) throws(IOError) {
-        events.removeAll()
-        guard !rounds.isEmpty else { return }
-        let round = rounds.removeFirst()
-        do {
-            events = try round()
-        } catch {
-            Issue.record("\(error)")
-        }
-    }
-}

@@ -74,6 +74,19 @@ import Testing
         #expect(rows.map { Array($0.prefix(2)) }.sorted { $0[0] < $1[0] } == expected)
         #expect(rows.allSatisfy { $0.count == 4 && !$0[3].isEmpty })
     }
+
+    @Test func `the page's table has every reason of a refusal`() throws {
+        let rows = try Page.rows(under: "| reason | when |")
+        #expect(rows.map { $0[0] } == Refusal.allCases.map(\.rawValue))
+        #expect(rows.allSatisfy { $0.count == 3 && !$0[1].isEmpty })
+        // The limits that lead to one are limits.
+        let named = rows.flatMap { $0[2].split(separator: " ") }.filter { $0.contains(".") }
+        for limit in named {
+            let name = String(limit.dropFirst("limits.".count).filter(\.isLetter))
+            #expect(Limit(rawValue: name) != nil, "\(limit)")
+        }
+        #expect(named.count >= 6)
+    }
 }
 
 /// The page Outside of this module.

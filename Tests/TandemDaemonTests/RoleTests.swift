@@ -52,7 +52,7 @@ struct RoleTests {
         for word in ["pid=14", "uid=5004", "made-up.service", "warning"] {
             #expect(line.contains(word), "\(line)")
         }
-        #expect(bench.engine.status["deniedConnections"]?.int == 1)
+        #expect(bench.engine.status["refusedByReason"]?["role"]?.int == 1)
     }
 
     @Test func `a reader reads and follows but saves nothing and installs no model`() throws {
@@ -101,6 +101,8 @@ struct RoleTests {
         model.entities["Extra"] = Entity("Extra") {}
         let other = try bench.client(Hello(model: model.json.text), as: Self.reader)
         #expect(other.welcome == nil && other.failure?.code == .denied)
+        #expect(bench.engine.status["refusedByReason"]?["role"]?.int == 1)
+        #expect(bench.engine.status["deniedRequests"]?.int == 1)
     }
 
     @Test func `only admins end the connections of others`() throws {

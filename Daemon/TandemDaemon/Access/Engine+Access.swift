@@ -35,7 +35,6 @@ extension Engine {
                 "reason": refusal.rawValue, "pid": peer.pid, "uid": peer.uid, "gid": peer.gid,
                 "unit": unit,
             ], error.message)
-        if error.code == .denied { access.connections += 1 }
         var bytes: [UInt8] = []
         // A sentence always fits a frame.
         try? FrameEncoder.encode(DaemonMessage.failure(error), into: &bytes)
@@ -46,7 +45,7 @@ extension Engine {
     /// Checks that the role of a session is at least another; what is refused is logged and counted.
     func demand(_ role: Role, of session: Session, to action: String) throws(TandemError) {
         guard session.role < role else { return }
-        access.requests += 1
+        metrics.deniedRequests += 1
         let peer = session.peer
         log(
             .denied,
@@ -68,12 +67,4 @@ extension Engine {
         end(other, error, .administrator)
         return true
     }
-}
-
-/// How often somebody's role did not allow what was asked for.
-struct AccessCounters {
-    /// Connections without a role.
-    var connections: UInt64 = 0
-    /// Requests of clients with too low a role.
-    var requests: UInt64 = 0
 }

@@ -89,6 +89,8 @@ extension DaemonLimits {
     static let segmentsVerified = 64
     /// So often sockets are looked at again for saves that a flush can take along.
     static let gatherRounds = 4
+    /// Connections accepted before the other sockets are looked at again.
+    static let acceptsInTurn = 64
     /// Bytes of pushes queued for a session in one of its turns, which its socket takes in as few writes.
     static let turnBytes = 128 << 10
     /// Transactions considered for a session in one of its turns.

@@ -8,6 +8,9 @@ struct PlannedSave {
     var saved: Saved
     /// When its bytes arrived, in nanoseconds of the monotonic clock.
     var arrival: UInt64
+
+    /// Whether its answer stands nowhere but in the store's memory of saves.
+    var needsKeeping: Bool { !saved.wrote }
 }
 
 /// What the engine says of its sessions and their saves, to the log and to whoever supervises it.

@@ -6,8 +6,10 @@ enum Refusal: String, CaseIterable {
     case connections
     /// The user has as many connections as one may have.
     case userConnections
-    /// The user has no role.
+    /// The user has no role, or too low a one for the model that the hello brought.
     case role
+    /// The hello brought a model that does not fit the store's.
+    case model
     /// An administrator ended it.
     case administrator
     /// No descriptors are left, or the kernel gave no connection.
@@ -24,6 +26,15 @@ enum Refusal: String, CaseIterable {
     case expired
     /// What the client needs next can't be read from the journal.
     case unreadable
+
+    /// Why a hello that failed with an error ends its connection.
+    init(helloFailedWith code: TandemError.Code) {
+        switch code {
+        case .denied: self = .role
+        case .schemaMismatch: self = .model
+        default: self = .usage
+        }
+    }
 }
 
 /// What the engine counts beside the committer's counters, for `tandem status` and `tandem metrics`.
@@ -34,6 +45,8 @@ struct EngineMetrics {
     var fanOut = Histogram()
     /// Connections that were taken in.
     var opened: UInt64 = 0
+    /// Requests that a role did not allow.
+    var deniedRequests: UInt64 = 0
     /// Bytes that came from clients.
     var received: UInt64 = 0
     /// Bytes that went to clients that are gone.

@@ -65,7 +65,7 @@ final class ServiceLoop {
         }
         try gather()
         try engine.turn()
-        try watchWrites()
+        try watchAnew()
         checkHandshakes()
         engine.supervision.passed(engine.summary)
         return isStopping
@@ -135,8 +135,9 @@ final class ServiceLoop {
 
     // MARK: Sockets
 
+    /// Takes some of those who wait; the next wait tells of the others, so that a stream of them holds nobody up.
     private func accept() {
-        while true {
+        for _ in 0..<DaemonLimits.acceptsInTurn {
             do {
                 guard let socket = try listener?.accept() else { return }
                 add(socket)
@@ -184,7 +185,9 @@ final class ServiceLoop {
         guard let session = engine.sessions[event.token] else { return }
         // While saves of it wait, what it sends stays in the socket.
         if event.isReadable || event.isClosed, session.waitingSaves == 0 { read(session) }
-        if event.isWritable, !session.isClosing { engine.resume(session) }
+        // Of one that has left while its saves wait for room only writing tells.
+        guard event.isWritable || (event.isClosed && session.isOverfull) else { return }
+        if !session.isClosing { engine.resume(session) }
     }
 
     /// Reads once; what is left makes the next wait return at once, so that no client keeps others waiting.
@@ -207,14 +210,13 @@ final class ServiceLoop {
         }
     }
 
-    /// Asks to be told when sockets that are full take bytes again.
-    private func watchWrites() throws {
+    /// Asks to be told when sockets that are full take bytes again, and not of bytes that nothing can be done with yet.
+    private func watchAnew() throws {
         for session in engine.takeRewatched() where !session.isClosing {
-            guard session.isWaitingToWrite != session.isWatchedForRoom else { continue }
-            session.isWatchedForRoom = session.isWaitingToWrite
+            guard session.wants != session.watched else { continue }
+            session.watched = session.wants
             try poller.modify(
-                session.socket.descriptor, token: session.id,
-                interest: session.isWaitingToWrite ? [.read, .write] : .read)
+                session.socket.descriptor, token: session.id, interest: session.watched)
         }
     }
 }

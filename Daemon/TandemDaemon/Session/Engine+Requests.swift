@@ -89,7 +89,7 @@ extension Engine {
             if let text = hello.model, !(try serves(text)) { try install(text, session) }
             try welcome(hello, id, session)
         } catch let error as TandemError {
-            end(session, error)
+            end(session, error, Refusal(helloFailedWith: error.code))
         }
     }
 

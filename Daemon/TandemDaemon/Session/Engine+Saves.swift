@@ -31,9 +31,14 @@ extension Engine {
     private func admit(
         _ envelope: Envelope<ClientMessage>, _ bytes: Int, _ session: Session
     ) -> Bool {
-        if case .hello = envelope.message {
+        // A second one is refused below.
+        if case .hello = envelope.message, !session.isReady {
             session.receive(envelope, bytes: bytes)
             return true
+        }
+        guard envelope.message.kind != .hello else {
+            fail(session, "hello was said already")
+            return false
         }
         switch session.machine.received(request: envelope.id) {
         case .run: session.receive(envelope, bytes: bytes)
@@ -63,7 +68,8 @@ extension Engine {
             for _ in 0..<saving.count {
                 guard !committer.isBatchFull else { return }
                 guard let session = saving.popFirst() else { return }
-                guard !session.isClosing, let (id, request) = session.takeSave() else { continue }
+                guard !session.isClosing, session.hasSave, let (id, request) = session.takeSave()
+                else { continue }
                 try take(request, id, session)
                 schedule(session)
             }
@@ -95,6 +101,7 @@ extension Engine {
         if let transactions = try flush() {
             if !transactions.isEmpty { announce(transactions, after: before) }
             try pumpSavers()
+            refuseUnkept()
             answerPlanned()
         } else {
             planned.removeAll(keepingCapacity: true)
@@ -121,13 +128,20 @@ extension Engine {
         for session in savers where session.isReady { try pump(session) }
     }
 
+    /// A save that wrote nothing did not happen if there was no room to keep its answer.
+    private func refuseUnkept() {
+        guard let refusal = committer.unkeptRefusal else { return }
+        for save in planned where save.needsKeeping && !save.session.isClosing {
+            refused(save.session, refusal)
+            save.session.answer(.failure(refusal), to: save.id)
+        }
+        planned.removeAll(where: \.needsKeeping)
+    }
+
     private func answerPlanned() {
         for save in planned where !save.session.isClosing {
             let (session, id, saved) = (save.session, save.id, save.saved)
-            if let refusal = committer.unkeptRefusal, !saved.wrote {
-                refused(session, refusal)
-                session.answer(.failure(refusal), to: id)
-            } else if session.sent >= saved.position {
+            if session.sent >= saved.position {
                 session.answer(.saved(saved), to: id)
             } else {
                 session.held.append((saved.position, id, .saved(saved)))

@@ -7,9 +7,10 @@ extension Engine {
     /// Puts a session where it waits for what it can be done for next.
     func schedule(_ session: Session) {
         guard !session.isClosing else { return }
-        if session.isReady, session.waitingSaves > 0 { saving.append(session) }
+        if session.hasSave { saving.append(session) }
+        rewatch(session)
         guard !session.isWaitingToWrite else { return }
-        if session.behind != nil {
+        if session.behind != nil || isToldLess(session) {
             following.append(session)
         } else if session.hasQuestion {
             asking.append(session)
@@ -91,7 +92,6 @@ extension Engine {
             left -= 1
         }
         if session.behind == last { audiences.reachedEnd(session) }
-        if session.isOverfull { limitCounts.note(.outboundBytes) }
     }
 
     /// From the ring the body is made once for all who follow the same; who reads the segments is mostly alone there.
@@ -135,9 +135,14 @@ extension Engine {
         }
     }
 
+    /// Whether a session has yet to hear of the latest state.
+    private func isToldLess(_ session: Session) -> Bool {
+        session.isReady && session.toldAbility != told.changes
+    }
+
     /// A session without room hears of the latest state when it has some again.
     private func tellAbility(_ session: Session) {
-        guard session.toldAbility != told.changes, session.hasRoom else { return }
+        guard isToldLess(session), session.hasRoom else { return }
         session.toldAbility = told.changes
         session.push(
             StatePush(

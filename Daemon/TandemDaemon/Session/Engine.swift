@@ -25,9 +25,8 @@ final class Engine {
     let supervision: Supervision
     var metrics = EngineMetrics()
     var limitCounts: LimitCounts { committer.limitCounts }
-    /// Who may do what, and how often it was more than that.
+    /// Who may do what.
     private let roles: RolePolicy
-    var access = AccessCounters()
     private(set) var sessions: [UInt64: Session] = [:]
     private var nextSession: UInt64 = 1
     var saving = Turns(.saves)
@@ -176,10 +175,17 @@ final class Engine {
         let before = session.outboundBytes
         guard session.write(through: buffer) else { return disconnect(session, because: nil) }
         sliceBytes += before - session.outboundBytes
-        if session.isWaitingToWrite != session.isWatchedForRoom { rewatched.append(session) }
+        if session.isOverfull, !session.wasOverfull { limitCounts.note(.outboundBytes) }
+        session.wasOverfull = session.isOverfull
+        rewatch(session)
     }
 
-    /// The sessions whose sockets became full, or are so no more, since this was last asked.
+    /// Lets the poller hear of a session of which it watches something else than it should.
+    func rewatch(_ session: Session) {
+        if session.wants != session.watched { rewatched.append(session) }
+    }
+
+    /// The sessions of which the poller is to watch something else since this was last asked.
     func takeRewatched() -> [Session] {
         defer { rewatched.removeAll(keepingCapacity: true) }
         return rewatched

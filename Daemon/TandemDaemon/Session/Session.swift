@@ -55,8 +55,10 @@ final class Session {
     var toldAbility: UInt64 = 0
     private var outbound = Outbound()
     private(set) var isWaitingToWrite = false
-    /// Whether the poller tells when the socket takes bytes again.
-    var isWatchedForRoom = false
+    /// What the poller watches the socket for.
+    var watched = Interest.read
+    /// Whether more than may wait for the client did, when it was written to last.
+    var wasOverfull = false
     private(set) var pushes: UInt64 = 0
     /// The bytes that the socket took.
     private(set) var written: UInt64 = 0
@@ -99,6 +101,15 @@ final class Session {
 
     /// Whether more may be queued; if not, the session stays where it is until the client reads.
     var hasRoom: Bool { !isWaitingToWrite && !isOverfull }
+
+    /// Whether saves of it wait and their answers have room; what it sends behind them stays in the socket until then.
+    var hasSave: Bool { isReady && waitingSaves > 0 && !isOverfull }
+
+    /// What the socket has to be watched for.
+    var wants: Interest {
+        let reads: Interest = waitingSaves > 0 && isOverfull ? [] : .read
+        return isWaitingToWrite ? reads.union(.write) : reads
+    }
 
     /// Whether hello and welcome are exchanged.
     var isReady: Bool { machine.state == .ready }

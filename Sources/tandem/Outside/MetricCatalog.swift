@@ -108,6 +108,11 @@ extension JSON {
             "tandem_connections_refused_total", "Connections refused or ended, by reason",
             labelled("refusedByReason", "reason"))
         exposition.counter(
+            "tandem_requests_denied_total", "Requests that a role did not allow",
+            self["deniedRequests"]?.number)
+        exposition.counters(
+            "tandem_limits_reached_total", "How often each limit was reached", limits)
+        exposition.counter(
             "tandem_received_bytes_total", "Bytes from clients", self["receivedBytes"]?.number)
         exposition.counter(
             "tandem_sent_bytes_total", "Bytes to clients", self["sentBytes"]?.number)
@@ -140,6 +145,13 @@ extension JSON {
         exposition.counter(
             "tandem_sessions_expired_total", "Connected clients that fell behind what is kept",
             self["retention"]?["expiredSessions"]?.number)
+    }
+
+    /// How often each limit was reached, in the order of their names.
+    private var limits: [(Exposition.Labels, Double)] {
+        (self["limits"]?.object ?? [:]).sorted { $0.key < $1.key }.compactMap { name, limit in
+            limit["reached"]?.number.map { (["limit": name], $0) }
+        }
     }
 
     /// The numbers of an object, each labelled with its key, in the order of the keys.

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import TandemIO
 import TandemModel
+import TandemWire
 import Testing
 
 /// `tandem metrics` as Prometheus reads it.
@@ -58,10 +59,21 @@ import Testing
         let insert =
             #"{"do": "save", "ops": [{"insert": "Team", "as": "t", "set": {"name": "a"}}]}"#
         try bridge.ask(insert)
+        // An end that is not there: refused by the daemon, not by the client.
+        let stranger = try WireClient(place.socket, Hello())
+        let other = SaveRequest(
+            saveID: [1], contentHash: StableHash([]), modelVersion: 99, operations: [])
+        guard case .failure(let error) = try stranger.ask(.save(other)) else {
+            Issue.record("a save under a model that is not there was taken")
+            return
+        }
+        #expect(error.code == .schemaMismatch)
         let metrics = try metrics()
         #expect(metrics.value("tandem_connections_refused_total", ["reason": "malformed"]) == 1)
         #expect(metrics.value("tandem_connections_refused_total", ["reason": "handshake"]) == 0)
-        #expect(metrics.families["tandem_saves_refused_total"] != nil)
+        #expect(metrics.value("tandem_saves_refused_total", ["code": "schemaMismatch"]) == 1)
+        #expect(metrics.value("tandem_requests_denied_total") == 0)
+        #expect(metrics.value("tandem_limits_reached_total", ["limit": "connections"]) == 0)
         _ = try bridge.finish()
     }
 
