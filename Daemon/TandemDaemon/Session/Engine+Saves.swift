@@ -86,6 +86,7 @@ extension Engine {
             }
         } catch let error as TandemError {
             refusals.append((session, id, error))
+            session.awaitsRefusal = true
         }
     }
 
@@ -137,6 +138,7 @@ extension Engine {
 
     private func answerRefused() {
         for (session, id, error) in refusals where !session.isClosing {
+            session.awaitsRefusal = false
             refused(session, error)
             session.answer(.failure(error), to: id)
         }
