@@ -34,26 +34,31 @@ import Testing
     @Test func `law 7: who needs what can't be read is ended alone, and comes back`() throws {
         let bench = try EngineBench(limits: smallRing)
         let saver = try bench.client()
+        let late = try bench.client(Hello(author: "late", interests: ["Node"]))
         let start = bench.position
-        for number in 1...5 as ClosedRange<UInt64> {
-            try saver.save([try bench.bench.insert("Node", number)])
+        let text = Value.string(String(repeating: "x", count: 30_000))
+        // More than its socket and its queue take.
+        for number in 1...120 as ClosedRange<UInt64> {
+            try saver.save([try bench.bench.insert("Node", number, ["name": text])])
         }
-        let hello = Hello(author: "late", resume: start, interests: ["Node"])
+        #expect(late.session.behind != nil)
         bench.bench.disk.faults.failingOpen = 1
-        let late = try bench.client(hello)
-        for _ in 0..<10 where late.failure == nil {
-            try bench.turn()
+        for _ in 0..<200 where late.failure == nil {
             try late.read()
+            try bench.turn()
+            if !late.session.isClosing { try bench.engine.serve(late.session) }
         }
         #expect(late.failure?.code == .storage)
-        #expect(late.pushes.isEmpty)
-        try saver.save([try bench.bench.insert("Node", 6)])
+        #expect(late.pushes.count < 120)
+        try saver.save([try bench.bench.insert("Node", 121)])
+        let hello = Hello(author: "late", resume: start, interests: ["Node"])
         let again = try bench.client(hello)
-        for _ in 0..<20 where again.pushes.count < 6 {
+        for _ in 0..<200 where again.pushes.count < 121 {
             try bench.turn()
+            try bench.engine.serve(again.session)
             try again.read()
         }
         let positions = again.pushes.map(\.transaction.position)
-        #expect(positions == (1...6).map { start.number + $0 })
+        #expect(positions == (1...121).map { start.number + $0 })
     }
 }

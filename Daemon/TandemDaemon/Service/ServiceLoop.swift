@@ -90,7 +90,7 @@ final class ServiceLoop {
         for event in events where event.isReadable {
             // What is queued for a session may speak of saves that are not durable yet: it must not go out.
             guard let session = engine.sessions[event.token], session.outboundBytes == 0,
-                session.waitingSaves == 0
+                session.waitingSaves == 0, !session.awaitsRefusal
             else { continue }
             read(session)
             isQuiet = false

@@ -92,6 +92,7 @@ extension Engine {
             }
         } catch let error as TandemError {
             refusals.append((session, id, error))
+            session.awaitsRefusal = true
         }
     }
 
@@ -151,6 +152,7 @@ extension Engine {
 
     private func answerRefused() {
         for (session, id, error) in refusals where !session.isClosing {
+            session.awaitsRefusal = false
             refused(session, error)
             session.answer(.failure(error), to: id)
         }

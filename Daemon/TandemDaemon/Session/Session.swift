@@ -47,6 +47,8 @@ final class Session {
     private(set) var waitingSaves = 0
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
+    /// Whether it is to hear after the flush that a save was refused; nothing more of it is read before.
+    var awaitsRefusal = false
     /// Whether it is to be told how far it was served, if it does not know.
     var owesProgress = false
     let source: TransactionSource
