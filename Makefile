@@ -56,6 +56,8 @@ test: dependencies format-check
 	mkdir -p .build
 	log=$$(mktemp .build/test.XXXXXX)
 	TMPDIR=$$(mktemp -d)
+	# Some tests are other users, who have to pass through.
+	chmod 711 "$$TMPDIR"
 	export TMPDIR
 	trap 'rm -rf "$$log" "$$TMPDIR"' EXIT
 	status=0
