@@ -8,14 +8,24 @@ import Glibc
 ///     let count = Locked(0)
 ///     count.withLock { $0 += 1 }
 public final class Locked<Value>: @unchecked Sendable {
-    // `value` is guarded by `lock`.
-    @usableFromInline let lock = KernelMutex()
-    @usableFromInline var value: Value
+    // `value` is guarded by `lock`, and lies behind it: the compiler need not look whether somebody else uses it.
+    @usableFromInline let lock: KernelMutex
+    @usableFromInline let value: UnsafeMutablePointer<Value>
 
     /// A lock around a value that nobody else holds.
-    public init(_ value: sending Value) { self.value = value }
+    public init(_ value: sending Value) {
+        let alignment = max(MemoryLayout<Value>.alignment, MemoryLayout<pthread_mutex_t>.alignment)
+        let offset = (MemoryLayout<pthread_mutex_t>.size + alignment - 1) & ~(alignment - 1)
+        let room = UnsafeMutableRawPointer.allocate(
+            byteCount: offset + MemoryLayout<Value>.size, alignment: alignment)
+        lock = KernelMutex(in: room)
+        self.value = (room + offset).initializeMemory(as: Value.self, to: value)
+    }
 
-    deinit { lock.destroy() }
+    deinit {
+        value.deinitialize(count: 1)
+        lock.destroy()
+    }
 
     /// Runs `body` with the value while no other thread does.
     ///
@@ -26,24 +36,24 @@ public final class Locked<Value>: @unchecked Sendable {
     ) throws(Failure) -> sending Result {
         lock.lock()
         defer { lock.unlock() }
-        return try body(&value)
+        return try body(&value.pointee)
     }
 }
 
-/// The kernel's mutex, at a place of its own, until its one owner destroys it.
+/// The kernel's mutex at the beginning of a piece of memory, which it owns, until its one owner destroys it.
 @usableFromInline
 // `mutex` is its own guard; it is initialised once and never moves.
 struct KernelMutex: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
-    @usableFromInline init() {
-        mutex = .allocate(capacity: 1)
+    init(in room: UnsafeMutableRawPointer) {
+        mutex = room.bindMemory(to: pthread_mutex_t.self, capacity: 1)
         pthread_mutex_init(mutex, nil)
     }
 
-    @usableFromInline func destroy() {
+    func destroy() {
         pthread_mutex_destroy(mutex)
-        mutex.deallocate()
+        UnsafeMutableRawPointer(mutex).deallocate()
     }
 
     @usableFromInline func lock() { pthread_mutex_lock(mutex) }

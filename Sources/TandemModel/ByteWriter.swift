@@ -19,11 +19,26 @@ public struct ByteWriter: Sendable {
     /// Appends a fixed-width integer, least significant byte first.
     @inlinable
     public mutating func fixed<T: FixedWidthInteger>(_ value: T) {
-        bytes.append(addingCapacity: MemoryLayout<T>.size) { span in
+        filled(MemoryLayout<T>.size) { $0.storeBytes(of: value.littleEndian, as: T.self) }
+    }
+
+    /// Appends one byte and a fixed-width integer, which together cost little more than one of them.
+    @inlinable
+    public mutating func tagged<T: FixedWidthInteger>(_ tag: UInt8, _ value: T) {
+        filled(1 + MemoryLayout<T>.size) {
+            $0.storeBytes(of: tag, as: UInt8.self)
+            $0.storeBytes(of: value.littleEndian, toByteOffset: 1, as: T.self)
+        }
+    }
+
+    /// Appends `size` bytes, every one of which `fill` has to set.
+    @inlinable @inline(__always)
+    public mutating func filled(_ size: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
+        bytes.append(addingCapacity: size) { span in
             span.withUnsafeMutableBufferPointer { room, count in
-                UnsafeMutableRawBufferPointer(room).storeBytes(
-                    of: value.littleEndian, toByteOffset: count, as: T.self)
-                count += MemoryLayout<T>.size
+                guard let start = room.baseAddress else { return }
+                fill(UnsafeMutableRawPointer(start + count))
+                count += size
             }
         }
     }

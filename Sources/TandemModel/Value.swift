@@ -137,11 +137,9 @@ extension Value {
             writer.uint8(1)
             writer.bool(value)
         case .int(let value):
-            writer.uint8(2)
-            writer.int64(value)
+            writer.tagged(2, value)
         case .double(let value):
-            writer.uint8(3)
-            writer.double(value)
+            writer.tagged(3, value.bitPattern)
         case .decimal(let value):
             writer.uint8(4)
             writer.string(value.description)
@@ -149,8 +147,7 @@ extension Value {
             writer.uint8(5)
             writer.string(value)
         case .date(let value):
-            writer.uint8(6)
-            writer.double(value)
+            writer.tagged(6, value.bitPattern)
         case .data(let value):
             writer.uint8(7)
             writer.blob(value)

@@ -1,7 +1,9 @@
 public import TandemModel
 
 /// A message from client to daemon.
-public enum ClientMessage: WireMessage {
+///
+/// What it carries is large and handed from one to another: so it is copied by reference.
+public indirect enum ClientMessage: WireMessage {
     /// The first message; answered by `welcome`.
     case hello(Hello)
     /// Objects of a request; answered by `fetched`.

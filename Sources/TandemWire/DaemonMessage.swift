@@ -1,7 +1,9 @@
 public import TandemModel
 
 /// A message from daemon to client.
-public enum DaemonMessage: WireMessage {
+///
+/// What it carries is large and handed from one to another: so it is copied by reference.
+public indirect enum DaemonMessage: WireMessage {
     /// The answer to a hello.
     case welcome(Welcome)
     /// A transaction of interest, pushed.

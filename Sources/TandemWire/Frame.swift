@@ -1,3 +1,5 @@
+import TandemModel
+
 /// The constants of a frame: a header of 12 bytes and a payload; see <doc:Protocol>.
 public enum Frame {
     /// Where the payload's length is, in bytes; 4 bytes.
@@ -37,12 +39,17 @@ public struct FrameHeader: Hashable, Sendable {
 
     /// Appends the 12 bytes.
     public func encode(into output: inout [UInt8]) {
-        withUnsafeBytes(of: length.littleEndian) { output.append(contentsOf: $0) }
-        output.append(type)
-        output.append(hasMore ? Frame.moreFlag : 0)
-        output.append(0)
-        output.append(0)
-        withUnsafeBytes(of: id.littleEndian) { output.append(contentsOf: $0) }
+        var writer = ByteWriter()
+        swap(&writer.bytes, &output)
+        writer.filled(Frame.headerBytes) {
+            $0.storeBytes(of: length.littleEndian, as: UInt32.self)
+            $0.storeBytes(of: type, toByteOffset: Frame.typeOffset, as: UInt8.self)
+            let flags = hasMore ? Frame.moreFlag : 0
+            $0.storeBytes(of: flags, toByteOffset: Frame.flagsOffset, as: UInt8.self)
+            $0.storeBytes(of: 0, toByteOffset: Frame.reservedOffset, as: UInt16.self)
+            $0.storeBytes(of: id.littleEndian, toByteOffset: Frame.idOffset, as: UInt32.self)
+        }
+        swap(&writer.bytes, &output)
     }
 
     /// Reads the 12 bytes at `offset`, which must be there.

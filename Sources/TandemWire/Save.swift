@@ -19,6 +19,8 @@ public struct SaveRequest: WireCodable {
     public var modelVersion: UInt16
     /// What changed, inserts in the order of insertion.
     public var operations: [SaveOperation]
+    /// What changed in binary form, from a saver who writes that at once; then ``operations`` is empty.
+    public var encoded: EncodedOperations?
     /// Whether nothing is to be done but to answer what became of an earlier save under this id, if it is known.
     public var onlyAsks: Bool
     /// In a repetition the last position that was known when the save was sent first.
@@ -29,9 +31,11 @@ public struct SaveRequest: WireCodable {
     /// A save of the given content.
     public init(
         saveID: [UInt8], contentHash: StableHash, author: String? = nil, context: String = "",
-        policy: MergePolicy = .error, modelVersion: UInt16, operations: [SaveOperation],
-        onlyAsks: Bool = false, firstSentAt: UInt64? = nil
+        policy: MergePolicy = .error, modelVersion: UInt16, operations: [SaveOperation] = [],
+        encoded: EncodedOperations? = nil, onlyAsks: Bool = false, firstSentAt: UInt64? = nil
     ) {
+        precondition(
+            operations.isEmpty || encoded == nil, "A save has operations in one form, not in two.")
         self.saveID = saveID
         self.contentHash = contentHash
         self.author = author
@@ -39,14 +43,21 @@ public struct SaveRequest: WireCodable {
         self.policy = policy
         self.modelVersion = modelVersion
         self.operations = operations
+        self.encoded = encoded
         self.onlyAsks = onlyAsks
         self.firstSentAt = firstSentAt
     }
 
     /// The new objects, in the order of insertion.
     public var inserts: [ObjectReference] {
-        operations.compactMap { if case .insert(let object, _, _) = $0 { object } else { nil } }
+        if let encoded { return encoded.inserts }
+        return operations.compactMap {
+            if case .insert(let object, _, _) = $0 { object } else { nil }
+        }
     }
+
+    /// Whether nothing changed.
+    public var isEmpty: Bool { encoded.map { $0.count == 0 } ?? operations.isEmpty }
 
     /// Appends the binary form.
     public func encode(into writer: inout ByteWriter) {
@@ -57,7 +68,7 @@ public struct SaveRequest: WireCodable {
         writer.string(context)
         writer.uint8(policy.rawValue)
         writer.uint16(modelVersion)
-        writer.list(operations)
+        if let encoded { writer.raw(encoded.bytes) } else { writer.list(operations) }
         writer.bool(onlyAsks)
         writer.optional(firstSentAt) { $0.uint64($1) }
     }
@@ -103,11 +114,7 @@ public struct SaveValue: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
-        writer.count(slot)
-        value.encode(into: &writer)
-        writer.optional(base) { $1.encode(into: &$0) }
-    }
+    public func encode(into writer: inout ByteWriter) { writer.saveValue(slot, value, base: base) }
 
     /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {

@@ -27,20 +27,15 @@ public enum SaveOperation: WireCodable {
     public func encode(into writer: inout ByteWriter) {
         switch self {
         case .insert(let object, let values, let links):
-            writer.uint8(1)
-            writer.reference(object)
+            writer.beginInsert(object)
             writer.list(values) { $0.slotValue($1) }
             writer.list(links) { $0.link($1) }
         case .update(let object, let baseVersion, let values, let links):
-            writer.uint8(2)
-            writer.reference(object)
-            writer.uint64(baseVersion)
+            writer.beginUpdate(object, baseVersion)
             writer.list(values)
             writer.list(links) { $0.link($1) }
         case .delete(let object, let baseVersion):
-            writer.uint8(3)
-            writer.reference(object)
-            writer.uint64(baseVersion)
+            writer.delete(object, baseVersion)
         }
     }
 

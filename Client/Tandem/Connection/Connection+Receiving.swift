@@ -213,7 +213,7 @@ extension Connection {
             if id == Self.installID { return try installed(message, &state, &inbox) }
             if case .lease(let lease) = message { state.leases.add(lease) }
             // An answer to a request that was given up is of no use to anyone.
-            guard let request = state.requests.removeValue(forKey: id) else { return }
+            guard let request = state.requests.remove(id) else { return }
             if case .failure(let error) = message {
                 // Without this nobody would ask again.
                 if case .lease = request.message { state.leases.isAsking = false }

@@ -198,9 +198,8 @@ final class Connection: Sendable {
             state.phase = .closed
             state.intake?.socket.shutdown()
             state.wake?.signal()
-            let requests = Array(state.requests.values) + state.queue
+            let requests = state.requests.removeAll() + state.queue
             let waiters = state.sessionWaiters.map(\.reply)
-            state.requests.removeAll()
             state.queue.removeAll()
             state.sessionWaiters.removeAll()
             return (requests, waiters)

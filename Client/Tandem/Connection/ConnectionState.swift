@@ -26,7 +26,7 @@ struct ConnectionState: Sendable {
     /// Bytes that the socket did not take at once.
     var outbox: [UInt8] = []
     /// Requests that were sent, by their number.
-    var requests: [UInt32: PendingRequest] = [:]
+    var requests = SentRequests()
     /// Requests that wait for a connection or for room, in order.
     var queue: [PendingRequest] = []
     var lastID: UInt32 = 0
@@ -89,10 +89,11 @@ struct ConnectionState: Sendable {
         }
         sent.wasSent = true
         sent.sentAt = sent.sentAt ?? session?.position
-        interests.formUnion(WireCoding.interests(of: request.message))
+        let more = WireCoding.interests(of: request.message)
+        if !more.isEmpty { interests.formUnion(more) }
         do throws(TandemError) {
             try send(sent.message, id: lastID)
-            requests[lastID] = sent
+            requests.add(sent, id: lastID)
         } catch {
             request.reply.settle(.failure(error))
         }
@@ -110,13 +111,12 @@ struct ConnectionState: Sendable {
     ///
     /// Returns those that were in flight at too many losses: one of them may be what the daemon closes the connection for.
     mutating func requeue(deadline: UInt64, attempts: Int) -> [PendingRequest] {
-        let unanswered = requests.sorted { $0.key < $1.key }.map { entry in
-            var request = entry.value
+        let unanswered = requests.removeAll().map { sent in
+            var request = sent
             request.deadline = min(request.deadline, deadline)
             request.losses += 1
             return request
         }
-        requests.removeAll()
         outbox.removeAll()
         queue.insert(contentsOf: unanswered.filter { $0.losses < attempts }, at: 0)
         return unanswered.filter { $0.losses >= attempts }
@@ -138,11 +138,7 @@ struct ConnectionState: Sendable {
     mutating func expired(
         at now: UInt64
     ) -> (requests: [PendingRequest], sessions: [Reply<Session>]) {
-        var late: [PendingRequest] = []
-        for (id, request) in requests where request.deadline <= now {
-            requests[id] = nil
-            late.append(request)
-        }
+        var late = requests.remove { $0.deadline <= now }
         late += queue.filter { $0.deadline <= now }
         queue.removeAll { $0.deadline <= now }
         let waiters = sessionWaiters.filter { $0.deadline <= now }.map(\.reply)
@@ -154,7 +150,7 @@ struct ConnectionState: Sendable {
     var nextDeadline: UInt64? {
         var earliest: UInt64?
         func consider(_ deadline: UInt64) { earliest = min(earliest ?? deadline, deadline) }
-        for request in requests.values { consider(request.deadline) }
+        if let deadline = requests.earliestDeadline { consider(deadline) }
         for request in queue { consider(request.deadline) }
         for waiter in sessionWaiters { consider(waiter.deadline) }
         return earliest

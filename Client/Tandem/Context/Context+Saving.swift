@@ -65,7 +65,7 @@ extension ManagedObjectContext {
             let records = try self.validRecords()
             let request = self.request(session, options, records)
             // Without edits there is nothing to send, except a repeat that a save id stands for.
-            guard !request.operations.isEmpty || options.saveID != nil else {
+            guard !request.isEmpty || options.saveID != nil else {
                 self.dropHints()
                 return .done(session.position(self.merged))
             }
@@ -76,10 +76,14 @@ extension ManagedObjectContext {
 
     /// What is to be saved, once every new and changed object said that it may be; a refusal leaves all as it is.
     private func validRecords() throws -> [ObjectRecord] {
-        try edited.objects.map { object in
-            if object.record.pending.kind != .delete { try object.validate() }
-            return object.record
+        var records: [ObjectRecord] = []
+        records.reserveCapacity(edited.count)
+        try edited.forEach { object in
+            let record = object.record
+            if record.pending.kind != .delete { try object.validate() }
+            records.append(record)
         }
+        return records
     }
 
     private func request(
@@ -87,13 +91,13 @@ extension ManagedObjectContext {
     ) -> SaveRequest {
         let policy = options.policy ?? mergePolicy
         let builder = SaveBuilder(model: session.model, policy: policy, records: records)
-        let operations = builder.operations(alsoInserted: options.inserts)
         return SaveRequest(
             saveID: options.saveID ?? saveIDs.next(),
             contentHash: options.contentHash
-                ?? builder.contentHash(of: operations, hasAll: options.inserts.isEmpty),
+                ?? builder.contentHash(),
             author: options.author, context: name, policy: policy,
-            modelVersion: session.model.version, operations: operations)
+            modelVersion: session.model.version,
+            encoded: builder.operations(alsoInserted: options.inserts))
     }
 
     /// Drops edits that only mirror other ends, when there is nothing else to save.
@@ -117,7 +121,8 @@ extension ManagedObjectContext {
     }
 
     private func sendStep(_ request: SaveRequest, attempt: Int = 1) throws -> Step<Position> {
-        .ask(.save(request)) { result in
+        let inserts = request.inserts.count
+        return .ask(.save(request)) { result in
             switch result {
             case .failure(let error):
                 guard error.code == .schemaMismatch, let model = self.unanswered?.model else {
@@ -125,7 +130,7 @@ extension ManagedObjectContext {
                 }
                 return try self.sendAgainStep(model, error, attempt: attempt + 1)
             case .success(.saved(let saved)):
-                guard saved.inserted.count == request.inserts.count,
+                guard saved.inserted.count == inserts,
                     (try? self.check(saved.inserted.compactMap { $0 })) != nil
                 else {
                     throw self.failed(

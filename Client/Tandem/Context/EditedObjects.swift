@@ -8,15 +8,26 @@ final class EditedObjects {
         var object: ManagedObject?
     }
 
+    // Changed by the methods here alone, none of which calls anything that leads back here.
     /// By ascending serial; those that were removed leave an empty one.
-    private var entries: [Entry] = []
-    private var count = 0
+    @exclusivity(unchecked) private var entries: [Entry] = []
+    private(set) var count = 0
     private var lastSerial = 0
+    /// No entry has a higher serial.
+    private var lastAdded = 0
 
     var isEmpty: Bool { count == 0 }
 
     /// All objects in order.
     var objects: [ManagedObject] { entries.compactMap(\.object) }
+
+    /// Calls `body` for each object in order, as they are at the beginning.
+    func forEach(_ body: (ManagedObject) throws -> Void) rethrows {
+        let entries = entries
+        for entry in entries {
+            if let object = entry.object { try body(object) }
+        }
+    }
 
     /// Makes the serial of an object that is changed for the first time.
     func nextSerial() -> Int {
@@ -27,6 +38,11 @@ final class EditedObjects {
     /// Adds an object at its record's serial.
     func add(_ object: ManagedObject) {
         let entry = Entry(serial: object.record.pending.serial, object: object)
+        if entry.serial > lastAdded {
+            lastAdded = entry.serial
+            count += 1
+            return entries.append(entry)
+        }
         let index = index(of: entry.serial)
         if index == entries.count || entries[index].serial != entry.serial {
             entries.insert(entry, at: index)

@@ -18,6 +18,9 @@ struct Edits {
     /// True when there is nothing to save.
     var isEmpty: Bool { kind == .none && values.isEmpty && added.isEmpty && removed.isEmpty }
 
+    /// Whether to-many relationships gained or lost members.
+    var hasLinks: Bool { !added.isEmpty || !removed.isEmpty }
+
     /// The slots that were changed.
     var slots: Set<Int> {
         Set(values.keys).union(added.keys).union(removed.keys)
@@ -97,18 +100,35 @@ struct SlotValues: Sequence {
     subscript(slot: Int) -> Value? {
         get { items.first { $0.key == slot }?.value }
         set {
-            let index = items.firstIndex { $0.key >= slot } ?? items.count
+            let index = place(of: slot)
             let isThere = index < items.count && items[index].key == slot
             switch (newValue, isThere) {
             case (let value?, true): items[index].value = value
             case (let value?, false):
                 if items.isEmpty { items.reserveCapacity(4) }
-                items.insert((slot, value), at: index)
+                // Inserting makes room first, also where there is nothing behind.
+                if index == items.count {
+                    items.append((slot, value))
+                } else {
+                    items.insert((slot, value), at: index)
+                }
             case (nil, true): items.remove(at: index)
             case (nil, false): break
             }
         }
     }
+
+    /// Where the value of a slot is, or would be.
+    private func place(of slot: Int) -> Int {
+        if items.last.map({ $0.key < slot }) ?? true { return items.count }
+        return items.firstIndex { $0.key >= slot } ?? items.count
+    }
+
+    /// How many there are.
+    var count: Int { items.count }
+
+    /// How many there are that are not null.
+    var countOfSet: Int { items.count { !$0.value.isNull } }
 
     /// Takes over the values of others, which win.
     mutating func merge(_ others: SlotValues) {

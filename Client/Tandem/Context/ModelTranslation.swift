@@ -59,10 +59,20 @@ struct ModelTranslation {
         var result = request
         result.modelVersion = new.version
         result.operations = []
-        for operation in request.operations {
+        result.encoded = nil
+        for operation in try operations(of: request) {
             result.operations.append(try self.operation(operation))
         }
         return result
+    }
+
+    private func operations(of request: SaveRequest) throws(TandemError) -> [SaveOperation] {
+        guard let encoded = request.encoded else { return request.operations }
+        do {
+            return try encoded.decoded()
+        } catch {
+            throw TandemError(.storage, "an encoded save can't be read again: \(error)")
+        }
     }
 
     private func operation(_ operation: SaveOperation) throws(TandemError) -> SaveOperation {

@@ -14,10 +14,11 @@ final class ObjectRecord {
     var isMissing = false
     /// The members of to-many relationships as of the context's position, where they are held.
     var members: [Int: Set<ObjectReference>] = [:]
+    // Edits change in place by functions that see nothing else of the record, so no two can do so at once.
     /// What an unanswered save carries.
-    var inFlight = Edits()
+    @exclusivity(unchecked) var inFlight = Edits()
     /// What the next save will carry.
-    var pending = Edits()
+    @exclusivity(unchecked) var pending = Edits()
     /// How many lists need the row to be kept.
     var pins = 0
     /// The object that shows this record, if somebody holds it.
@@ -79,6 +80,6 @@ final class ObjectRecord {
     func fault() {
         row = nil
         version = 0
-        members.removeAll()
+        if !members.isEmpty { members.removeAll() }
     }
 }

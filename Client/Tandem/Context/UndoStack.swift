@@ -74,6 +74,8 @@ final class UndoStack {
     }
 
     func clear() {
+        // Without it nothing is noted.
+        guard isEnabled else { return }
         done.removeAll()
         undone.removeAll()
         open.removeAll()
@@ -87,8 +89,8 @@ extension ManagedObjectContext {
     public var allowsUndo: Bool {
         get { undoStack.isEnabled }
         set {
-            undoStack.isEnabled = newValue
             if !newValue { undoStack.clear() }
+            undoStack.isEnabled = newValue
         }
     }
 

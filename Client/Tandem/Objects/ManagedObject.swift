@@ -15,7 +15,8 @@ public struct ObjectBinding {
 /// Views that read properties under `withObservationTracking` are told of edits and merges alike.
 open class ManagedObject: Observable {
     /// The context; nil when that is gone, and then every property reads as null.
-    public private(set) weak var managedObjectContext: ManagedObjectContext?
+    public weak let managedObjectContext: ManagedObjectContext?
+    private let properties: PropertyCache
     private(set) var record: ObjectRecord
     private var registrar: ObservationRegistrar?
     /// Whether a property was read, so that somebody may observe; asking for the registrar itself takes far longer.
@@ -24,6 +25,7 @@ open class ManagedObject: Observable {
     /// Made by contexts: insert or fetch objects instead.
     public required init(binding: ObjectBinding) {
         managedObjectContext = binding.context
+        properties = binding.context.propertyCache
         record = binding.record
     }
 
@@ -94,8 +96,7 @@ open class ManagedObject: Observable {
 
     /// The property that a key path of ``Managed`` stands for.
     func property(_ keyPath: AnyKeyPath, name: () -> String) -> CompiledProperty {
-        guard let context = managedObjectContext else { return record.entity.declared(name()) }
-        return context.propertyCache.property(keyPath, of: record.entity, name: name)
+        properties.property(keyPath, of: record.entity, name: name)
     }
 
     /// The object at the end of a to-one relationship.

@@ -5,15 +5,28 @@ import TandemModel
 /// A key path that the compiler makes is one object for good, so its identity is enough. The latest of those that fall together
 /// counts; what is held is bounded by ``size``.
 final class PropertyCache {
-    private struct Entry {
+    private final class Entry {
         // Both are kept, so that nothing else can have their identities.
         let keyPath: AnyKeyPath
         let entity: CompiledEntity
         let property: CompiledProperty
+
+        init(_ keyPath: AnyKeyPath, _ entity: CompiledEntity, _ property: CompiledProperty) {
+            self.keyPath = keyPath
+            self.entity = entity
+            self.property = property
+        }
     }
 
     private static let size = 128
-    private var entries = [Entry?](repeating: nil, count: size)
+    private let entries = UnsafeMutablePointer<Entry?>.allocate(capacity: size)
+
+    init() { entries.initialize(repeating: nil, count: Self.size) }
+
+    deinit {
+        entries.deinitialize(count: Self.size)
+        entries.deallocate()
+    }
 
     /// The property of an entity; `name` is asked where the key path was not seen lately.
     ///
@@ -26,7 +39,7 @@ final class PropertyCache {
             return entry.property
         }
         let property = entity.declared(name())
-        entries[index] = Entry(keyPath: keyPath, entity: entity, property: property)
+        entries[index] = Entry(keyPath, entity, property)
         return property
     }
 

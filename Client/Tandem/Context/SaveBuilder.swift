@@ -1,0 +1,236 @@
+import TandemModel
+import TandemWire
+
+/// Turns edits into the operations of a save, in the form in which they are sent.
+struct SaveBuilder {
+    let policy: MergePolicy
+    /// Those whose edits are more than the mirrored ends of others'.
+    private let records: [ObjectRecord]
+    /// The new objects in the order of insertion, by number.
+    private let ordinals: [ObjectNumber: Int]
+    /// The links that an object sends, by its number.
+    private let links: [ObjectNumber: [LinkChange]]
+
+    init(model: CompiledModel, policy: MergePolicy, records: [ObjectRecord]) {
+        self.policy = policy
+        var ordinals: [ObjectNumber: Int] = [:]
+        var links = SentLinks(model: model)
+        var hasHints = false
+        for record in records {
+            switch record.pending.kind {
+            case .insert: ordinals[record.reference.number] = ordinals.count
+            case .delete: continue
+            case .none: hasHints = hasHints || record.pending.values.isEmpty
+            }
+            if record.pending.hasLinks { links.owners.append(record) }
+        }
+        let sent = links.all(ordinals)
+        self.ordinals = ordinals
+        self.links = sent
+        self.records =
+            hasHints
+            ? records.filter { record in
+                record.pending.kind != .none || !record.pending.values.isEmpty
+                    || sent[record.reference.number] != nil
+            } : records
+    }
+
+    /// The operations of all edits.
+    ///
+    /// `all` are the objects that were inserted, in order, if those that were deleted again are to be sent too: as inserts that
+    /// the save itself deletes, so that the answer has a place for them.
+    func operations(alsoInserted all: [ObjectRecord] = []) -> EncodedOperations {
+        let gone = all.filter { ordinals[$0.reference.number] == nil }
+        if gone.isEmpty {
+            var writer = SaveOperationWriter(count: records.count)
+            for record in records { write(record, into: &writer) }
+            return writer.finish()
+        }
+        let listed = Set(all.map(\.reference.number))
+        let others = records.filter { !listed.contains($0.reference.number) }
+        var writer = SaveOperationWriter(count: all.count + others.count + gone.count)
+        for record in all {
+            if ordinals[record.reference.number] != nil {
+                write(record, into: &writer)
+            } else {
+                writer.insert(record.reference, values: 0)
+                writer.links([])
+            }
+        }
+        for record in others { write(record, into: &writer) }
+        for record in gone { writer.delete(record.reference, baseVersion: 0) }
+        return writer.finish()
+    }
+
+    private func write(_ record: ObjectRecord, into writer: inout SaveOperationWriter) {
+        let reference = record.reference
+        switch record.pending.kind {
+        case .delete: return writer.delete(reference, baseVersion: record.version)
+        case .insert:
+            writer.insert(reference, values: record.pending.values.countOfSet)
+            for (slot, value) in record.pending.values where !value.isNull {
+                writer.value(slot, value)
+            }
+            writer.links((links[reference.number] ?? []).filter(\.isAdded))
+        case .none:
+            writeValues(of: record, into: &writer)
+            writer.links(links.isEmpty ? [] : links[reference.number] ?? [])
+        }
+    }
+
+    private func writeValues(of record: ObjectRecord, into writer: inout SaveOperationWriter) {
+        let (reference, row) = (record.reference, record.row)
+        if policy == .overwrite, row != nil, !record.pending.values.isEmpty {
+            let values = record.entity.properties.lazy.filter { !$0.isToMany }.compactMap {
+                property in record.value(property.slot).map { (property.slot, $0) }
+            }
+            writer.update(reference, baseVersion: record.version, values: values.count)
+            for (slot, value) in values {
+                writer.value(slot, value, base: row?.value(slot, in: record.entity))
+            }
+            return
+        }
+        writer.update(
+            reference, baseVersion: record.version, values: record.pending.values.count)
+        for (slot, value) in record.pending.values {
+            writer.value(slot, value, base: row?.value(slot, in: record.entity))
+        }
+    }
+
+    // MARK: What a save stands for
+
+    /// Stands for what is saved, apart from the numbers of new objects and what the save is based on.
+    ///
+    /// It is that of the edits alone: what `overwrite` sends besides depends on what others saved meanwhile. Inserts come in their
+    /// order, since that is how a repeat names them; the rest by object, in whatever order it was edited.
+    func contentHash() -> StableHash {
+        var writer = SaveOperationWriter(count: records.count)
+        for record in ordered() { writeNeutral(record, into: &writer) }
+        return StableHash(writer.finish().bytes)
+    }
+
+    private func ordered() -> [ObjectRecord] {
+        if ordinals.isEmpty {
+            return isInOrder
+                ? records : records.sorted { $0.reference < $1.reference }
+        }
+        let inserts = records.filter { ordinals[$0.reference.number] != nil }
+        let others = records.filter { ordinals[$0.reference.number] == nil }
+        return inserts + others.sorted { $0.reference < $1.reference }
+    }
+
+    private var isInOrder: Bool {
+        var last: ObjectReference?
+        for record in records {
+            if let last, last >= record.reference { return false }
+            last = record.reference
+        }
+        return true
+    }
+
+    private func writeNeutral(_ record: ObjectRecord, into writer: inout SaveOperationWriter) {
+        let reference = record.reference
+        switch record.pending.kind {
+        case .delete: return writer.delete(neutral(reference), baseVersion: 0)
+        case .insert:
+            // The entity of a new object is part of what is saved, its number is not.
+            let object = ObjectReference(tag: reference.tag, number: neutral(reference).number)
+            writer.insert(object, values: record.pending.values.countOfSet)
+            for (slot, value) in record.pending.values where !value.isNull {
+                writer.value(slot, neutral(value))
+            }
+            writer.links(neutral((links[reference.number] ?? []).filter(\.isAdded)))
+        case .none:
+            writer.update(reference, baseVersion: 0, values: record.pending.values.count)
+            for (slot, value) in record.pending.values {
+                writer.value(slot, neutral(value), base: nil)
+            }
+            writer.links(links.isEmpty ? [] : neutral(links[reference.number] ?? []))
+        }
+    }
+
+    private func neutral(_ links: [LinkChange]) -> [LinkChange] {
+        if links.isEmpty { return links }
+        let mapped = links.map {
+            LinkChange(slot: $0.slot, target: neutral($0.target), isAdded: $0.isAdded)
+        }
+        return mapped.sorted {
+            ($0.slot, $0.target.tag, $0.target.number) < ($1.slot, $1.target.tag, $1.target.number)
+        }
+    }
+
+    private func neutral(_ value: Value) -> Value {
+        if case .reference(let reference) = value { .reference(neutral(reference)) } else { value }
+    }
+
+    /// A new object as its ordinal, under an entity tag that no object has.
+    private func neutral(_ reference: ObjectReference) -> ObjectReference {
+        guard !ordinals.isEmpty, let ordinal = ordinals[reference.number] else {
+            return reference
+        }
+        return ObjectReference(tag: .max, number: UInt64(ordinal))
+    }
+}
+
+/// Finds the links that only a to-many relationship carries, each from one of its ends.
+private struct SentLinks {
+    let model: CompiledModel
+    /// The objects with edits of to-many relationships, apart from deleted ones.
+    var owners: [ObjectRecord] = []
+
+    init(model: CompiledModel) { self.model = model }
+
+    /// The links of each object that sends any, by its number; `ordinals` are those of new objects.
+    func all(_ ordinals: [ObjectNumber: Int]) -> [ObjectNumber: [LinkChange]] {
+        var result: [ObjectNumber: [LinkChange]] = [:]
+        for owner in owners {
+            let links = links(of: owner, ordinals)
+            if !links.isEmpty { result[owner.reference.number] = links }
+        }
+        return result
+    }
+
+    private func links(
+        of record: ObjectRecord, _ ordinals: [ObjectNumber: Int]
+    ) -> [LinkChange] {
+        let edits = record.pending
+        var result: [LinkChange] = []
+        for property in record.entity.properties {
+            guard let relationship = property.relationship, relationship.toMany,
+                relationship.inverseToMany
+            else { continue }
+            let slot = property.slot
+            for (members, isAdded) in [
+                (edits.added[slot], true), (edits.removed[slot], false),
+            ] {
+                for member in (members ?? []).sorted()
+                where isSender(record.reference, relationship, member, ordinals) {
+                    result.append(LinkChange(slot: slot, target: member, isAdded: isAdded))
+                }
+            }
+        }
+        return result
+    }
+
+    /// Of the two ends of a many-to-many link, one sends it: the ordered one, else that with the lower link number.
+    ///
+    /// Between ends of one relationship it is the new object, so that a repeat with other numbers sends the same.
+    private func isSender(
+        _ owner: ObjectReference, _ relationship: CompiledRelationship,
+        _ member: ObjectReference, _ ordinals: [ObjectNumber: Int]
+    ) -> Bool {
+        guard
+            let inverse = model.entity(tagged: relationship.destination)?
+                .properties[relationship.inverseSlot].relationship
+        else { return true }
+        if relationship.declaration.ordered != inverse.declaration.ordered {
+            return relationship.declaration.ordered
+        }
+        if relationship.linkID != inverse.linkID { return relationship.linkID < inverse.linkID }
+        switch (ordinals[owner.number], ordinals[member.number]) {
+        case (nil, nil): return owner.number <= member.number
+        case (let mine?, let other?): return mine <= other
+        case (let mine, _): return mine != nil
+        }
+    }
+}

@@ -1,0 +1,124 @@
+public import TandemModel
+
+/// The operations of a save in their binary form.
+public struct EncodedOperations: Hashable, Sendable {
+    /// How many there are.
+    public let count: Int
+    /// The new objects, in the order of insertion.
+    public let inserts: [ObjectReference]
+    /// Their number and all of them, as in a ``SaveRequest``.
+    public let bytes: [UInt8]
+
+    /// The same as values.
+    ///
+    /// Throws `CodingError` only for operations that no ``SaveOperation`` can be.
+    public func decoded() throws(CodingError) -> [SaveOperation] {
+        var reader = ByteReader(bytes)
+        return try reader.list(of: SaveOperation.self, itemBytes: SaveOperation.minimumBytes)
+    }
+}
+
+/// Writes the operations of a save one after another, without making values of them first.
+///
+/// An insert and an update are followed by as many values as they announce, and then by their links.
+///
+///     var writer = SaveOperationWriter(count: 1)
+///     writer.update(team, baseVersion: 7, values: 1)
+///     writer.value(2, .int(5), base: .int(4))
+///     writer.links([])
+///     let request = SaveRequest(…, encoded: writer.finish())
+public struct SaveOperationWriter: Sendable {
+    private var writer: ByteWriter
+    private let count: Int
+    private var written = 0
+    private var inserts: [ObjectReference] = []
+
+    /// A writer of `count` operations.
+    public init(count: Int) {
+        self.count = count
+        writer = ByteWriter(capacity: 8 + 64 * count)
+        writer.count(count)
+    }
+
+    /// Begins a new object with a number of values.
+    public mutating func insert(_ object: ObjectReference, values: Int) {
+        written += 1
+        inserts.append(object)
+        writer.beginInsert(object)
+        writer.count(values)
+    }
+
+    /// Begins an update with a number of values; see ``SaveOperation/update(object:baseVersion:values:links:)``.
+    public mutating func update(_ object: ObjectReference, baseVersion: UInt64, values: Int) {
+        written += 1
+        writer.beginUpdate(object, baseVersion)
+        writer.count(values)
+    }
+
+    /// Writes the end of an object, which is an operation by itself.
+    public mutating func delete(_ object: ObjectReference, baseVersion: UInt64) {
+        written += 1
+        writer.delete(object, baseVersion)
+    }
+
+    /// Writes a value of the insert that was begun.
+    public mutating func value(_ slot: Int, _ value: Value) {
+        writer.count(slot)
+        value.encode(into: &writer)
+    }
+
+    /// Writes a value of the update that was begun, and what it was based on.
+    public mutating func value(_ slot: Int, _ value: Value, base: Value?) {
+        writer.saveValue(slot, value, base: base)
+    }
+
+    /// Writes the links, which end an insert or update.
+    public mutating func links(_ links: [LinkChange]) { writer.list(links) { $0.link($1) } }
+
+    /// All that was written.
+    ///
+    /// Traps unless it is as many operations as were announced.
+    public consuming func finish() -> EncodedOperations {
+        precondition(written == count, "\(count) operations were announced, \(written) written.")
+        return EncodedOperations(count: count, inserts: inserts, bytes: writer.bytes)
+    }
+}
+
+// MARK: The form of an operation
+
+extension ByteWriter {
+    /// The kind of an operation and its object.
+    mutating func beginInsert(_ object: ObjectReference) {
+        filled(11) {
+            $0.storeBytes(of: 1, as: UInt8.self)
+            $0.storeBytes(of: object.tag.littleEndian, toByteOffset: 1, as: UInt16.self)
+            $0.storeBytes(of: object.number.littleEndian, toByteOffset: 3, as: UInt64.self)
+        }
+    }
+
+    mutating func beginUpdate(_ object: ObjectReference, _ baseVersion: UInt64) {
+        versioned(2, object, baseVersion)
+    }
+
+    mutating func delete(_ object: ObjectReference, _ baseVersion: UInt64) {
+        versioned(3, object, baseVersion)
+    }
+
+    private mutating func versioned(
+        _ kind: UInt8, _ object: ObjectReference, _ baseVersion: UInt64
+    ) {
+        filled(19) {
+            $0.storeBytes(of: kind, as: UInt8.self)
+            $0.storeBytes(of: object.tag.littleEndian, toByteOffset: 1, as: UInt16.self)
+            $0.storeBytes(of: object.number.littleEndian, toByteOffset: 3, as: UInt64.self)
+            $0.storeBytes(of: baseVersion.littleEndian, toByteOffset: 11, as: UInt64.self)
+        }
+    }
+
+    /// A value that an update sets, and what it was.
+    mutating func saveValue(_ slot: Int, _ value: Value, base: Value?) {
+        count(slot)
+        value.encode(into: &self)
+        optional(base) { $1.encode(into: &$0) }
+    }
+}
