@@ -85,7 +85,7 @@ private struct PlainHash {
             guard context.hasChanges else { continue }
             let before = daemon.state.withLock { $0.requests.count }
             // What has nothing but mirrored ends is no save.
-            try? context.save(policy: [.error, .objectTrump, .storeTrump][random.next(3)])
+            _ = try? context.save(policy: [.error, .objectTrump, .storeTrump][random.next(3)])
             let saves = daemon.state.withLock { state in
                 state.requests[before...].compactMap {
                     if case .save(let save) = $0 { save } else { nil }
