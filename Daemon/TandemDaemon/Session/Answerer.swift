@@ -136,6 +136,12 @@ struct Answerer {
             answer.items.append(verdicts)
         }
         answer.related = related.objects
+        answer.alongside = try request.alongside.map { part -> AlongsideAnswer in
+            switch part {
+            case .fetch(let request): .fetched(try fetch(request))
+            case .read(let request): .objects(try read(request))
+            }
+        }
         return answer
     }
 
