@@ -160,7 +160,8 @@ final class Engine {
                 greeting.remove(id)
                 continue
             }
-            guard now > session.connectedAt + limit else { continue }
+            guard now > session.connectedAt + limit, session.machine.helloTimedOut() == .close
+            else { continue }
             let error = limitCounts.refusal(
                 .handshakeMilliseconds, limits, "no hello came in time", code: .timeout)
             end(session, error, .handshake)
