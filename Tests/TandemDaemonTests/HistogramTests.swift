@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 import TandemWire
 import Testing
@@ -33,6 +34,26 @@ import Testing
         #expect(histogram.nanoseconds == 40_000_007_500 && histogram.longest == 40_000_000_000)
         #expect(histogram.counts[1] == 1 && histogram.counts[2] == 2)
         #expect(histogram.counts[Histogram.bounded] == 1)
+    }
+
+    @Test func `a save is timed from when it came, not from the questions that wait before it`()
+        throws
+    {
+        let clock = ManualClock()
+        let bench = try EngineBench(engineClock: clock)
+        let client = try bench.client()
+        for _ in 0...DaemonLimits.requestsInTurn { _ = try client.send(.status) }
+        try bench.turn()
+        clock.advance(byNanoseconds: 5_000_000_000)
+        let save = client.saveRequest([try bench.bench.insert("Node", 1)])
+        let id = try client.send(.save(save))
+        try bench.turn()
+        #expect(bench.engine.metrics.saves.count == 1)
+        #expect(bench.engine.metrics.saves.longest == 0)
+        guard case .saved = try client.answer(id) else {
+            Issue.record("not saved")
+            return
+        }
     }
 
     @Test func `saves, flushes and fan-outs are noted, refusals counted by reason`() throws {

@@ -101,6 +101,8 @@ extension DaemonLimits {
     static let sliceSessions = 16
     /// Bytes sent to each of the two kinds before sockets are looked at for saves again.
     static let sliceBytes = 256 << 10
+    /// When questions took so long, sockets are looked at for saves before the next one; one that takes longer is not cut off.
+    static let sliceNanoseconds: UInt64 = 20_000_000
     /// Saves of one session planned before sockets are looked at for those of others.
     static let savesInTurn = 16
     /// Bytes of pushes kept in memory, each made once for all who follow the same entities.

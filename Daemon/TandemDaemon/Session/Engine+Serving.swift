@@ -22,6 +22,7 @@ extension Engine {
 
     /// Serves a number of sessions that asked and a number that follow; the others have their turns in later slices.
     func serveSlice() throws {
+        sliceBegan = clock.monotonicNanoseconds
         // Who has another turn has it in another slice.
         try serve(min(DaemonLimits.sliceSessions, asking.count)) { asking.popFirst() }
         try serve(min(DaemonLimits.sliceSessions, following.count)) { following.popFirst() }
@@ -43,13 +44,21 @@ extension Engine {
         }
     }
 
+    /// Whether what was asked took so long that saves go first; those who greet are not kept waiting.
+    private func isLate(_ session: Session) -> Bool {
+        session.isReady
+            && clock.monotonicNanoseconds >= sliceBegan + DaemonLimits.sliceNanoseconds
+    }
+
     /// A session's turn: what is new to it, then answers, each as far as there is room and one turn goes.
     func serve(_ session: Session) throws {
         if session.isWaitingToWrite { finish(session) }
         guard !session.isClosing, !session.isWaitingToWrite else { return }
         if session.isReady { try pump(session) }
         var left = DaemonLimits.requestsInTurn
-        while left > 0, !session.isClosing, let (id, message) = session.takeQuestion() {
+        while left > 0, !session.isClosing, session.hasQuestion, !isLate(session),
+            let (id, message) = session.takeQuestion()
+        {
             try answer(message, id, session)
             left -= 1
         }

@@ -58,6 +58,8 @@ final class Engine {
     private let buffer = GatherBuffer()
     /// The bytes written since the slice began.
     var sliceBytes = 0
+    /// When it began, by the monotonic clock.
+    var sliceBegan: UInt64 = 0
 
     init(
         committer: Committer, clock: any Clock, storePath: String, roles: RolePolicy = RolePolicy(),
@@ -160,7 +162,8 @@ final class Engine {
                 greeting.remove(id)
                 continue
             }
-            guard now > session.connectedAt + limit else { continue }
+            guard now > session.connectedAt + limit, session.machine.helloTimedOut() == .close
+            else { continue }
             let error = limitCounts.refusal(
                 .handshakeMilliseconds, limits, "no hello came in time", code: .timeout)
             end(session, error, .handshake)
