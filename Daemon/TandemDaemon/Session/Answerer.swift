@@ -18,7 +18,7 @@ struct Answerer {
         case .lease(let count): .lease(try committer.lease(count))
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try content(of: blob))
-        case .hello, .save, .sync, .schema, .disconnect:
+        case .hello, .save, .sync, .schema, .disconnect, .consumer:
             preconditionFailure("The engine answers these itself.")
         }
     }

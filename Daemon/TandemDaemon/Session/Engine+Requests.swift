@@ -20,6 +20,8 @@ extension Engine {
             case .disconnect(let client):
                 session.answer(
                     .disconnected(try disconnect(client: client, for: session)), to: id)
+            case .consumer(let request):
+                session.answer(.consumer(try answer(request, session)), to: id)
             default:
                 let answerer = Answerer(committer: committer, session: session, engine: self)
                 session.answer(try answerer.answer(message), to: id)
