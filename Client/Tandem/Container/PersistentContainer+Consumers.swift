@@ -10,12 +10,16 @@ extension PersistentContainer {
         try acknowledged(by: ConsumerRequest(name: name, action: .register(at: position)))
     }
 
-    /// Lets the journal up to a position be given up for a consumer; blocks. Returns what it has acknowledged.
+    /// Lets the journal up to a position be given up for a consumer; blocks.
+    ///
+    /// Returns what it has acknowledged.
     package func acknowledge(_ position: Position, asConsumer name: String) throws -> Position {
         try acknowledged(by: ConsumerRequest(name: name, action: .acknowledge(position)))
     }
 
-    /// Removes a consumer; blocks until that is durable. False when there is none.
+    /// Removes a consumer; blocks until that is durable.
+    ///
+    /// False when there is none.
     package func removeConsumer(_ name: String) throws -> Bool {
         try answer(to: ConsumerRequest(name: name, action: .remove)).acknowledged != nil
     }
