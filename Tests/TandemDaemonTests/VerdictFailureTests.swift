@@ -8,7 +8,7 @@ import Testing
 /// A verdict says what is so, or that it can't be told.
 @Suite struct VerdictFailureTests {
     /// A node of a group with a tag, and the position before it was last changed.
-    private func bench() throws -> (bench: CommitBench, from: UInt64) {
+    private func prepared() throws -> (bench: CommitBench, from: UInt64) {
         let bench = try CommitBench()
         try bench.save([try bench.insert("Group", 1, ["title": .string("a")])])
         try bench.save([try bench.insert("Tag", 2, ["label": .string("a")])])
@@ -44,7 +44,7 @@ import Testing
     @Test func `law 4: a related row that can't be read is an error, not a row that doesn't match`()
         throws
     {
-        let (bench, from) = try bench()
+        let (bench, from) = try prepared()
         #expect(try verdicts("group.title == 'a'", bench, after: from) == [true])
         let key = StoreKey.row(try bench.reference("Group", 1))
         try bench.store.current.put(bench.store.tables.rows, key, [1, 2, 3])
@@ -55,7 +55,7 @@ import Testing
 
     @Test func `law 4: members that can't be read are an error, on the way there and back`() throws
     {
-        let (bench, from) = try bench()
+        let (bench, from) = try prepared()
         #expect(try verdicts("ANY tags.label == 'a'", bench, after: from) == [true])
         try bench.save([try bench.update("Tag", 2, ["label": .string("b")])])
         let relationship = try #require(

@@ -7,7 +7,7 @@ extension Committer {
     /// The consumer of a name as it stands, or nil; throws `usage` for what can be no name, `storage` for one that can't be read.
     func consumer(named name: String) throws -> Consumer? {
         try checkName(name)
-        try readable { () throws(StoreError) in try consumers.consumer(named: name) }
+        return try readable { () throws(StoreError) in try consumers.consumer(named: name) }
     }
 
     /// Registers a consumer that needs everything above a position, durable on return.
