@@ -53,6 +53,37 @@ extension Store {
         try open.delete(tables.saveOrder, order)
     }
 
+    /// Forgets a bounded number of saves that ``StoreOptions/savesKept`` no longer covers since it was lowered.
+    ///
+    /// Durable with the next ``checkpoint()``. Cost: one look at the oldest, as a rule.
+    public func sweepSaves() throws(StoreError) {
+        let open = try current
+        var old: [(order: [UInt8], key: [UInt8])] = []
+        try open.scan(tables.saveOrder, from: []) { (order, key) throws(StoreError) -> Bool in
+            // What is no entry is for `tandem check` to say: a checkpoint does not depend on it.
+            guard order.count == 8, key.count >= StoreKey.saveBytes else { return false }
+            let isForgotten = order.bigEndian(0, as: UInt64.self) < saveFloor
+            guard isForgotten, old.count < Store.forgottenAtOnce else { return false }
+            old.append((Array(order), Array(key)))
+            return true
+        }
+        for (order, key) in old {
+            try forget(key, savedAt: order, open)
+            try open.delete(tables.saveOrder, order)
+        }
+    }
+
+    /// Removes what is remembered of a save, unless a later one has taken its id over.
+    private func forget(
+        _ key: [UInt8], savedAt order: [UInt8], _ open: LMDBTransaction
+    ) throws(StoreError) {
+        guard let saved = try open.get(tables.saves, key), saved.count >= 8 else { return }
+        let position = UInt64(littleEndian: saved.loadUnaligned(as: UInt64.self))
+        guard StoreKey.number(position) == order else { return }
+        try open.delete(tables.saves, key)
+        saveRuns.note(key)
+    }
+
     /// Forgets saves without effect that are too old or too many, a bounded number each time.
     private func forgetUnchanged(
         before position: UInt64, adding: Int, _ open: LMDBTransaction

@@ -13,7 +13,7 @@ import TandemModel
 ///     blobs     SHA-256 (32)                            → content
 ///     blobUses  SHA-256 (32)                            → count (8) position of its last change (8)
 ///     unusedBlobs position (8) SHA-256 (32)             → nothing; those whose count is 0
-///     consumers name                                    → acknowledged position (8)
+///     consumers name                                    → acknowledged position (8) user (4)
 ///     meta      name                                    → see ``MetaKey``
 struct StoreTables {
     var rows: LMDBTable

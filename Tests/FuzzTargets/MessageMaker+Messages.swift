@@ -61,6 +61,13 @@ extension MessageMaker {
         case .status: .status
         case .blob: .blob(MessageMaker.blobs[int(0...1)])
         case .disconnect: .disconnect(client: u64())
+        case .consumer:
+            .consumer(
+                ConsumerRequest(
+                    name: text(),
+                    action: [
+                        .register(at: maybe { $0.position() }), .acknowledge(position()), .remove,
+                    ][int(0...2)]))
         }
     }
 
@@ -119,6 +126,7 @@ extension MessageMaker {
         case .failure: .failure(error())
         case .blob: .blob(bytes(64))
         case .disconnected: .disconnected(bool())
+        case .consumer: .consumer(ConsumerAnswer(acknowledged: maybe { $0.u64() }))
         case .state:
             .state(
                 StatePush(

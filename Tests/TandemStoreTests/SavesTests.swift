@@ -71,6 +71,45 @@ import Testing
         }
     }
 
+    @Test func `law 8: ids that are kept no longer since fewer are go at the next checkpoints`()
+        throws
+    {
+        let bench = try StoreBench()
+        func save(_ number: UInt64, _ store: Store) throws {
+            var transaction = Transaction(
+                principal: Principal(uid: 4), saveID: StoreKey.number(number),
+                content: .objects([try bench.insert("Tag", number, [:])]))
+            transaction.position = store.appliedPosition + 1
+            try store.apply(transaction)
+        }
+        for number in UInt64(1)...6_000 { try save(number, bench.store) }
+        try bench.store.checkpoint()
+        bench.store.close()
+        var options = smallMap(64 << 20)
+        options.savesKept = 100
+        let store = try openStore(bench.scratch.path, options)
+        func kept() throws -> [Int] {
+            try [store.tables.saveOrder, store.tables.saves].map { try store.current.count($0) }
+        }
+        try save(6_001, store)
+        #expect(try kept() == [6_000, 6_000])
+        // A bounded number each time; what is still known is answered as before.
+        try store.sweepSaves()
+        #expect(try kept() == [1_904, 1_904])
+        #expect(try store.save(by: 4, id: StoreKey.number(5_000)) != nil)
+        try store.checkpoint()
+        try store.sweepSaves()
+        #expect(try kept() == [100, 100])
+        for number in UInt64(1)...6_001 {
+            let isKnown = try store.save(by: 4, id: StoreKey.number(number)) != nil
+            #expect(isKnown == (number > 5_901), "\(number)")
+        }
+        try store.sweepSaves()
+        #expect(try kept() == [100, 100])
+        #expect(try store.check().findings == [])
+        store.close()
+    }
+
     @Test func `the floor of ids does not sink when more are kept`() throws {
         var options = smallMap(64 << 20)
         options.savesKept = 3

@@ -23,6 +23,8 @@ extension Engine {
             case .lease(let count):
                 try demand(.writer, of: session, to: "lease numbers for new objects")
                 session.answer(.lease(try committer.lease(count)), to: id)
+            case .consumer(let request):
+                session.answer(.consumer(try answer(request, session)), to: id)
             default:
                 let answerer = Answerer(committer: committer, session: session, engine: self)
                 session.answer(try answerer.answer(message), to: id)
