@@ -14,7 +14,7 @@ extension Engine {
                 let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
                 let deadline = clock.monotonicNanoseconds + wait
                 session.syncs.append((sync.number, id, deadline))
-                waiting.insert(session.id)
+                noteSyncs(session)
                 release(session)
             case .schema(let request): try schema(request, id, session)
             case .disconnect(let client):

@@ -120,8 +120,12 @@ extension Engine {
 
     private func announce(_ transactions: [EncodedTransaction], after position: UInt64) {
         flushedAt = clock.monotonicNanoseconds
-        audiences.fallBehind(transactions, after: position) { following.append($0) }
-        isFanningOut = true
+        news = transactions.reduce(0) { $0 + $1.bytes.count }
+        let isNews = audiences.fallBehind(transactions, after: position) { following.append($0) }
+        if isNews, !following.isEmpty {
+            fanOuts.begin(
+                after: position, upTo: committer.position, at: flushedAt, turns: following.expected)
+        }
         wakeSyncs()
     }
 

@@ -44,7 +44,8 @@ final class Session {
     /// Whom it follows with; nil before its hello.
     ///
     /// Held by ``Audiences`` as long as it has sessions, which it holds in turn: a daemon that goes must let go of both.
-    unowned var audience: Audience?
+    unowned var audience: Audience? { didSet { audienceNumber = audience?.number ?? 0 } }
+    private(set) var audienceNumber: UInt64 = 0
     var behind: UInt64?
     var marks: Marks = []
     /// When the last bytes arrived.
@@ -209,6 +210,27 @@ final class Session {
         try outbound.withOwn { (bytes: inout [UInt8]) throws(WireError) in
             try FrameEncoder.encode(message, id: id, into: &bytes)
         }
+    }
+
+    /// Offers the socket a run that is made for where this session stands.
+    func offer(_ run: PushRun) -> WriteResult {
+        let result = run.bytes.withUnsafeBytes { bytes in Result { try socket.write(bytes) } }
+        guard case .success(let taken) = result else { return .closed }
+        return taken
+    }
+
+    /// Notes that the socket took a run whole.
+    func took(_ run: PushRun) {
+        _ = machine.pushing(run.cursor)
+        pushes += run.pushes
+        written += UInt64(run.bytes.count)
+        source.rest()
+    }
+
+    /// Takes away queued bytes that the socket has taken already.
+    func drop(_ taken: Int) {
+        outbound.drop(taken)
+        written += UInt64(taken)
     }
 
     /// Writes as much as the socket takes.
