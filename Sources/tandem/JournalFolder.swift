@@ -23,19 +23,30 @@ struct JournalFolder {
 
     /// Copies the segments that go on behind a position, up to the last whole batch, and reads the copy once.
     ///
-    /// Returns the last position in it.
-    func copyTail(after position: UInt64, to folder: String) throws -> UInt64 {
-        let segments = try segments()
-        guard let start = segments.lastIndex(where: { $0.first <= position + 1 }) else {
-            throw CommandFailure(
-                "the journal in \(path) no longer reaches back to position \(position + 1); "
-                    + "run it again")
+    /// Returns the last position in it, nil when the journal no longer reaches back to there, or was trimmed meanwhile.
+    func copyTail(after position: UInt64, to folder: String) throws -> UInt64? {
+        guard let start = try start(after: position) else { return nil }
+        do {
+            return try copy(from: start, after: position, to: folder)
+        } catch {
+            if try self.start(after: position) == nil { return nil }
+            throw error
         }
+    }
+
+    /// The first position of the segment that goes on behind a position.
+    private func start(after position: UInt64) throws -> UInt64? {
+        try segments().last { $0.first <= position + 1 }?.first
+    }
+
+    private func copy(from start: UInt64, after position: UInt64, to folder: String) throws
+        -> UInt64
+    {
         let reader = try readThrough(after: position)
         guard let end = reader.end else {
             throw CommandFailure("the journal in \(path) can't be read; run `tandem log -D`")
         }
-        for (first, name) in segments[start...] where first <= end.segment {
+        for (first, name) in try segments() where first >= start && first <= end.segment {
             // What is written later than this is not copied, so no hole is before what is.
             try FileCopy.copy(
                 "\(path)/\(name)", to: "\(folder)/\(name)",

@@ -47,6 +47,38 @@ import Testing
         #expect(try dumpOf(restored) == kept)
     }
 
+    @Test func `a copy that the journal no longer reaches back to is made again, not for ever`()
+        throws
+    {
+        let bench = try StoreBench.league(20, seed: seed)
+        let first = bench.store.appliedPosition
+        var asked: [UInt64] = []
+        let manifest = try StoreBackup.make(of: bench.store, at: backup) { after, folder in
+            asked.append(after)
+            let name = folder + "/\(after).journal"
+            try files.open(name, .createNew).close()
+            guard asked.count < 3 else { return after }
+            // Meanwhile the daemon saves and trims.
+            let number = UInt64(9_000 + asked.count)
+            try bench.apply(Transaction(content: .objects([try bench.insert("Tag", number, [:])])))
+            try bench.store.checkpoint()
+            return nil
+        }
+        #expect(asked == [first, first + 1, first + 2])
+        #expect(manifest.position == first + 2)
+        #expect(manifest.files.map(\.name) == ["journal/\(first + 2).journal", "store/data.mdb"])
+        var attempts = 0
+        let error = #expect(throws: StoreError.self) {
+            try StoreBackup.make(of: bench.store, at: restored) { _, _ in
+                attempts += 1
+                return nil
+            }
+        }
+        #expect(error?.message.contains("--journal-keep") == true)
+        #expect(attempts == StoreBackup.attempts)
+        #expect(try files.list(scratch.path) == ["backup"])
+    }
+
     @Test func `restore raises the epoch before anything has the store's name`() throws {
         let bench = try StoreBench.league(20, seed: seed)
         try make(bench)

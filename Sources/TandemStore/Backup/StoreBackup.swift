@@ -12,16 +12,19 @@ import TandemModel
 public enum StoreBackup {
     /// What is written before the manifest has another name than the backup.
     static let suffix = ".unfinished"
+    /// How often the store is copied again because its journal was trimmed beyond the copy meanwhile.
+    static let attempts = 5
 
     /// Makes a backup at a path where nothing is yet.
     ///
     /// `journal` is given the position of the copied store and the folder for the segments; it fills it with those that
-    /// hold what follows, each flushed, and returns the last position in them. The store is the caller's own or one that was opened for
+    /// hold what follows, each flushed, and returns the last position in them, or nil when the journal no longer reaches back to there: then
+    /// a newer checkpoint is copied, a bounded number of times. The store is the caller's own or one that was opened for
     /// reading beside the daemon, which goes on saving. Throws ``StoreError``, ``IOError`` and what `journal` throws; nothing is left then.
     /// Cost: reads the store twice, once for the copy, once for the check of it.
     public static func make(
         of store: Store, at path: String, files: RealFileSystem = RealFileSystem(),
-        journal: (_ after: UInt64, _ folder: String) throws -> UInt64
+        journal: (_ after: UInt64, _ folder: String) throws -> UInt64?
     ) throws -> BackupManifest {
         guard !files.exists(path) else {
             throw StoreError(.notOurs, "\(path) exists; a backup needs a name of its own")
@@ -29,11 +32,8 @@ public enum StoreBackup {
         let draft = path + suffix
         try files.removeTree(draft)
         do {
-            for folder in ["store", "journal"] {
-                try files.createDirectory("\(draft)/\(folder)", mode: 0o700)
-            }
-            try store.copyCheckpoint(to: draft + "/store/data.mdb")
-            let manifest = try describe(draft, files, journal)
+            let last = try copy(store, draft, files, journal)
+            let manifest = try describe(draft, last, files)
             try write(manifest, draft, files)
             try files.rename(draft, to: path)
             try files.syncDirectory(parent(of: path))
@@ -44,9 +44,33 @@ public enum StoreBackup {
         }
     }
 
+    /// Copies a checkpoint and at once, while the journal still has it, what follows; returns the last position in that.
+    private static func copy(
+        _ store: Store, _ draft: String, _ files: RealFileSystem,
+        _ journal: (_ after: UInt64, _ folder: String) throws -> UInt64?
+    ) throws -> UInt64 {
+        for _ in 0..<attempts {
+            for folder in ["store", "journal"] {
+                try files.removeTree("\(draft)/\(folder)")
+                try files.createDirectory("\(draft)/\(folder)", mode: 0o700)
+            }
+            try store.copyCheckpoint(to: draft + "/store/data.mdb")
+            if let last = try journal(try position(of: draft), draft + "/journal") { return last }
+        }
+        throw StoreError(
+            .failed,
+            "the journal was trimmed beyond each of \(attempts) copies of the store; "
+                + "keep more of it (`--journal-keep`) or run it again")
+    }
+
+    private static func position(of draft: String) throws(StoreError) -> UInt64 {
+        let copy = try Store.openForReading(path: draft + "/store", isPrivate: true)
+        defer { copy.close() }
+        return copy.appliedPosition
+    }
+
     private static func describe(
-        _ draft: String, _ files: RealFileSystem,
-        _ journal: (_ after: UInt64, _ folder: String) throws -> UInt64
+        _ draft: String, _ last: UInt64, _ files: RealFileSystem
     ) throws -> BackupManifest {
         let copy = try Store.openForReading(path: draft + "/store", isPrivate: true)
         defer { copy.close() }
@@ -57,7 +81,6 @@ public enum StoreBackup {
                 "the store has \(report.found) faults, the first: \(report.findings[0]); "
                     + "run `tandem check` before a backup")
         }
-        let last = try journal(copy.appliedPosition, draft + "/journal")
         return BackupManifest(
             identity: copy.identity, position: copy.appliedPosition,
             last: max(last, copy.appliedPosition), stateHash: try copy.stateHash(),
