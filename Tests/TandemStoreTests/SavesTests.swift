@@ -34,6 +34,41 @@ import Testing
         #expect(try bench.store.save(by: 0, id: [9]) == known)
     }
 
+    @Test func `law 3: an answer of any length comes back from its bytes`() throws {
+        for count in [0, 1, 2, 127, 128, 300, 16_384] {
+            let objects = (0..<UInt64(count)).map { number -> ObjectReference? in
+                if number % 7 == 3 { return nil }
+                return ObjectReference(tag: EntityTag(number & 0xff), number: number + 1)
+            }
+            let saved = answer(5, objects)
+            #expect(saved.bytes.count == saved.byteCount)
+            #expect(try SavedOnce(bytes: saved.bytes) == saved)
+        }
+    }
+
+    @Test func `law 3: save ids of 1 to 64 bytes are told apart, longer ones are damage`() throws {
+        let bench = try StoreBench()
+        for count in 1...64 {
+            let id = [UInt8](repeating: 7, count: count)
+            try bench.apply(
+                Transaction(
+                    saveID: id,
+                    content: .objects([try bench.insert("Tag", UInt64(count), [:])])))
+        }
+        for count in 1...64 {
+            let id = [UInt8](repeating: 7, count: count)
+            // The model has the first position.
+            #expect(try bench.store.save(by: 0, id: id)?.position == UInt64(count + 1))
+        }
+        let long = [UInt8](repeating: 7, count: 65)
+        #expect(try bench.store.save(by: 0, id: long) == nil)
+        #expect(throws: StoreError.self) {
+            try bench.apply(
+                Transaction(
+                    saveID: long, content: .objects([try bench.insert("Tag", 99, [:])])))
+        }
+    }
+
     @Test func `saves without effect are kept as long as others, and durable with a checkpoint`()
         throws
     {

@@ -175,7 +175,7 @@ final class Committer {
     private func append(_ transaction: inout Transaction) throws {
         transaction.position = plannedPosition + 1
         transaction.time = clock.wallMicroseconds
-        let encoded = EncodedTransaction(transaction)
+        let encoded = transaction.encoded()
         let bytes = max(encoded.blobBytes, encoded.bytes.count - encoded.blobBytes)
         guard bytes <= limits.transactionBytes else {
             throw limitCounts.refusal(
