@@ -73,7 +73,6 @@ import Testing
     {
         let asker = Recorder("a", journal, wantsVerdicts: true)
         _ = daemon.insert("Content", ["size": .int(1)])
-        let bucket = daemon.insert("Bucket", [:])
         _ = try context.fetch(Content.self)
         context.add(asker)
         daemon.state.withLock { $0.isBusy = true }
@@ -81,8 +80,8 @@ import Testing
         #expect(context.position == daemon.end)
         #expect(found.version == daemon.end.number)
         // An answer of another position would leave it a fault, and an object that is there unknown.
-        let id = daemon.model.id(of: bucket)
-        #expect(try context.existingObject(with: id).isFault == false)
+        context.refresh(found, mergeChanges: true)
+        #expect(try context.existingObject(with: found.id).isFault == false)
         #expect(context.position == daemon.end)
         #expect(try context.count(for: FetchRequest(entity: "Content")) == 1)
         let requests = daemon.state.withLock { $0.requests }
