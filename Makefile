@@ -29,6 +29,7 @@ INSTALLED := $(PREFIX)/bin/tandem $(PREFIX)/bin/tandemd \
     $(LIB)/sysusers.d/tandem.conf $(LIB)/tmpfiles.d/tandem.conf \
     $(foreach name,tandem tandemd,$(SHARE)/bash-completion/completions/$(name) \
         $(SHARE)/zsh/site-functions/_$(name) $(SHARE)/fish/vendor_completions.d/$(name).fish) \
+    $(SHARE)/man/man1/tandem.1 $(SHARE)/man/man8/tandemd.8 $(SHARE)/man/man5/tandemd.yaml.5 \
     $(addprefix $(SHARE)/doc/tandem/examples/,$(notdir $(wildcard systemd/examples/*)))
 
 help:
@@ -119,6 +120,14 @@ install:
 	    complete zsh "$(SHARE)/zsh/site-functions/_$$name"
 	    complete fish "$(SHARE)/fish/vendor_completions.d/$$name.fish"
 	done
+	# Pages of the manual say what the programs say of themselves; the page of the file is the daemon's, which has its keys.
+	page() {
+	    "$$bin/$$1" --experimental-dump-help | "$$bin/tandem" manual --section "$$2" --see "$$3" --see "$$4" \
+	        | put 644 /dev/stdin "$(SHARE)/man/man$$2/$$1.$$2"
+	}
+	page tandem 1 'tandemd(8)' 'tandemd.yaml(5)'
+	page tandemd 8 'tandem(1)' 'systemd.socket(5)'
+	echo '.so man8/tandemd.8' | put 644 /dev/stdin "$(SHARE)/man/man5/tandemd.yaml.5"
 	for unit in tandemd@.service tandemd@.socket; do
 	    named systemd/$$unit "$(LIB)/systemd/system/$$unit"
 	    named systemd/user/$$unit "$(LIB)/systemd/user/$$unit"

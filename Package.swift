@@ -28,7 +28,7 @@ func suite(
 let suites: [Target] = [
     suite("TandemIOTests", ["TandemIO"]),
     suite("TandemModelTests", ["TandemIO", "TandemModel"]),
-    suite("TandemQueryTests", ["TandemIO", "TandemModel", "TandemQuery"]),
+    suite("TandemQueryTests", ["FuzzTargets", "TandemIO", "TandemModel", "TandemQuery"]),
     suite("TandemResultsTests", ["TandemIO", "TandemResults"]),
     suite("TandemJournalTests", ["TandemIO", "TandemJournal"], exclude: ["Fixtures"]),
     suite("TandemStoreTests", ["TandemIO", "TandemModel", "TandemQuery", "TandemStore"]),

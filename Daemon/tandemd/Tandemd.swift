@@ -18,6 +18,13 @@ struct Tandemd: ParsableCommand {
             for each dot: /etc/tandem/NAME.yaml for root and services of the system, for others \
             below XDG_CONFIG_HOME.
 
+            EXIT CODES:
+              0: told to stop, by SIGTERM or SIGINT
+              1: another daemon holds the store or the socket
+              2: arguments or configuration
+              75: no room to start; another try may do
+              78: journal or store can't be trusted, or the system failed; look before the next start
+
             KEYS:
             \(Tandemd.keys)
             """,

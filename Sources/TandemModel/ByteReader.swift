@@ -22,14 +22,15 @@ public struct ByteReader: Sendable {
     /// The bytes being read.
     public let bytes: [UInt8]
     /// Where the next field begins.
-    public private(set) var offset: Int
+    public var offset: Int { position }
+    @usableFromInline var position: Int
     /// Where reading has to stop.
     public let end: Int
 
     /// A reader of a whole byte string.
     public init(_ bytes: [UInt8]) {
         self.bytes = bytes
-        offset = 0
+        position = 0
         end = bytes.count
     }
 
@@ -37,7 +38,7 @@ public struct ByteReader: Sendable {
     public init(_ bytes: [UInt8], in range: Range<Int>) {
         self.bytes = bytes
         let part = range.clamped(to: 0..<bytes.count)
-        offset = part.lowerBound
+        position = part.lowerBound
         end = part.upperBound
     }
 
@@ -48,54 +49,75 @@ public struct ByteReader: Sendable {
     @inlinable public var isAtEnd: Bool { offset == end }
 
     /// Takes `count` bytes and returns their range, or throws without reading.
+    @inlinable
     public mutating func take(
         _ count: Int, _ expected: @autoclosure () -> String
     ) throws(CodingError) -> Range<Int> {
-        guard count >= 0, count <= end - offset else {
-            throw CodingError(expected: expected(), offset: offset)
+        guard count >= 0, count <= end - position else {
+            throw CodingError(expected: expected(), offset: position)
         }
-        defer { offset += count }
-        return offset..<(offset + count)
+        defer { position += count }
+        return position..<(position + count)
     }
 
     /// Reads a fixed-width integer.
+    @inlinable
     public mutating func fixed<T: FixedWidthInteger>(_ type: T.Type) throws(CodingError) -> T {
-        let range = try take(MemoryLayout<T>.size, "\(T.self)")
+        let start = position
+        guard MemoryLayout<T>.size <= end - start else { throw missing(T.self) }
+        position = start + MemoryLayout<T>.size
         return bytes.withUnsafeBytes {
-            T(littleEndian: $0.loadUnaligned(fromByteOffset: range.lowerBound, as: T.self))
+            T(littleEndian: $0.loadUnaligned(fromByteOffset: start, as: T.self))
         }
     }
 
+    @usableFromInline
+    func missing<T>(_ type: T.Type) -> CodingError {
+        CodingError(expected: "\(T.self)", offset: position)
+    }
+
     /// Reads one byte.
+    @inlinable
     public mutating func uint8() throws(CodingError) -> UInt8 { try fixed(UInt8.self) }
 
     /// Reads two bytes.
+    @inlinable
     public mutating func uint16() throws(CodingError) -> UInt16 { try fixed(UInt16.self) }
 
     /// Reads four bytes.
+    @inlinable
     public mutating func uint32() throws(CodingError) -> UInt32 { try fixed(UInt32.self) }
 
     /// Reads eight bytes.
+    @inlinable
     public mutating func uint64() throws(CodingError) -> UInt64 { try fixed(UInt64.self) }
 
     /// Reads eight bytes, two's complement.
+    @inlinable
     public mutating func int64() throws(CodingError) -> Int64 { try fixed(Int64.self) }
 
     /// Reads the bit pattern of a double.
+    @inlinable
     public mutating func double() throws(CodingError) -> Double {
         Double(bitPattern: try fixed(UInt64.self))
     }
 
     /// Reads a LEB128 varint of at most ten bytes.
+    @inlinable
     public mutating func varint() throws(CodingError) -> UInt64 {
-        if offset < end, bytes[offset] < 0x80 {
-            defer { offset += 1 }
-            return UInt64(bytes[offset])
+        let start = position
+        if start < end {
+            let first = bytes[start]
+            if first < 0x80 {
+                position = start + 1
+                return UInt64(first)
+            }
         }
         return try longVarint()
     }
 
-    private mutating func longVarint() throws(CodingError) -> UInt64 {
+    @usableFromInline
+    mutating func longVarint() throws(CodingError) -> UInt64 {
         var value: UInt64 = 0
         var shift: UInt64 = 0
         while shift < 64 {
@@ -131,13 +153,15 @@ public struct ByteReader: Sendable {
     public mutating func string() throws(CodingError) -> String {
         let start = offset
         let range = try take(try count(), "a string")
-        guard let text = String(validating: bytes[range], as: UTF8.self) else {
+        if range.isEmpty { return "" }
+        guard let text = try? UTF8Span(validating: bytes.span.extracting(range)) else {
             throw CodingError(expected: "UTF-8", offset: start)
         }
-        return text
+        return String(copying: text)
     }
 
     /// Reads a Boolean; only 0 and 1 are accepted.
+    @inlinable
     public mutating func bool() throws(CodingError) -> Bool {
         let start = offset
         switch try uint8() {

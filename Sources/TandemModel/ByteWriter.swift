@@ -96,6 +96,7 @@ public struct ByteWriter: Sendable {
     /// Appends a length and the UTF-8 of a string.
     @inlinable
     public mutating func string(_ value: String) {
+        if value.isEmpty { return uint8(0) }
         var copy = value
         copy.withUTF8 {
             count($0.count)

@@ -31,6 +31,7 @@ public struct Change: Hashable, Sendable {
     public var links: [LinkChange]
 
     /// A change of the given content.
+    @inlinable
     public init(
         _ kind: Kind, _ object: ObjectReference, changed: PropertyMask, row: Row? = nil,
         deleted: Row? = nil, before: [SlotValue] = [], links: [LinkChange] = []
@@ -62,6 +63,7 @@ public struct SlotValue: Hashable, Sendable {
     public var value: Value
 
     /// The value of a slot.
+    @inlinable
     public init(slot: Int, value: Value) {
         self.slot = slot
         self.value = value

@@ -143,6 +143,10 @@ public final class CompiledEntity: Sendable {
     public let required: PropertyMask
     /// The attributes whose values have limits, and the to-many relationships that need a member.
     public let limited: PropertyMask
+    /// All slots.
+    public let allSlots: PropertyMask
+    /// The values of a new object: defaults, nothing elsewhere.
+    public let defaults: [Value]
     /// The type of each attribute by slot; nil for a relationship.
     private let types: [AttributeType?]
 
@@ -163,6 +167,8 @@ public final class CompiledEntity: Sendable {
         keyed = (uniqueness + indexes).reduce(PropertyMask()) { $0.union($1.mask) }
         required = PropertyMask(properties.filter(\.needsValue).map(\.slot))
         limited = PropertyMask(properties.filter(\.hasLimits).map(\.slot))
+        allSlots = PropertyMask(properties.indices)
+        defaults = properties.map { $0.attribute?.defaultValue ?? .null }
         types = properties.map(\.type)
         layout = RowLayout(properties)
         slots = Dictionary(uniqueKeysWithValues: properties.map { ($0.name, $0.slot) })
@@ -186,12 +192,9 @@ public final class CompiledEntity: Sendable {
         slot < types.count && types[slot].map { value.isNull || value.fits($0) } ?? false
     }
 
-    /// The values of a new object: defaults, nothing elsewhere.
-    public var defaults: [Value] {
-        properties.map {
-            if case .attribute(let attribute) = $0.kind { attribute.defaultValue } else { .null }
-        }
-    }
+    /// True for an attribute or to-one relationship whose values all take the same room in a row.
+    @inline(__always)
+    public func isFixed(_ slot: Int) -> Bool { layout.fixed.contains(slot) }
 }
 
 /// One property of a ``CompiledEntity``.

@@ -44,46 +44,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     }
 
     /// Encodes a transaction; its changes are sorted by entity and number first.
-    public init(_ transaction: Transaction) {
-        let content = EncodedContent(transaction)
-        var writer = ByteWriter(capacity: 256 + content.expectedBytes)
-        Self.encodeHeader(of: transaction, into: &writer)
-        directoryOffset = writer.count
-        writer.count(content.parts.count)
-        let directory = writer.count
-        for part in content.parts {
-            writer.uint16(part.tag)
-            writer.uint32(0)
-        }
-        writer.set(UInt32(writer.count), at: 0)
-        var chunks: [Chunk] = []
-        chunks.reserveCapacity(content.parts.count)
-        for (index, part) in content.parts.enumerated() {
-            let start = writer.count
-            content.encode(part, into: &writer)
-            chunks.append(Chunk(tag: part.tag, range: start..<writer.count))
-            writer.set(UInt32(writer.count - start), at: directory + 6 * index + 2)
-        }
-        self.chunks = chunks
-        bytes = writer.bytes
-    }
-
-    private static func encodeHeader(
-        of transaction: Transaction, into writer: inout ByteWriter
-    ) {
-        writer.uint32(0)
-        writer.uint8(transaction.exceptions.isEmpty ? 1 : 2)
-        if case .model = transaction.content { writer.uint8(1) } else { writer.uint8(0) }
-        writer.uint64(transaction.position)
-        writer.int64(transaction.time)
-        encode(transaction.principal, into: &writer)
-        writer.blob(transaction.saveID)
-        writer.uint64(transaction.contentHash.first)
-        writer.uint64(transaction.contentHash.second)
-        if transaction.exceptions.isEmpty { return }
-        writer.count(transaction.exceptions.count)
-        for exception in transaction.exceptions { exception.encode(into: &writer) }
-    }
+    public init(_ transaction: Transaction) { self = transaction.encoded() }
 
     /// Puts a header, a new directory and the chunks together, which lie one after the other in `body`.
     private init(
@@ -143,7 +104,7 @@ public struct EncodedTransaction: Hashable, Sendable {
         return EncodedTransaction(bytes: copy, chunks: chunks, directoryOffset: directoryOffset)
     }
 
-    private init(bytes: [UInt8], chunks: [Chunk], directoryOffset: Int) {
+    init(bytes: [UInt8], chunks: [Chunk], directoryOffset: Int) {
         self.bytes = bytes
         self.chunks = chunks
         self.directoryOffset = directoryOffset
@@ -235,18 +196,6 @@ public struct EncodedTransaction: Hashable, Sendable {
         }
         try reader.expectEnd("the chunk")
         return blobs
-    }
-
-    // MARK: Encoding
-
-    private static func encode(_ principal: Principal, into writer: inout ByteWriter) {
-        writer.uint32(principal.uid)
-        writer.uint32(principal.gid)
-        writer.uint32(principal.pid)
-        writer.string(principal.author)
-        writer.string(principal.context)
-        writer.string(principal.host)
-        writer.string(principal.unit)
     }
 }
 

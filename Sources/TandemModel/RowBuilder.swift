@@ -64,15 +64,26 @@ enum RowBuilder {
     private static func replaceFixed(
         _ changes: [SlotValue], in row: Row, _ entity: CompiledEntity, _ version: UInt16
     ) -> [UInt8] {
-        let layout = entity.layout
         var bytes = row.bytes
         store(version, &bytes, 0)
-        for change in changes {
-            guard let column = layout.columns[change.slot] else { continue }
-            clear(column, &bytes)
-            write(change.value, column, entity, change.slot, &bytes)
+        for change in changes where entity.isFixed(change.slot) {
+            setFixed(change.value, change.slot, &bytes, entity)
         }
         return bytes
+    }
+
+    /// Writes a value over that of a column of fixed width.
+    static func setFixed(
+        _ value: Value, _ slot: Int, _ bytes: inout [UInt8], _ entity: CompiledEntity
+    ) {
+        guard let column = entity.layout.columns[slot] else { return }
+        if value.isNull {
+            clear(column, &bytes)
+        } else {
+            // The value takes all of the column's bytes.
+            bytes[RowLayout.headerBytes + column.nullBit >> 3] &= ~(1 << UInt8(column.nullBit & 7))
+        }
+        write(value, column, entity, slot, &bytes)
     }
 
     /// Makes a column what it is before a value is written.
@@ -115,7 +126,7 @@ enum RowBuilder {
         }
     }
 
-    private static func store<T: FixedWidthInteger>(_ value: T, _ bytes: inout [UInt8], _ at: Int) {
+    static func store<T: FixedWidthInteger>(_ value: T, _ bytes: inout [UInt8], _ at: Int) {
         bytes.withUnsafeMutableBytes {
             $0.storeBytes(of: value.littleEndian, toByteOffset: at, as: T.self)
         }

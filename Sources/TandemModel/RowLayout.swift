@@ -48,6 +48,8 @@ public struct RowLayout: Sendable {
     let variableCount: Int
     /// The slots of the variable columns.
     let variable: PropertyMask
+    /// The slots of the columns of fixed width.
+    let fixed: PropertyMask
     /// The columns that may hold a blob.
     let longColumns: [Column]
 
@@ -78,6 +80,8 @@ public struct RowLayout: Sendable {
         variableCount = variable
         self.variable = PropertyMask(
             columns.indices.filter { columns[$0]?.storage.width == 0 })
+        fixed = PropertyMask(
+            columns.indices.filter { columns[$0].map { $0.storage.width > 0 } ?? false })
         longColumns = columns.compactMap { $0?.storage.mayBeLong == true ? $0 : nil }
     }
 

@@ -12,6 +12,12 @@ public final class ReadBudget {
     /// True when something was not read because the budget was used up; the answer is worth nothing then.
     public private(set) var isExhausted = false
 
+    /// Why something could not be read, if that happened; the answer is worth nothing then either.
+    public private(set) var failure: StoreError?
+
+    /// Notes that a read failed.
+    func note(_ error: StoreError) { if failure == nil { failure = error } }
+
     /// Begins with another candidate, which has a budget of its own.
     public func beginObject() { leftOfObject = StoreLimits.objectReads }
 

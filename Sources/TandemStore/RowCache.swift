@@ -16,6 +16,11 @@ struct RowCache {
         return stored
     }
 
+    /// Whether the row of an object is kept.
+    func contains(_ object: ObjectReference) -> Bool {
+        !places.isEmpty && places[RowCache.place(of: object)]?.object == object
+    }
+
     /// Notes that a row was written.
     mutating func note(_ row: Row, of object: ObjectReference, at position: UInt64) {
         if places.isEmpty {

@@ -13,10 +13,11 @@ struct SaveRuns {
     private var runs: [(prefix: Int, last: UInt64)?] = Array(repeating: nil, count: SaveRuns.kept)
 
     /// Notes a write of a key.
-    mutating func note(_ key: [UInt8]) {
-        var prefix = 17
-        for byte in key.dropLast(8) { prefix = prefix &* 31 &+ Int(byte) }
-        let last = key.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    mutating func note(_ key: UnsafeRawBufferPointer) {
+        let split = max(0, key.count - 8)
+        var (prefix, last) = (17, UInt64(0))
+        for at in 0..<split { prefix = prefix &* 31 &+ Int(key[at]) }
+        for at in split..<key.count { last = last << 8 | UInt64(key[at]) }
         let place = Int(UInt(bitPattern: prefix) % UInt(Self.kept))
         if let run = runs[place], run.prefix == prefix, last &- run.last <= Self.longestStep {
             runs[place]?.last = last
@@ -25,4 +26,7 @@ struct SaveRuns {
             scattered += 1
         }
     }
+
+    /// Notes a write of a key.
+    mutating func note(_ key: [UInt8]) { key.withUnsafeBytes { note($0) } }
 }

@@ -26,9 +26,9 @@ extension Store {
         {
             // What came from the journal is checked; what was just planned fits by itself.
             guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
-            else { throw misfit(change, transaction.position) }
+            else { throw misfit(change.object, transaction.position) }
             try apply(change, transaction.position, entity, open)
-            applied.note(change)
+            applied.note(change.kind, change.object, change.row)
         }
         try end(transaction, applied, open)
     }
@@ -50,10 +50,10 @@ extension Store {
             .damaged, "the store at \(path) has no row of object \(object.number) to change")
     }
 
-    private func misfit(_ change: Change, _ position: UInt64) -> StoreError {
+    private func misfit(_ object: ObjectReference, _ position: UInt64) -> StoreError {
         StoreError(
             .damaged,
-            "transaction \(position) has a change of object \(change.object.number) "
+            "transaction \(position) has a change of object \(object.number) "
                 + "that does not fit the model")
     }
 
@@ -72,11 +72,12 @@ extension Store {
         let changes = transaction.changes
         let span = changes.span
         for index in span.indices {
-            guard let entity = model.entity(tagged: span[index].object.tag) else {
-                throw misfit(span[index], transaction.position)
+            let object = span[index].object
+            guard let entity = model.entity(tagged: object.tag) else {
+                throw misfit(object, transaction.position)
             }
             try apply(span[index], transaction.position, entity, open)
-            applied.note(span[index])
+            applied.note(span[index].kind, object, span[index].row)
         }
         try end(transaction, applied, open)
     }
@@ -173,6 +174,8 @@ extension Store {
         _ row: Row?, of object: ObjectReference, _ position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) {
         guard let row else { return }
+        // One that is kept is there.
+        if writtenRows.contains(object) { return try put(row, of: object, position, open) }
         let isThere = try open.replace(
             tables.rows, SmallKey(row: object), count: 8 + row.bytes.count
         ) { value in
@@ -253,9 +256,9 @@ private struct AppliedChanges {
     var bytes = 0
     var inserted: [ObjectReference] = []
 
-    mutating func note(_ change: Change) {
+    mutating func note(_ kind: Change.Kind, _ object: ObjectReference, _ row: Row?) {
         count += 1
-        bytes += change.row?.bytes.count ?? 0
-        if change.kind == .insert { inserted.append(change.object) }
+        bytes += row?.bytes.count ?? 0
+        if kind == .insert { inserted.append(object) }
     }
 }

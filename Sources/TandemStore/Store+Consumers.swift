@@ -6,19 +6,29 @@ public struct Consumer: Hashable, Sendable {
     public var name: String
     /// The last position that it needs no more.
     public var acknowledged: UInt64
+    /// The user who registered it.
+    public var owner: UInt32
 
-    /// A consumer at a position.
-    public init(name: String, acknowledged: UInt64) {
+    /// A consumer of a user, at a position.
+    public init(name: String, acknowledged: UInt64, owner: UInt32 = 0) {
         self.name = name
         self.acknowledged = acknowledged
+        self.owner = owner
     }
 
     /// The consumer in the table; nil where the name is no text or the position no number.
     init?(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
-        guard value.count == 8, let name = String(validating: key, as: UTF8.self) else {
+        guard value.count == 12, let name = String(validating: key, as: UTF8.self) else {
             return nil
         }
-        self.init(name: name, acknowledged: value.bigEndian(0, as: UInt64.self))
+        self.init(
+            name: name, acknowledged: value.bigEndian(0, as: UInt64.self),
+            owner: value.bigEndian(8, as: UInt32.self))
+    }
+
+    /// The value in the table.
+    var value: [UInt8] {
+        StoreKey.number(acknowledged) + withUnsafeBytes(of: owner.bigEndian) { Array($0) }
     }
 
     /// A key as people read it.
@@ -29,8 +39,8 @@ public struct Consumer: Hashable, Sendable {
 
 /// The table of consumers: operational state, no part of the dump (law 6).
 ///
-/// Written into the open transaction, so durable with the next checkpoint. A floor that a crash puts
-/// back does no harm: retention gives up only what a checkpoint says is acknowledged.
+/// Written into the open transaction, so durable with the next checkpoint. The daemon writes them only right before
+/// one, so that what it reads here is durable: retention gives up nothing else.
 extension Store {
     /// All consumers, by name.
     ///
@@ -68,8 +78,7 @@ extension Store {
     ///
     /// The name has 1 to 511 bytes, as LMDB's keys have.
     public func put(_ consumer: Consumer) throws(StoreError) {
-        try current.put(
-            tables.consumers, Array(consumer.name.utf8), StoreKey.number(consumer.acknowledged))
+        try current.put(tables.consumers, Array(consumer.name.utf8), consumer.value)
     }
 
     /// Removes a consumer; false when there was none of the name.

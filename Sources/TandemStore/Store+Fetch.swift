@@ -204,6 +204,7 @@ private struct FetchCollector {
     /// Throws `tooMuch` if that is why something is not known.
     private mutating func unsettled() throws(StoreError) {
         if reader.budget.isExhausted { throw StoreError(.tooMuch, ReadBudget.message) }
+        if let failure = reader.budget.failure { throw failure }
         isUnsettled = true
     }
 

@@ -4,7 +4,8 @@ public import TandemModel
 extension Store {
     /// What a user saved under an id, if that is still remembered.
     public func save(by uid: UInt32, id: [UInt8]) throws(StoreError) -> SavedOnce? {
-        guard let bytes = try current.get(tables.saves, StoreKey.save(uid, id)) else { return nil }
+        guard let key = SmallKey(save: uid, id), let bytes = try current.get(tables.saves, key)
+        else { return nil }
         do {
             return try SavedOnce(bytes: Array(bytes))
         } catch {
@@ -28,13 +29,22 @@ extension Store {
     func remember(
         _ transaction: Transaction, _ outcomes: [ObjectReference?], _ open: LMDBTransaction
     ) throws(StoreError) {
-        let key = StoreKey.save(transaction.principal.uid, transaction.saveID)
+        guard let key = SmallKey(save: transaction.principal.uid, transaction.saveID) else {
+            throw StoreError(
+                .damaged,
+                "transaction \(transaction.position) has a save id of "
+                    + "\(transaction.saveID.count) bytes; at most \(StoreKey.longestSaveID) are allowed"
+            )
+        }
         let saved = SavedOnce(
             position: transaction.position, contentHash: transaction.contentHash, wrote: true,
             inserted: outcomes)
-        try open.put(tables.saves, key, saved.bytes)
-        saveRuns.note(key)
-        try open.put(tables.saveOrder, StoreKey.number(transaction.position), key)
+        try open.put(tables.saves, key, count: saved.byteCount) { saved.write(to: $0) }
+        key.withBytes { saveRuns.note($0) }
+        let order = SmallKey(number: transaction.position)
+        try open.put(tables.saveOrder, order, count: key.count) { value in
+            key.withBytes { value.copyMemory(from: $0) }
+        }
     }
 
     /// Forgets what is too old once `position` is applied, whether that one has an id or not.
@@ -51,6 +61,37 @@ extension Store {
         try open.delete(tables.saves, old)
         saveRuns.note(old)
         try open.delete(tables.saveOrder, order)
+    }
+
+    /// Forgets a bounded number of saves that ``StoreOptions/savesKept`` no longer covers since it was lowered.
+    ///
+    /// Durable with the next ``checkpoint()``. Cost: one look at the oldest, as a rule.
+    public func sweepSaves() throws(StoreError) {
+        let open = try current
+        var old: [(order: [UInt8], key: [UInt8])] = []
+        try open.scan(tables.saveOrder, from: []) { (order, key) throws(StoreError) -> Bool in
+            // What is no entry is for `tandem check` to say: a checkpoint does not depend on it.
+            guard order.count == 8, key.count >= StoreKey.saveBytes else { return false }
+            let isForgotten = order.bigEndian(0, as: UInt64.self) < saveFloor
+            guard isForgotten, old.count < Store.forgottenAtOnce else { return false }
+            old.append((Array(order), Array(key)))
+            return true
+        }
+        for (order, key) in old {
+            try forget(key, savedAt: order, open)
+            try open.delete(tables.saveOrder, order)
+        }
+    }
+
+    /// Removes what is remembered of a save, unless a later one has taken its id over.
+    private func forget(
+        _ key: [UInt8], savedAt order: [UInt8], _ open: LMDBTransaction
+    ) throws(StoreError) {
+        guard let saved = try open.get(tables.saves, key), saved.count >= 8 else { return }
+        let position = UInt64(littleEndian: saved.loadUnaligned(as: UInt64.self))
+        guard StoreKey.number(position) == order else { return }
+        try open.delete(tables.saves, key)
+        saveRuns.note(key)
     }
 
     /// Forgets saves without effect that are too old or too many, a bounded number each time.
@@ -107,17 +148,39 @@ public struct SavedOnce: Hashable, Sendable {
 
     /// The form in the table; an insert that became nothing has tag and number 0.
     var bytes: [UInt8] {
-        var writer = ByteWriter(capacity: 32 + 10 * inserted.count)
-        writer.uint64(position)
-        writer.uint64(contentHash.first)
-        writer.uint64(contentHash.second)
-        writer.count(inserted.count)
-        for object in inserted {
-            writer.uint16(object?.tag ?? 0)
-            writer.uint64(object?.number ?? 0)
+        [UInt8](unsafeUninitializedCapacity: byteCount) { bytes, count in
+            write(to: UnsafeMutableRawBufferPointer(bytes))
+            count = byteCount
         }
-        writer.bool(wrote)
-        return writer.bytes
+    }
+
+    /// The bytes of that form.
+    var byteCount: Int {
+        // Position, content hash, the number of inserts as a varint, the inserts, whether it wrote.
+        24 + (70 - (UInt64(inserted.count) | 1).leadingZeroBitCount) / 7 + 10 * inserted.count + 1
+    }
+
+    /// Writes that form to so many bytes.
+    func write(to bytes: UnsafeMutableRawBufferPointer) {
+        var at = 0
+        func put<T: FixedWidthInteger & BitwiseCopyable>(_ value: T) {
+            bytes.storeBytes(of: value.littleEndian, toByteOffset: at, as: T.self)
+            at += MemoryLayout<T>.size
+        }
+        put(position)
+        put(contentHash.first)
+        put(contentHash.second)
+        var rest = inserted.count
+        while rest >= 0x80 {
+            put(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        put(UInt8(rest))
+        for object in inserted {
+            put(object?.tag ?? 0)
+            put(object?.number ?? 0)
+        }
+        put(UInt8(wrote ? 1 : 0))
     }
 
     /// Reads the form in the table; one of an earlier release ends before `wrote`.

@@ -3,8 +3,8 @@ public import TandemQuery
 
 /// Reads the graph for predicates from the store as it stands.
 ///
-/// A read that fails, or for which the budget does not suffice, answers `unknown`, so that whoever evaluates notices;
-/// nothing else is unknown.
+/// A read that fails, or for which the budget does not suffice, answers `unknown` and is noted in the budget, so that whoever
+/// evaluates notices; nothing else is unknown.
 public struct StoreReader: GraphReader {
     let store: Store
     let budget: ReadBudget
@@ -23,6 +23,7 @@ public struct StoreReader: GraphReader {
             guard budget.spend(stored.row.bytes.count / 64) else { return .unknown }
             return .row(stored.row)
         } catch {
+            budget.note(error)
             return .unknown
         }
     }
@@ -30,16 +31,24 @@ public struct StoreReader: GraphReader {
     /// The UTF-8 of a long text.
     public func content(of text: TextReference) -> [UInt8]? {
         guard budget.spend(1 + text.length / 64) else { return nil }
-        return try? store.content(of: text.blob)
+        do {
+            return try store.content(of: text.blob)
+        } catch {
+            budget.note(error)
+            return nil
+        }
     }
 
     /// The members of a to-many relationship.
     public func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]? {
-        guard let members = try? store.members(of: object.number, relationship),
-            budget.spend(1 + members.count)
-        else { return nil }
-        return members
+        do {
+            let members = try store.members(of: object.number, relationship)
+            return budget.spend(1 + members.count) ? members : nil
+        } catch {
+            budget.note(error)
+            return nil
+        }
     }
 }

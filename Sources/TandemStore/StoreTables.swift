@@ -13,7 +13,7 @@ import TandemModel
 ///     blobs     SHA-256 (32)                            → content
 ///     blobUses  SHA-256 (32)                            → count (8) position of its last change (8)
 ///     unusedBlobs position (8) SHA-256 (32)             → nothing; those whose count is 0
-///     consumers name                                    → acknowledged position (8)
+///     consumers name                                    → acknowledged position (8) user (4)
 ///     meta      name                                    → see ``MetaKey``
 struct StoreTables {
     var rows: LMDBTable
@@ -69,10 +69,13 @@ enum MetaKey: String {
     var key: [UInt8] { Array(rawValue.utf8) }
 }
 
-/// A key of at most 24 bytes, which needs no memory of its own.
+/// A key of at most 72 bytes, which needs no memory of its own.
 struct SmallKey {
-    private var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
-    private let count: Int
+    private typealias Words = (
+        UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64
+    )
+    private var words: Words = (0, 0, 0, 0, 0, 0, 0, 0, 0)
+    let count: Int
 
     /// The key of a row.
     init(row object: ObjectReference) {
@@ -98,6 +101,17 @@ struct SmallKey {
         count = 8
         withUnsafeMutableBytes(of: &words) {
             $0.storeBytes(of: number.bigEndian, as: UInt64.self)
+        }
+    }
+
+    /// The key of a save; nil for an id that is longer than any can be.
+    init?(save uid: UInt32, _ id: [UInt8]) {
+        guard id.count <= StoreKey.longestSaveID else { return nil }
+        count = StoreKey.saveBytes + id.count
+        withUnsafeMutableBytes(of: &words) { bytes in
+            bytes.storeBytes(of: uid.bigEndian, as: UInt32.self)
+            UnsafeMutableRawBufferPointer(rebasing: bytes[StoreKey.saveBytes...])
+                .copyBytes(from: id)
         }
     }
 
@@ -177,6 +191,8 @@ enum StoreKey {
 
     /// The fewest bytes of a key in saves: the user.
     static let saveBytes = 4
+    /// The bytes that the id of a save may have.
+    static let longestSaveID = 64
 
     static func save(_ uid: UInt32, _ id: [UInt8]) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: saveBytes + id.count) { bytes, count in

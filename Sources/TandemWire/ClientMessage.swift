@@ -28,6 +28,8 @@ public indirect enum ClientMessage: WireMessage {
     case blob(BlobReference)
     /// The end of another client's connection, by its number in the status; answered by `disconnected`.
     case disconnect(client: UInt64)
+    /// A consumer of the journal that comes, moves on or goes; answered by `consumer`.
+    case consumer(ConsumerRequest)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -55,6 +57,8 @@ public indirect enum ClientMessage: WireMessage {
         case blob
         /// The end of another client's connection.
         case disconnect
+        /// A consumer of the journal that comes, moves on or goes.
+        case consumer
     }
 
     /// The kind of message.
@@ -72,6 +76,7 @@ public indirect enum ClientMessage: WireMessage {
         case .status: .status
         case .blob: .blob
         case .disconnect: .disconnect
+        case .consumer: .consumer
         }
     }
 
@@ -93,6 +98,7 @@ public indirect enum ClientMessage: WireMessage {
         case .status: break
         case .blob(let blob): writer.raw(blob.bytes)
         case .disconnect(let client): writer.uint64(client)
+        case .consumer(let message): message.encode(into: &writer)
         }
     }
 
@@ -111,6 +117,7 @@ public indirect enum ClientMessage: WireMessage {
         case .status: self = .status
         case .blob: self = .blob(try BlobReference(from: &reader))
         case .disconnect: self = .disconnect(client: try reader.uint64())
+        case .consumer: self = .consumer(try ConsumerRequest(from: &reader))
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
     }

@@ -20,6 +20,7 @@ extension DaemonMessage {
         case .blob: .blob
         case .state: .state
         case .disconnected: .disconnected
+        case .consumer: .consumer
         }
     }
 
@@ -45,6 +46,7 @@ extension DaemonMessage {
         case .blob(let content): writer.blob(content)
         case .state(let message): message.encode(into: &writer)
         case .disconnected(let wasThere): writer.bool(wasThere)
+        case .consumer(let message): message.encode(into: &writer)
         }
     }
 
@@ -67,6 +69,7 @@ extension DaemonMessage {
         case .blob: self = .blob(try reader.blob())
         case .state: self = .state(try StatePush(from: &reader))
         case .disconnected: self = .disconnected(try reader.bool())
+        case .consumer: self = .consumer(try ConsumerAnswer(from: &reader))
         case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
         }
     }

@@ -36,6 +36,8 @@ public indirect enum DaemonMessage: WireMessage {
     case state(StatePush)
     /// The answer to `disconnect`: whether there was such a client.
     case disconnected(Bool)
+    /// The answer to `consumer`: what it acknowledged.
+    case consumer(ConsumerAnswer)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -71,6 +73,8 @@ public indirect enum DaemonMessage: WireMessage {
         case state
         /// The answer to `disconnect`.
         case disconnected
+        /// The answer to `consumer`.
+        case consumer
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -85,7 +89,7 @@ public indirect enum DaemonMessage: WireMessage {
         case .synced(let position): position
         case .schema(let answer): answer.position
         case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state,
-            .disconnected:
+            .disconnected, .consumer:
             nil
         }
     }

@@ -43,8 +43,8 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
 
     /// What to do when time is up.
     public enum TimeoutAction: Hashable, Sendable {
-        /// Send this failure under id 0, then close.
-        case close(TandemError)
+        /// Say so by a failure under id 0, then close.
+        case close
         /// Nothing, the hello has come.
         case none
     }
@@ -101,15 +101,12 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// ``WireLimits/handshakeMilliseconds`` have passed since the beginning.
+    /// The time that the daemon gives a client for its hello has passed since the beginning.
     public mutating func helloTimedOut() -> TimeoutAction {
         switch state {
         case .awaitingHello:
             state = .closed
-            return .close(
-                TandemError(
-                    .timeout,
-                    "No hello came within \(WireLimits.handshakeMilliseconds) ms."))
+            return .close
         case .greeting, .ready, .closed: return .none
         }
     }

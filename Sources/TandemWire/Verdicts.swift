@@ -7,17 +7,21 @@ public struct VerdictRequest: WireCodable {
     public var from: UInt64
     /// The lists, at most ``WireLimits/verdictItems``.
     public var items: [VerdictItem]
+    /// What is to be read at the same position.
+    public var alongside: Alongside?
 
     /// A question about `items`, which are merged up to `from`.
-    public init(from: UInt64, items: [VerdictItem]) {
+    public init(from: UInt64, items: [VerdictItem], alongside: Alongside? = nil) {
         self.from = from
         self.items = items
+        self.alongside = alongside
     }
 
     /// Appends the binary form.
     public func encode(into writer: inout ByteWriter) {
         writer.uint64(from)
         writer.list(items)
+        writer.optional(alongside) { $1.encode(into: &$0) }
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -25,6 +29,9 @@ public struct VerdictRequest: WireCodable {
         from = try reader.uint64()
         items = try reader.list(
             of: VerdictItem.self, itemBytes: 3, limit: WireLimits.verdictItems)
+        alongside = try reader.optional { reader throws(CodingError) in
+            try Alongside(from: &reader)
+        }
     }
 }
 
@@ -69,12 +76,18 @@ public struct Verdicts: WireCodable {
     public var items: [[Verdict]]
     /// What to-one paths of sort, section and predicate of the matching objects lead to.
     public var related: [StoredObject]
+    /// What was read at that position, if that was asked for.
+    public var alongside: AlongsideAnswer?
 
     /// An answer of the given content.
-    public init(position: UInt64, items: [[Verdict]], related: [StoredObject] = []) {
+    public init(
+        position: UInt64, items: [[Verdict]], related: [StoredObject] = [],
+        alongside: AlongsideAnswer? = nil
+    ) {
         self.position = position
         self.items = items
         self.related = related
+        self.alongside = alongside
     }
 
     /// Appends the binary form.
@@ -82,6 +95,7 @@ public struct Verdicts: WireCodable {
         writer.uint64(position)
         writer.list(items) { $0.list($1) }
         writer.list(related)
+        writer.optional(alongside) { $1.encode(into: &$0) }
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -92,6 +106,9 @@ public struct Verdicts: WireCodable {
             try reader.list(of: Verdict.self, itemBytes: 21)
         }
         related = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
+        alongside = try reader.optional { reader throws(CodingError) in
+            try AlongsideAnswer(from: &reader)
+        }
     }
 }
 

@@ -71,6 +71,7 @@ extension ByteReader {
             throw CodingError(expected: "at most \(limit) items", offset: start)
         }
         var items: [Item] = []
+        if count == 0 { return items }
         items.reserveCapacity(min(count, 4_096))
         for _ in 0..<count { items.append(try read(&self)) }
         return items

@@ -10,13 +10,26 @@ struct TandemCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tandem",
         abstract: "Reads the journal, and looks after a Tandem daemon.",
+        discussion: """
+            ENVIRONMENT:
+              TANDEM_SOCKET: the path of the daemon's socket, where --socket is not given
+              TANDEM_NAME: the name of the daemon, where --name is not given
+
+            EXIT CODES:
+              0: done
+              1: found a problem
+              2: usage
+              3: no daemon
+              4: denied
+              5: history expired
+            """,
         version: "0.1.0",
         subcommands: [
-            LogCommand.self, StatusCommand.self, ClientsCommand.self, HealthCommand.self,
-            MetricsCommand.self, FetchCommand.self,
+            LogCommand.self, StatusCommand.self, ClientsCommand.self, ConsumersCommand.self,
+            HealthCommand.self, MetricsCommand.self, FetchCommand.self,
             CountCommand.self, SchemaCommand.self, WaitCommand.self,
             BridgeCommand.self, CheckCommand.self, DumpCommand.self, RebuildCommand.self,
-            BackupCommand.self, RestoreCommand.self,
+            BackupCommand.self, RestoreCommand.self, ManualCommand.self,
         ])
 
     @MainActor static func main() async {

@@ -50,7 +50,7 @@ extension MessageMaker {
                         VerdictItem(
                             request: maker.request(), sectionKeyPath: maker.maybe { $0.text() },
                             refreshKeyPaths: maker.list { $0.text() })
-                    }))
+                    }, alongside: maybe { $0.alongside() }))
         case .sync: .sync(Sync(number: u64(), timeoutMilliseconds: u32()))
         case .history:
             .history(
@@ -61,6 +61,13 @@ extension MessageMaker {
         case .status: .status
         case .blob: .blob(MessageMaker.blobs[int(0...1)])
         case .disconnect: .disconnect(client: u64())
+        case .consumer:
+            .consumer(
+                ConsumerRequest(
+                    name: text(),
+                    action: [
+                        .register(at: maybe { $0.position() }), .acknowledge(position()), .remove,
+                    ][int(0...2)]))
         }
     }
 
@@ -119,6 +126,7 @@ extension MessageMaker {
         case .failure: .failure(error())
         case .blob: .blob(bytes(64))
         case .disconnected: .disconnected(bool())
+        case .consumer: .consumer(ConsumerAnswer(acknowledged: maybe { $0.u64() }))
         case .state:
             .state(
                 StatePush(
@@ -136,7 +144,25 @@ extension MessageMaker {
                         refreshed: maker.bool(), version: maker.u64(),
                         row: maker.maybe { $0.row() })
                 }
-            }, related: list { $0.stored() })
+            }, related: list { $0.stored() }, alongside: maybe { $0.alongsideAnswer() })
+    }
+
+    private mutating func alongside() -> Alongside {
+        guard bool() else { return .read(Read(objects: references(), members: [])) }
+        return .fetch(Fetch(request: request(), interests: list { $0.tag() }))
+    }
+
+    private mutating func alongsideAnswer() -> AlongsideAnswer {
+        guard bool() else {
+            return .objects(
+                Objects(
+                    position: u64(), objects: list { $0.stored() }, missing: references(),
+                    members: []))
+        }
+        return .fetched(
+            Fetched(
+                position: u64(), count: u64(), objects: list { $0.stored() },
+                references: references(), related: []))
     }
 
     /// An id that goes with a type.

@@ -20,7 +20,7 @@ struct SampleGraph: GraphReader {
     }
 
     private init() throws {
-        model = try CompiledModel(SampleGraph.declared)
+        model = try CompiledModel(sampleModel)
         try add("League", ["name": .string("Süd")])
         try add("Team", SampleGraph.teamValues)
         try add(
@@ -68,37 +68,4 @@ struct SampleGraph: GraphReader {
         "site": .url("https://example.org/"), "blob": .data([0, 255, 1]),
         "league": .reference(ObjectReference(tag: 1, number: 1)), "rank": .int(7),
     ]
-
-    static let declared = Model {
-        Entity("League") {
-            Attribute("name", .string)
-            Relationship("teams", to: "Team", inverse: "league", toMany: true)
-        }
-        Entity("Team", uniqueness: [["code"]], indexes: [["wins", "name"]]) {
-            Attribute("name", .string)
-            Attribute("wins", .int)
-            Attribute("rank", .int, default: .int(1), min: -100, max: 100)
-            Attribute("rate", .double)
-            Attribute("price", .decimal)
-            Attribute("founded", .date)
-            Attribute("active", .bool)
-            Attribute("code", .uuid)
-            Attribute("site", .url)
-            Attribute("blob", .data)
-            Relationship("league", to: "League", inverse: "teams")
-            Relationship(
-                "players", to: "Player", inverse: "team", toMany: true, deleteRule: .cascade)
-            Relationship("tags", to: "Tag", inverse: "teams", toMany: true)
-        }
-        Entity("ProTeam", parent: "Team") { Attribute("sponsor", .string) }
-        Entity("Player") {
-            Attribute("name", .string)
-            Attribute("goals", .int)
-            Relationship("team", to: "Team", inverse: "players")
-        }
-        Entity("Tag") {
-            Attribute("name", .string)
-            Relationship("teams", to: "Team", inverse: "tags", toMany: true)
-        }
-    }
 }

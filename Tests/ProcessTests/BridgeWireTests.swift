@@ -109,6 +109,42 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
+    @Test func `law 2: an observer whose history is gone hears of it with the restored connection`()
+        throws
+    {
+        let world = try BridgedDaemon()
+        let saver = try world.first("saver")
+        let reader = try world.bridge("reader")
+        try reader.ask(#"{"do": "observe", "observer": "o", "entity": "Team"}"#)
+        let save = { (name: String) in
+            try saver.ask(
+                #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(name)"}}]}"#)[
+                    "position"]
+        }
+        for name in ["a", "b", "c"] { _ = try save(name) }
+        try reader.ask(#"{"do": "reach", "position": 4}"#)
+        #expect(reader.takeEvents().count == 3)
+        // Another epoch: nothing of before can be gone on with.
+        let (backup, again) = (world.place.path + "/backup", world.place.path + "/again")
+        try CommandRun("tandem", ["backup", backup, "-D", world.place.store]).check()
+        #expect(world.daemon.end(SIGTERM) == 0)
+        try CommandRun("tandem", ["restore", backup, "--store", again]).check()
+        let daemon = try DaemonProcess.serving(store: again, socket: world.place.socket)
+        #expect(try reader.ask(#"{"do": "count", "entity": "Team"}"#)["count"] == .int(3))
+        let events = reader.takeEvents()
+        // Of the kinds that the contract has, in which there may be more keys.
+        #expect(
+            events.compactMap { $0["event"]?.string } == ["connection", "connection", "connection"])
+        #expect(events.compactMap { $0["state"]?.string } == ["lost", "restored", "restored"])
+        #expect(events.last?["missed"] == (try .of(#"{"observer": "o", "after": 4}"#)))
+        #expect(try save("d") == .int(5))
+        try reader.ask(#"{"do": "reach", "position": 5}"#)
+        #expect(reader.takeEvents().compactMap { $0["event"]?.string } == ["save"])
+        _ = try reader.finish()
+        _ = try saver.finish()
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
     @Test func `law 3: a save without an answer leaves nothing behind and may be repeated`() throws
     {
         let place = try Place()

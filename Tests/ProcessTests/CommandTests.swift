@@ -68,6 +68,30 @@ import Testing
         #expect(offline.lines == run.lines)
     }
 
+    @Test @MainActor func `consumers are listed, registered, moved on and removed`() throws {
+        defer { daemon.end(SIGTERM) }
+        let end = try seed()
+        #expect(try tandem("consumers").lines.count == 1)
+        #expect(try tandem("consumers", "--register", "mirror", "--at", "1").output.hasPrefix("1@"))
+        // Registered once more it keeps its place.
+        #expect(try tandem("consumers", "--register", "mirror").output.hasPrefix("1@"))
+        let moved = try tandem("consumers", "--acknowledge", "mirror", "--at", end.description)
+        #expect(moved.lines == [end.description])
+        let line = try #require(try tandem("consumers").lines.last)
+        let uid = ThisProcess.effectiveUserID
+        #expect(
+            line.split(separator: " ").map(String.init)
+                == ["\(end.number)", "0", "false", "\(uid)", "mirror"])
+        let shown = try tandem("consumers", "-o", "json").json
+        #expect(shown.map { $0["acknowledged"]?.int } == [Int64(end.number)])
+        expect(try tandem("consumers", "--acknowledge", "mirror", "--at", "99"), 2, "beyond")
+        expect(try tandem("consumers", "--acknowledge", "nobody"), 2, "register it first")
+        expect(try tandem("consumers", "--register", "a", "--remove", "b"), 2, "one of")
+        expect(try tandem("consumers", "--at", "1"), 2, "--at goes with")
+        #expect(try tandem("consumers", "--remove", "mirror").code == 0)
+        expect(try tandem("consumers", "--remove", "mirror"), 1, "no consumer mirror")
+    }
+
     @Test @MainActor func `log as JSON has one object a line with before and after`() throws {
         defer { daemon.end(SIGTERM) }
         let position = try seed()

@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 import TandemWire
 import Testing
@@ -35,6 +36,26 @@ import Testing
         #expect(histogram.counts[Histogram.bounded] == 1)
     }
 
+    @Test func `a save is timed from when it came, not from the questions that wait before it`()
+        throws
+    {
+        let clock = ManualClock()
+        let bench = try EngineBench(engineClock: clock)
+        let client = try bench.client()
+        for _ in 0...DaemonLimits.requestsInTurn { _ = try client.send(.status) }
+        try bench.turn()
+        clock.advance(byNanoseconds: 5_000_000_000)
+        let save = client.saveRequest([try bench.bench.insert("Node", 1)])
+        let id = try client.send(.save(save))
+        try bench.turn()
+        #expect(bench.engine.metrics.saves.count == 1)
+        #expect(bench.engine.metrics.saves.longest == 0)
+        guard case .saved = try client.answer(id) else {
+            Issue.record("not saved")
+            return
+        }
+    }
+
     @Test func `saves, flushes and fan-outs are noted, refusals counted by reason`() throws {
         let bench = try EngineBench()
         let saver = try bench.client(Hello(author: "saver"))
@@ -60,5 +81,56 @@ import Testing
         #expect((status["receivedBytes"]?.int ?? 0) > 100)
         #expect((status["sentBytes"]?.int ?? 0) > 300)
         #expect(status["histograms"]?["save"]?["counts"]?.array?.count == Histogram.bounded + 1)
+    }
+
+    @Test func `under steady load each fan-out is noted, from its own flush to its own last one`()
+        throws
+    {
+        let clock = ManualClock()
+        let bench = try EngineBench(engineClock: clock)
+        let saver = try bench.client()
+        let followers = try (0..<100).map { _ in
+            try bench.client(Hello(author: "f", interests: ["Node"]))
+        }
+        func turn() throws {
+            try bench.turn()
+            clock.advance(byNanoseconds: 1_000_000)
+            for follower in followers { try follower.read() }
+        }
+        while bench.engine.hasWork { try turn() }
+        // A save that interests nobody fans out to nobody.
+        try saver.save([try bench.bench.insert("Tag", 1_000)])
+        #expect(bench.engine.metrics.fanOut.count == 0 && bench.engine.fanOuts.count == 0)
+        let turns = (100 + DaemonLimits.sliceSessions - 1) / DaemonLimits.sliceSessions
+        for number in UInt64(1)...10 {
+            _ = try saver.send(
+                .save(saver.saveRequest([try bench.bench.insert("Node", number)])))
+            try turn()
+            #expect(bench.engine.metrics.fanOut.count == number - min(number, UInt64(turns) - 1))
+        }
+        while bench.engine.hasWork { try turn() }
+        let metrics = bench.engine.metrics
+        #expect(metrics.fanOut.count == 10 && bench.engine.fanOuts.count == 0)
+        #expect(metrics.fanOut.longest == UInt64(turns - 1) * 1_000_000)
+        #expect(metrics.fanOut.mean == metrics.fanOut.longest)
+    }
+
+    @Test func `a fan-out waits for who needs more turns, not for who was behind before`() {
+        var fanOuts = FanOuts()
+        var over: [UInt64] = []
+        func end(_ turns: UInt64) { fanOuts.end(turns: turns) { over.append($0) } }
+        fanOuts.begin(after: 10, upTo: 12, at: 100, turns: 5)
+        fanOuts.begin(after: 12, upTo: 13, at: 200, turns: 6)
+        // Somebody has got a half of the first.
+        fanOuts.waits(at: 11, turns: 8)
+        // This one began to read long ago.
+        fanOuts.waits(at: 4, turns: 90)
+        end(7)
+        #expect(over.isEmpty)
+        fanOuts.waits(at: 12, turns: 9)
+        end(8)
+        #expect(over == [100])
+        end(9)
+        #expect(over == [100, 200] && fanOuts.count == 0)
     }
 }

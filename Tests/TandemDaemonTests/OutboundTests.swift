@@ -96,31 +96,3 @@ import Testing
         return EncodedTransaction(Transaction(position: position, content: .objects([change])))
     }
 }
-
-/// A socket that takes so many bytes, in pieces of any length.
-private final class ChoppingConnection: Connection {
-    let descriptor: Int32 = -1
-    var room = 0
-    var chops = true
-    private(set) var taken: [UInt8] = []
-    private(set) var writes = 0
-    private var random: SplitMix64
-
-    init(seed: UInt64) { random = SplitMix64(seed: seed) }
-
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws(IOError) -> ReadResult {
-        .wouldBlock
-    }
-
-    func write(_ bytes: UnsafeRawBufferPointer) throws(IOError) -> WriteResult {
-        guard room > 0 else { return .wouldBlock }
-        writes += 1
-        let most = min(room, bytes.count)
-        let count = chops ? Int.random(in: 1...most, using: &random) : most
-        taken += bytes[..<count]
-        if room != .max { room -= count }
-        return .bytes(count)
-    }
-
-    func shutdown() {}
-}

@@ -161,10 +161,10 @@ private final class StillPoller: Readiness {
         for _ in 0..<20 { bench.engine.retain() }
         #expect((17...21).contains(first(bench)))
         #expect(try bench.bench.store.consumers() == [Consumer(name: "mirror", acknowledged: 20)])
-        #expect(try bench.bench.committer.removeConsumer("mirror"))
+        #expect(try bench.bench.committer.removeConsumer("mirror") != nil)
         for _ in 0..<20 { bench.engine.retain() }
         #expect(first(bench) > 40)
-        #expect(try !bench.bench.committer.removeConsumer("mirror"))
+        #expect(try bench.bench.committer.removeConsumer("mirror") == nil)
     }
 
     @Test func `a consumer behind the cap is expired, says so, and registers anew`() throws {
@@ -205,7 +205,7 @@ private final class StillPoller: Readiness {
         }
         #expect(code { _ = try committer.register("z", at: 0) } == .limitExceeded)
         let before = try dump(bench.store)
-        #expect(try committer.removeConsumer("a"))
+        #expect(try committer.removeConsumer("a") != nil)
         #expect(try dump(bench.store) == before, "law 6: consumers are no part of the dump")
     }
 

@@ -91,6 +91,30 @@ struct RoleTests {
         }
     }
 
+    @Test func `law 8: a reader gets no numbers, however often it greets and asks`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        let before = bench.engine.committer.leases.numbersBelow
+        let mark = bench.bench.store.nextNumber
+        for _ in 0..<(2 * DaemonLimits.leasesReserved) {
+            let reader = try bench.client(as: Self.reader)
+            #expect(reader.welcome?.lease.count == 0)
+            guard case .failure(let error) = try reader.ask(.lease(count: 10)) else {
+                Issue.record("a reader got numbers")
+                return
+            }
+            #expect(error.code == .denied)
+        }
+        #expect(bench.engine.committer.leases.numbersBelow == before)
+        #expect(bench.bench.store.nextNumber == mark)
+        let writer = try bench.client(as: Self.writer)
+        #expect(writer.welcome?.lease.first == before)
+        guard case .lease(let lease) = try writer.ask(.lease(count: 10)) else {
+            Issue.record("a writer got no numbers")
+            return
+        }
+        #expect(lease.count == 10)
+    }
+
     @Test func `a reader that brings a larger model is denied, one that brings the same is not`()
         throws
     {

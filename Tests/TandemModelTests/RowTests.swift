@@ -74,6 +74,28 @@ struct RowTests {
         }
     }
 
+    @Test func law6ValuesOfFixedWidthThatAreWrittenInPlaceGiveTheRowOfAllItsValues() throws {
+        let seed = seed
+        var random = RandomValue(seed)
+        for name in ["Bucket", "Content", "ImageContent"] {
+            let entity = try compiled(name)
+            for _ in 0..<300 {
+                var values = random.values(entity)
+                let row = Row(values, of: entity, version: 1)
+                var patch = RowPatch(row, version: 2)
+                // Some slots twice.
+                for _ in 0..<6 {
+                    let slot = random.int(0..<values.count)
+                    guard entity.isFixed(slot) else { continue }
+                    values[slot] = random.values(entity)[slot]
+                    patch.set(values[slot], slot, in: entity)
+                }
+                #expect(patch.row == Row(values, of: entity, version: 2), "seed \(seed)")
+                #expect(row.modelVersion == 1)
+            }
+        }
+    }
+
     @Test func law6ABlobStaysABlobWhenAnotherValueOfItsRowChanges() throws {
         let entity = try #require(
             CompiledModel(

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import FuzzTargets
 import TandemIO
 import TandemModel
 import TandemQuery
@@ -12,37 +13,6 @@ var seed: UInt64 {
         ?? 20_261_121
 }
 
-let leagueModel = Model {
-    Entity("League") {
-        Attribute("name", .string)
-        Relationship("teams", to: "Team", inverse: "league", toMany: true)
-    }
-    Entity("Team") {
-        Attribute("name", .string)
-        Attribute("wins", .int)
-        Attribute("rate", .double)
-        Attribute("price", .decimal)
-        Attribute("founded", .date)
-        Attribute("active", .bool)
-        Attribute("code", .uuid)
-        Attribute("site", .url)
-        Attribute("blob", .data)
-        Relationship("league", to: "League", inverse: "teams")
-        Relationship("players", to: "Player", inverse: "team", toMany: true)
-        Relationship("tags", to: "Tag", inverse: "teams", toMany: true)
-    }
-    Entity("ProTeam", parent: "Team") { Attribute("sponsor", .string) }
-    Entity("Player") {
-        Attribute("name", .string)
-        Attribute("goals", .int)
-        Relationship("team", to: "Team", inverse: "players")
-    }
-    Entity("Tag") {
-        Attribute("name", .string)
-        Relationship("teams", to: "Team", inverse: "tags", toMany: true)
-    }
-}
-
 /// A graph in memory, written as dictionaries of values; what is in `hidden` is not held.
 struct Graph: GraphReader {
     var model: CompiledModel
@@ -51,7 +21,7 @@ struct Graph: GraphReader {
     var hidden: Set<ObjectReference> = []
     var rows: [ObjectReference: Row] = [:]
 
-    init() throws { model = try CompiledModel(leagueModel) }
+    init() throws { model = try CompiledModel(sampleModel) }
 
     func entity(_ name: String) throws -> CompiledEntity {
         guard let entity = model.entity(named: name) else {

@@ -239,10 +239,11 @@ import Testing
             try $0.put(.consumers, Array("other".utf8), [1, 2, 3])
         },
         Damage(name: "a consumer whose name is no text", kinds: [.badValue]) {
-            try $0.put(.consumers, [0xff, 0xfe], StoreKey.number(1))
+            try $0.put(.consumers, [0xff, 0xfe], Consumer(name: "", acknowledged: 1).value)
         },
         Damage(name: "a consumer of positions to come", kinds: [.futureConsumer]) {
-            try $0.put(.consumers, Array("mirror".utf8), StoreKey.number(77))
+            try $0.put(
+                .consumers, Array("mirror".utf8), Consumer(name: "", acknowledged: 77).value)
         },
         Damage(name: "a floor of save ids to come", kinds: [.highSaveFloor]) {
             $0.store.saveFloor = 77

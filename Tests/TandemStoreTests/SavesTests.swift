@@ -34,6 +34,41 @@ import Testing
         #expect(try bench.store.save(by: 0, id: [9]) == known)
     }
 
+    @Test func `law 3: an answer of any length comes back from its bytes`() throws {
+        for count in [0, 1, 2, 127, 128, 300, 16_384] {
+            let objects = (0..<UInt64(count)).map { number -> ObjectReference? in
+                if number % 7 == 3 { return nil }
+                return ObjectReference(tag: EntityTag(number & 0xff), number: number + 1)
+            }
+            let saved = answer(5, objects)
+            #expect(saved.bytes.count == saved.byteCount)
+            #expect(try SavedOnce(bytes: saved.bytes) == saved)
+        }
+    }
+
+    @Test func `law 3: save ids of 1 to 64 bytes are told apart, longer ones are damage`() throws {
+        let bench = try StoreBench()
+        for count in 1...64 {
+            let id = [UInt8](repeating: 7, count: count)
+            try bench.apply(
+                Transaction(
+                    saveID: id,
+                    content: .objects([try bench.insert("Tag", UInt64(count), [:])])))
+        }
+        for count in 1...64 {
+            let id = [UInt8](repeating: 7, count: count)
+            // The model has the first position.
+            #expect(try bench.store.save(by: 0, id: id)?.position == UInt64(count + 1))
+        }
+        let long = [UInt8](repeating: 7, count: 65)
+        #expect(try bench.store.save(by: 0, id: long) == nil)
+        #expect(throws: StoreError.self) {
+            try bench.apply(
+                Transaction(
+                    saveID: long, content: .objects([try bench.insert("Tag", 99, [:])])))
+        }
+    }
+
     @Test func `saves without effect are kept as long as others, and durable with a checkpoint`()
         throws
     {
@@ -69,6 +104,45 @@ import Testing
         for number in UInt8(1)...30 {
             #expect(try (bench.store.save(by: 0, id: [number]) != nil) == (number > 22))
         }
+    }
+
+    @Test func `law 8: ids that are kept no longer since fewer are go at the next checkpoints`()
+        throws
+    {
+        let bench = try StoreBench()
+        func save(_ number: UInt64, _ store: Store) throws {
+            var transaction = Transaction(
+                principal: Principal(uid: 4), saveID: StoreKey.number(number),
+                content: .objects([try bench.insert("Tag", number, [:])]))
+            transaction.position = store.appliedPosition + 1
+            try store.apply(transaction)
+        }
+        for number in UInt64(1)...6_000 { try save(number, bench.store) }
+        try bench.store.checkpoint()
+        bench.store.close()
+        var options = smallMap(64 << 20)
+        options.savesKept = 100
+        let store = try openStore(bench.scratch.path, options)
+        func kept() throws -> [Int] {
+            try [store.tables.saveOrder, store.tables.saves].map { try store.current.count($0) }
+        }
+        try save(6_001, store)
+        #expect(try kept() == [6_000, 6_000])
+        // A bounded number each time; what is still known is answered as before.
+        try store.sweepSaves()
+        #expect(try kept() == [1_904, 1_904])
+        #expect(try store.save(by: 4, id: StoreKey.number(5_000)) != nil)
+        try store.checkpoint()
+        try store.sweepSaves()
+        #expect(try kept() == [100, 100])
+        for number in UInt64(1)...6_001 {
+            let isKnown = try store.save(by: 4, id: StoreKey.number(number)) != nil
+            #expect(isKnown == (number > 5_901), "\(number)")
+        }
+        try store.sweepSaves()
+        #expect(try kept() == [100, 100])
+        #expect(try store.check().findings == [])
+        store.close()
     }
 
     @Test func `the floor of ids does not sink when more are kept`() throws {

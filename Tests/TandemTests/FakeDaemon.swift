@@ -33,6 +33,8 @@ final class FakeDaemon: Sendable {
         var losesNextFetch = false
         /// So many histories are answered only after others saved something else.
         var savesBeforeHistory = 0
+        /// Others save something before every answer to a fetch, a read or a question for verdicts.
+        var isBusy = false
         var cutsBeforeSaved = false
         var refusesSaves: TandemError?
         /// So many connections get no welcome.

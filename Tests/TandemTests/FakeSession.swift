@@ -89,21 +89,15 @@ final class FakeSession: Sendable {
                 carryOut(request, id, &daemonState)
             }
         case .fetch(let fetch):
+            saveIfBusy(&daemonState)
             note(fetch.interests, daemonState.end)
             if daemonState.losesNextFetch {
                 daemonState.losesNextFetch = false
                 return
             }
-            let entity = daemon.entity(fetch.request.entity)
-            let found = daemonState.rows.values.filter { entity.includes($0.reference.tag) }
-            let objects = found.sorted { $0.reference < $1.reference }.map(stored)
-            let isCount = fetch.kind == .count
-            send(
-                .fetched(
-                    Fetched(
-                        position: daemonState.end, count: UInt64(found.count),
-                        objects: isCount ? [] : objects, references: [], related: [])), id)
+            send(.fetched(fetched(fetch, daemonState)), id)
         case .read(let read):
+            saveIfBusy(&daemonState)
             note(read.interests, daemonState.end)
             send(.objects(self.read(read, daemonState)), id)
         case .sync:
@@ -134,11 +128,34 @@ final class FakeSession: Sendable {
                     operations: daemonState.beforeVerdicts)
                 _ = daemon.commit(save, "other", &daemonState)
             }
+            saveIfBusy(&daemonState)
             note([], daemonState.end)
             let items = request.items.map { _ in [Verdict]() }
-            send(.verdicts(Verdicts(position: daemonState.end, items: items)), id)
+            let alongside = request.alongside.map { part -> AlongsideAnswer in
+                switch part {
+                case .fetch(let fetch): .fetched(fetched(fetch, daemonState))
+                case .read(let read): .objects(self.read(read, daemonState))
+                }
+            }
+            send(
+                .verdicts(
+                    Verdicts(position: daemonState.end, items: items, alongside: alongside)), id)
         default: send(.failure(TandemError(.usage, "the fake knows no such request")), id)
         }
+    }
+
+    private func saveIfBusy(_ daemonState: inout FakeDaemon.State) {
+        guard daemonState.isBusy, let one = daemonState.rows.values.first else { return }
+        saveAgain(one.reference, &daemonState)
+    }
+
+    private func fetched(_ fetch: Fetch, _ state: FakeDaemon.State) -> Fetched {
+        let entity = daemon.entity(fetch.request.entity)
+        let found = state.rows.values.filter { entity.includes($0.reference.tag) }
+        let objects = found.sorted { $0.reference < $1.reference }.map(stored)
+        return Fetched(
+            position: state.end, count: UInt64(found.count),
+            objects: fetch.kind == .count ? [] : objects, references: [], related: [])
     }
 
     /// Another's save that pushes the ring of everyone on.

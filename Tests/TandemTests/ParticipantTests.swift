@@ -67,6 +67,29 @@ import Testing
         #expect(asker.verdicts == [[]] && other.verdicts == [nil])
     }
 
+    @Test
+    func `law 4: what is read under a steady stream of saves stands where the context stands`()
+        throws
+    {
+        let asker = Recorder("a", journal, wantsVerdicts: true)
+        _ = daemon.insert("Content", ["size": .int(1)])
+        _ = try context.fetch(Content.self)
+        context.add(asker)
+        daemon.state.withLock { $0.isBusy = true }
+        let found = try #require(try context.fetch(Content.self).first)
+        #expect(context.position == daemon.end)
+        #expect(found.version == daemon.end.number)
+        // An answer of another position would leave it a fault, and an object that is there unknown.
+        context.refresh(found, mergeChanges: true)
+        #expect(try context.existingObject(with: found.id).isFault == false)
+        #expect(context.position == daemon.end)
+        #expect(try context.count(for: FetchRequest(entity: "Content")) == 1)
+        let requests = daemon.state.withLock { $0.requests }
+        let asked = requests.filter { if case .verdicts = $0 { true } else { false } }
+        #expect(asked.count <= 6)
+        #expect(asker.groups.map(\.to) == asker.groups.map(\.to).sorted())
+    }
+
     @Test func `a save changes rows and clears what is in flight in one step`() throws {
         let recorder = Recorder("a", journal)
         _ = try context.fetch(Content.self)

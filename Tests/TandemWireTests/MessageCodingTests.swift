@@ -96,7 +96,8 @@ struct MessageCodingTests {
     @Test func law8CountsBeyondALimitAreRefused() {
         var writer = ByteWriter()
         VerdictRequest(from: 0, items: []).encode(into: &writer)
-        writer.bytes.removeLast()
+        // The number of items, and that nothing comes alongside.
+        writer.bytes.removeLast(2)
         writer.count(WireLimits.verdictItems + 1)
         writer.raw([UInt8](repeating: 0, count: 4 * WireLimits.verdictItems))
         let error = #expect(throws: CodingError.self) {

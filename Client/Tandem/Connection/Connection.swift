@@ -159,11 +159,11 @@ final class Connection: Sendable {
         }
     }
 
-    /// The next number for a new object, or nil when a lease has to be asked for.
+    /// The next number for a new object, or nil when the caller has to ask for a lease; more are asked for ahead of that.
     func nextNumber() -> ObjectNumber? {
         let (number, isLow) = state.withLock { state -> (ObjectNumber?, Bool) in
             let number = state.leases.next()
-            let isLow = state.leases.remaining < Int(Self.leaseCount) / 2
+            let isLow = number != nil && state.leases.remaining < Int(Self.leaseCount) / 2
             let asks = isLow && !state.leases.isAsking && state.phase == .ready
             if asks { state.leases.isAsking = true }
             return (number, asks)

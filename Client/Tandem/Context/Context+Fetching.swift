@@ -71,9 +71,8 @@ extension ManagedObjectContext {
             let wanted = kind == .count ? [] : Set(family + interests + [entity.tag]).sorted()
             let fetch = Fetch(
                 request: request, kind: kind, related: related, interests: wanted, at: 0)
-            return try self.positionedStep(.fetch(fetch)) { message -> (Fetched, UInt64)? in
-                guard case .fetched(let answer) = message else { return nil }
-                return (answer, answer.position)
+            return try self.positionedStep(.fetch(fetch)) { part -> Fetched? in
+                if case .fetched(let answer) = part { answer } else { nil }
             } use: { answer in
                 try self.adopt(answer)
                 return answer
@@ -83,12 +82,8 @@ extension ManagedObjectContext {
 
     private func adopt(_ answer: Fetched) throws {
         try check(answer.references)
-        if answer.position == merged {
-            for object in answer.related { try adopt(object) }
-            for object in answer.objects { try adopt(object) }
-        } else {
-            try check((answer.related + answer.objects).map(\.object))
-        }
+        for object in answer.related { try adopt(object) }
+        for object in answer.objects { try adopt(object) }
     }
 
     private func fetchStep(
@@ -118,8 +113,8 @@ extension ManagedObjectContext {
             return try fetchStep(request, attempt: attempt + 1)
         }
         let lacking = overlay.lacking
-        let isLast = attempt >= core.limits.readAttempts
-        if !lacking.isEmpty, !isLast {
+        if !lacking.isEmpty {
+            try checkAttempt(attempt)
             return try loadStep(lacking, members: []).then { _ in
                 if self.merged == answer.position {
                     return try self.overlayStep(request, answer, attempt + 1)

@@ -11,6 +11,10 @@ extension ManagedObjectContext {
     /// Merges what the connection received, if that is what the context does unprompted.
     nonisolated(nonsending) func followPushes() async {
         guard mergesAutomatically, !isPaused, let session else { return }
+        guard readsHeld == 0 else {
+            hasHeldPushes = true
+            return
+        }
         // A failure here is the connection's; the link is signalled again when it is back.
         try? await mergeStep(
             through: connection.knownSession?.position ?? session.position

@@ -114,7 +114,7 @@ extension ManagedObjectContext {
     }
 
     /// Extends a group to the position of its verdicts and merges it.
-    private func judged(
+    func judged(
         _ group: MergedGroup, _ answer: Verdicts, _ askers: [any ResultsParticipant]
     ) throws -> Step<Void> {
         guard let session, answer.items.count == askers.count, answer.position >= group.to else {

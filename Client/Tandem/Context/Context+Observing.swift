@@ -166,8 +166,8 @@ extension ManagedObjectContext {
                     .usage, "an observer's predicate may look at the object's own values only")
             }
             let read = try PersistentContainer.following([entity], session)
-            return try self.positionedStep(.read(read)) { message -> ((), UInt64)? in
-                if case .objects(let answer) = message { ((), answer.position) } else { nil }
+            return try self.positionedStep(.read(read)) { part -> Objects? in
+                if case .objects(let answer) = part { answer } else { nil }
             } use: { _ in
                 let observer = ContextObserver(self, request, handler)
                 self.add(observer)

@@ -75,7 +75,7 @@ extension ManagedObjectContext {
     /// Forgets rows that nobody uses when there are many; they can be asked for again.
     ///
     /// Called before something is asked, never while an answer is taken over: what was just made is not in use yet.
-    private func sweep() {
+    func sweep() {
         guard records.count >= sweepAt else { return }
         records = records.filter { !$0.value.isIdle }
         sweepAt = max(core.limits.cachedRows, records.count * 2)
@@ -120,9 +120,8 @@ extension ManagedObjectContext {
             objects: rows,
             members: lists.map { MemberRequest(owner: $0.owner, slot: $0.slot) },
             modelVersion: before.version, interests: Set(tags).sorted())
-        return try positionedStep(.read(read)) { message -> (Objects, UInt64)? in
-            guard case .objects(let answer) = message else { return nil }
-            return (answer, answer.position)
+        return try positionedStep(.read(read)) { part -> Objects? in
+            if case .objects(let answer) = part { answer } else { nil }
         } use: { answer in
             try self.adopt(answer)
         }.recover { error in
@@ -150,7 +149,6 @@ extension ManagedObjectContext {
     }
 
     private func adopt(_ answer: Objects) throws {
-        guard answer.position == merged else { return }
         for object in answer.objects { try adopt(object) }
         for missing in answer.missing where records[missing.number] != nil {
             let record = record(missing)
@@ -197,24 +195,6 @@ extension ManagedObjectContext {
         for reference in references where session?.model.entity(tagged: reference.tag) == nil {
             throw TandemError(
                 .storage, "object \(reference.number) is of an entity that the model lacks")
-        }
-    }
-
-    /// Asks something whose answer is at a position, merges up to it, and uses the answer.
-    ///
-    /// When merging led the context beyond the answer, it asks again, a bounded number of times.
-    func positionedStep<Answer, Output>(
-        _ message: ClientMessage, _ read: @escaping (DaemonMessage) -> (Answer, UInt64)?,
-        attempt: Int = 1, use: @escaping (Answer) throws -> Output
-    ) throws -> Step<Output> {
-        sweep()
-        return .ask(message, read) { answer, position in
-            try self.mergeStep(through: position).then { _ in
-                if self.merged == position || attempt >= self.core.limits.readAttempts {
-                    return .done(try use(answer))
-                }
-                return try self.positionedStep(message, read, attempt: attempt + 1, use: use)
-            }
         }
     }
 }

@@ -33,6 +33,10 @@ public final class ManagedObjectContext {
     /// Everything up to here is merged.
     var merged: UInt64 = 0
     var records: [ObjectNumber: ObjectRecord] = [:]
+    /// Reads that were asked again because the context had merged beyond their answers: until they are done nothing is merged unprompted.
+    var readsHeld = 0
+    /// Whether something came in that ``readsHeld`` kept from being merged.
+    var hasHeldPushes = false
     /// Objects with pending edits; they are kept alive until these are saved or dropped.
     let edited = EditedObjects()
     let propertyCache = PropertyCache()

@@ -6,9 +6,9 @@ public enum Role: String, CaseIterable, Comparable, Sendable, CustomStringConver
     case none
     /// Read, follow, wait.
     case reader
-    /// Save, and install a model.
+    /// Save, install a model, and register consumers of the journal.
     case writer
-    /// End the connections of others.
+    /// End the connections of others, and move or remove their consumers.
     case admin
 
     /// The name, as in the configuration.

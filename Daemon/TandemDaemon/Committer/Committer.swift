@@ -19,6 +19,8 @@ final class Committer {
     private(set) var ring: TransactionRing
     private(set) var leases: LeaseBook
     private var memory: SaveMemory
+    /// What consumers acknowledged and no checkpoint has yet.
+    var consumers: ConsumerBook
     private var batch = BatchBuilder(capacity: 1 << 16)
     private var pending: [EncodedTransaction] = []
     let clock: any Clock
@@ -50,6 +52,7 @@ final class Committer {
         self.supervision = supervision
         leases = LeaseBook(store, atOnce: limits.leaseNumbers)
         memory = SaveMemory(store)
+        consumers = ConsumerBook(store)
         try applyAgain()
         leases = LeaseBook(store, atOnce: limits.leaseNumbers)
         lastCheckpoint = clock.monotonicNanoseconds
@@ -172,7 +175,7 @@ final class Committer {
     private func append(_ transaction: inout Transaction) throws {
         transaction.position = plannedPosition + 1
         transaction.time = clock.wallMicroseconds
-        let encoded = EncodedTransaction(transaction)
+        let encoded = transaction.encoded()
         let bytes = max(encoded.blobBytes, encoded.bytes.count - encoded.blobBytes)
         guard bytes <= limits.transactionBytes else {
             throw limitCounts.refusal(
@@ -248,13 +251,15 @@ final class Committer {
     ///
     /// Returns the milliseconds until it may be due, nil for never.
     func checkpointIfDue() throws -> Int32? {
-        guard store.appliedPosition > store.checkpointPosition else { return nil }
+        guard store.appliedPosition > store.checkpointPosition || consumers.isUnsettled else {
+            return nil
+        }
         // Looked at again in its own time.
         guard !ability.isShort(.store), !ability.isShort(.map) else { return nil }
         let now = clock.monotonicNanoseconds
         let idle = UInt64(limits.checkpointIdleMilliseconds) * 1_000_000
         let longest = UInt64(limits.checkpointMilliseconds) * 1_000_000
-        let idleEnd = max(lastSave, lastCheckpoint) + idle
+        let idleEnd = max(lastSave, consumers.lastNoted, lastCheckpoint) + idle
         let due = min(idleEnd, lastCheckpoint + longest)
         if now >= due || store.dirtyPages >= limits.checkpointPages {
             limitCounts.note(
@@ -269,20 +274,25 @@ final class Committer {
 
     /// Commits the store; the journal is made durable up to there first, if it is not already.
     ///
-    /// False when there was no room for it: the daemon is read-only then, and what was not committed is in the journal.
+    /// False when there was no room for it: the daemon is read-only then, what was not committed is in the journal, and
+    /// `change`, which belongs to the commit, was not made.
     @discardableResult
-    func checkpoint() throws -> Bool {
+    func checkpoint(with change: () throws -> Void = {}) throws -> Bool {
         let start = clock.monotonicNanoseconds
         let first = journal.bounds.first
         let refusal = try commits {
             // Contents that nobody can meet any more, after the journal was trimmed.
             if first > sweptBelow { try store.sweepBlobs(below: first) }
+            try store.sweepSaves()
             try memory.write()
+            try consumers.write()
+            try change()
             try store.checkpoint()
         }
         guard refusal == nil else { return false }
         sweptBelow = first
         memory.settle()
+        consumers.settle()
         lastCheckpoint = clock.monotonicNanoseconds
         counters.note(checkpointNanoseconds: lastCheckpoint - start)
         counters.stalls.note(.checkpoint, from: start, to: lastCheckpoint)

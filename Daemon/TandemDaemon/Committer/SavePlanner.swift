@@ -13,7 +13,7 @@ struct SavePlanner {
     private let numbersBelow: ObjectNumber
     private let limits: DaemonLimits
     private let counts: LimitCounts
-    private var graph: WorkingGraph
+    private let graph: WorkingGraph
     private var conflicts: [MergeConflict] = []
 
     /// What a save comes to.
@@ -116,7 +116,7 @@ struct SavePlanner {
             let target = mapping[object]
             let keepsExisting = mapping.replaces(object) && !replacementTakesValues
             guard let working = try graph.load(target) else { return }
-            working.reserve(values.count)
+            if working.isInserted { working.reserve(values.count) }
             for value in values where !keepsExisting {
                 try graph.set(working, value.slot, mapping[value.value])
             }
@@ -142,7 +142,6 @@ struct SavePlanner {
         let isConflict = version != 0 && (stored?.version ?? 0) > version
         if isConflict, request.policy == .error { return conflict(object, version, stored) }
         if isConflict, request.policy == .rollback { return }
-        working.reserve(values.count)
         for value in values {
             if isConflict, request.policy == .storeTrump, storeChanged(value, stored) { continue }
             try graph.set(working, value.slot, mapping[value.value])
@@ -221,7 +220,11 @@ struct SavePlanner {
     }
 
     private func plan(_ working: [WorkingObject], _ replaced: [Replacement]) throws -> Plan {
-        let changes = working.compactMap { $0.change(version: model.version) }
+        var changes: [Change] = []
+        changes.reserveCapacity(working.count)
+        for object in working {
+            if let change = object.change { changes.append(change) }
+        }
         let mapping = ReferenceMapping(replaced)
         let inserted = request.inserts.map { object in
             let target = mapping[object]

@@ -49,8 +49,7 @@ struct UniquenessCheck {
         key.append(tag: index.id)
         for slot in index.slots { key.append(working.value(slot)) }
         if let other = taken.updateValue(working.object, forKey: key.bytes) { return other }
-        let row = working.row(version: model.version)
-        guard let owner = try store.owner(of: index, row, working.entity),
+        guard let owner = try store.owner(of: index, working.row, working.entity),
             owner.number != working.object.number, holds(owner, index)
         else { return nil }
         return owner

@@ -6,7 +6,7 @@ extension WorkingGraph {
     /// The value as its row will hold it; a content that is too long is kept for ``newBlobs(in:)``.
     ///
     /// Throws `validation` for a reference whose content nobody has.
-    mutating func inRow(
+    func inRow(
         _ value: Value, _ object: ObjectReference, _ slot: Int, _ entity: CompiledEntity
     ) throws -> Value {
         switch value {
@@ -41,7 +41,7 @@ extension WorkingGraph {
     /// Whether there is such a text: contents may be any bytes, and a reference may say anything.
     ///
     /// Each is looked at once, however often the save names it.
-    private mutating func holds(_ text: TextReference) throws -> Bool {
+    private func holds(_ text: TextReference) throws -> Bool {
         if texts.contains(text) { return true }
         guard let content = try content(of: text.blob), text.fits(content),
             (try? UTF8Span(validating: content.span)) != nil

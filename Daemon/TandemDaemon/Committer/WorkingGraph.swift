@@ -2,7 +2,7 @@ import TandemModel
 import TandemStore
 
 /// The part of the graph that a save touches, over the store: every link is kept at both ends.
-struct WorkingGraph {
+final class WorkingGraph {
     let store: Store
     let model: CompiledModel
     let limits: DaemonLimits
@@ -10,9 +10,7 @@ struct WorkingGraph {
     private(set) var blobs: [BlobReference: Blob] = [:]
     /// Long texts that the save names and that are known to be there.
     var texts: Set<TextReference> = []
-    private(set) var objects: [ObjectNumber: WorkingObject] = [:]
-    /// The same in the order in which they came.
-    private var list: [WorkingObject] = []
+    private(set) var objects: WorkingSet
     /// Relationships whose rule is `deny`, to be looked at when everything else is planned.
     private(set) var denials: [(owner: ObjectReference, slot: Int, members: [ObjectReference])] = []
 
@@ -23,41 +21,30 @@ struct WorkingGraph {
         self.store = store
         self.model = model
         self.limits = limits
-        objects.reserveCapacity(capacity)
-        list.reserveCapacity(capacity)
+        objects = WorkingSet(capacity: capacity)
     }
 
     // MARK: Objects
 
     /// Loads an object; nil when it does not exist, is of another entity or is deleted already.
-    mutating func load(_ object: ObjectReference) throws -> WorkingObject? {
+    func load(_ object: ObjectReference) throws -> WorkingObject? {
         if let known = objects[object.number] {
             return known.object == object && !known.isDeleted ? known : nil
         }
         guard let stored = try store.stored(object),
             let entity = model.entity(tagged: object.tag)
         else { return nil }
-        let working = WorkingObject(stored: stored, entity: entity)
-        add(working)
+        let working = WorkingObject(stored: stored, entity: entity, model)
+        objects.append(working)
         return working
     }
 
-    mutating func insert(_ object: ObjectReference, _ entity: CompiledEntity) {
-        add(WorkingObject(inserting: object, entity: entity))
-    }
-
-    private mutating func add(_ working: WorkingObject) {
-        objects[working.object.number] = working
-        list.append(working)
+    func insert(_ object: ObjectReference, _ entity: CompiledEntity) {
+        objects.append(WorkingObject(inserting: object, entity: entity, model))
     }
 
     /// The objects by number; made once the save is planned.
-    var inOrder: [WorkingObject] {
-        let isSorted = list.indices.dropFirst().allSatisfy {
-            list[$0 - 1].object.number < list[$0].object.number
-        }
-        return isSorted ? list : list.sorted { $0.object < $1.object }
-    }
+    var inOrder: [WorkingObject] { objects.inOrder }
 
     private func relationship(
         _ object: ObjectReference, _ slot: Int
@@ -73,7 +60,7 @@ struct WorkingGraph {
 
     // MARK: Values
 
-    mutating func set(_ working: WorkingObject, _ slot: Int, _ value: Value) throws {
+    func set(_ working: WorkingObject, _ slot: Int, _ value: Value) throws {
         let entity = working.entity
         if entity.holds(value, inAttribute: slot) {
             return working.set(slot, try inRow(value, working.object, slot, entity))
@@ -93,7 +80,7 @@ struct WorkingGraph {
     }
 
     /// Keeps a content and returns it with what stands for it.
-    mutating func keep(_ content: [UInt8]) -> Blob {
+    func keep(_ content: [UInt8]) -> Blob {
         let blob = Blob(content)
         blobs[blob.reference] = blob
         return blob
@@ -102,7 +89,7 @@ struct WorkingGraph {
     // MARK: Links
 
     /// Lets a to-one relationship lead to another object, and mends both inverses.
-    mutating func setToOne(
+    func setToOne(
         _ owner: ObjectReference, _ slot: Int, _ target: ObjectReference?
     ) throws {
         let relationship = try relationship(owner, slot)
@@ -116,7 +103,7 @@ struct WorkingGraph {
         objects[owner.number]?.set(slot, target.map { .reference($0) } ?? .null)
     }
 
-    private mutating func detach(
+    private func detach(
         _ owner: ObjectReference, from old: ObjectReference, _ relationship: CompiledRelationship
     ) throws {
         if relationship.inverseToMany {
@@ -126,7 +113,7 @@ struct WorkingGraph {
         }
     }
 
-    private mutating func attach(
+    private func attach(
         _ owner: ObjectReference, to target: ObjectReference, _ slot: Int,
         _ relationship: CompiledRelationship
     ) throws {
@@ -142,7 +129,7 @@ struct WorkingGraph {
     }
 
     /// Adds a member to a to-many relationship; one that is there already changes nothing.
-    mutating func add(_ member: ObjectReference, to owner: ObjectReference, _ slot: Int) throws {
+    func add(_ member: ObjectReference, to owner: ObjectReference, _ slot: Int) throws {
         let relationship = try toMany(owner, slot)
         try require(member, relationship)
         guard relationship.inverseToMany else {
@@ -156,8 +143,7 @@ struct WorkingGraph {
     }
 
     /// Removes a member from a to-many relationship; one that is not there changes nothing.
-    mutating func remove(_ member: ObjectReference, from owner: ObjectReference, _ slot: Int) throws
-    {
+    func remove(_ member: ObjectReference, from owner: ObjectReference, _ slot: Int) throws {
         let relationship = try toMany(owner, slot)
         guard try load(member) != nil, try isMember(member, of: owner, slot, relationship) else {
             return
@@ -184,7 +170,7 @@ struct WorkingGraph {
     }
 
     /// Loads the object at the other end, which has to exist and be of the right entity.
-    private mutating func require(
+    private func require(
         _ target: ObjectReference, _ relationship: CompiledRelationship
     ) throws {
         guard model.entity(tagged: relationship.destination)?.includes(target.tag) ?? false else {
@@ -226,7 +212,7 @@ struct WorkingGraph {
     // MARK: Deletion
 
     /// Deletes an object and follows its delete rules; what the rule `deny` guards is kept for ``denials``.
-    mutating func delete(_ object: ObjectReference) throws {
+    func delete(_ object: ObjectReference) throws {
         var pending = [object]
         while let next = pending.popLast() {
             guard let working = try load(next) else { continue }
@@ -239,7 +225,7 @@ struct WorkingGraph {
     }
 
     /// Takes an object out of a relationship; returns what its deletion takes along.
-    private mutating func unlink(
+    private func unlink(
         _ object: ObjectReference, _ slot: Int, _ relationship: CompiledRelationship
     ) throws -> [ObjectReference] {
         let members: [ObjectReference]

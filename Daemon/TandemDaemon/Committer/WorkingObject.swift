@@ -3,15 +3,18 @@ import TandemStore
 
 /// One object while a save is planned: what the store has, and what the save makes of it.
 ///
-/// Belongs to one ``WorkingGraph``. What the store has stays in its row; only what is written is decoded.
+/// Belongs to one ``WorkingGraph``. What the store has stays in its row: what is written of fixed width goes into a copy of
+/// that, and only the rest is kept apart until the row is made.
 final class WorkingObject {
     let object: ObjectReference
     let entity: CompiledEntity
     /// What the store has; nil for an object that the save inserts.
     let stored: Store.Stored?
-    /// What the row begins with where there is none in the store.
-    private let defaults: [Value]
-    /// The values that were written, by slot in order of the first writing; each slot once.
+    /// The version of the model under which it is written.
+    private let version: UInt16
+    /// The row of the store with what was written of fixed width; nil before that.
+    private var patch: RowPatch?
+    /// The other values that were written, by slot in order of the first writing; each slot once.
     private var edits: [SlotValue] = []
     /// The slots that were written.
     private(set) var written = PropertyMask()
@@ -28,47 +31,56 @@ final class WorkingObject {
         var isEmpty: Bool { added.isEmpty && removed.isEmpty }
     }
 
-    init(stored: Store.Stored, entity: CompiledEntity) {
+    init(stored: Store.Stored, entity: CompiledEntity, _ model: CompiledModel) {
         object = stored.object
+        version = model.version
         self.entity = entity
         self.stored = stored
-        defaults = []
     }
 
-    init(inserting object: ObjectReference, entity: CompiledEntity) {
+    init(inserting object: ObjectReference, entity: CompiledEntity, _ model: CompiledModel) {
         self.object = object
+        version = model.version
         self.entity = entity
         stored = nil
-        defaults = entity.defaults
     }
 
     var isInserted: Bool { stored == nil }
 
     /// The value of a slot after what was planned so far.
     func value(_ slot: Int) -> Value {
-        if written.contains(slot), let edit = edits.first(where: { $0.slot == slot }) {
-            return edit.value
-        }
-        return stored?.row.value(slot, in: entity) ?? defaults[slot]
+        if !edits.isEmpty, let edit = edits.first(where: { $0.slot == slot }) { return edit.value }
+        return (patch?.row ?? stored?.row)?.value(slot, in: entity) ?? entity.defaults[slot]
     }
 
     /// The slots that the rules of the model have to be applied to.
     var touched: PropertyMask {
         isInserted
-            ? PropertyMask(entity.properties.indices) : written.union(PropertyMask(links.keys))
+            ? entity.allSlots
+            : links.isEmpty ? written : written.union(PropertyMask(links.keys))
     }
 
-    /// Makes room for `count` values that are to be set.
+    /// Makes room for `count` values of a new object that are to be set.
     func reserve(_ count: Int) { edits.reserveCapacity(count) }
 
     func set(_ slot: Int, _ value: Value) {
         if value.isNull { filled.remove(slot) } else { filled.insert(slot) }
-        if written.contains(slot), let index = edits.firstIndex(where: { $0.slot == slot }) {
+        let isKnown = written.contains(slot)
+        written.insert(slot)
+        if patches(slot, value) { return }
+        if isKnown, let index = edits.firstIndex(where: { $0.slot == slot }) {
             edits[index].value = value
             return
         }
         edits.append(SlotValue(slot: slot, value: value))
-        written.insert(slot)
+    }
+
+    /// Writes a value of fixed width over that of the store; false for any other.
+    private func patches(_ slot: Int, _ value: Value) -> Bool {
+        guard let stored, entity.isFixed(slot) else { return false }
+        if patch == nil { patch = RowPatch(stored.row, version: version) }
+        patch?.set(value, slot, in: entity)
+        return true
     }
 
     /// Notes that a member came; one that had gone is just back.
@@ -86,23 +98,23 @@ final class WorkingObject {
     }
 
     /// The row as the save leaves it.
-    func row(version: UInt16) -> Row {
+    var row: Row {
         if let stored {
-            return edits.isEmpty
-                ? stored.row : stored.row.replacing(edits, in: entity, version: version)
+            let row = patch?.row ?? stored.row
+            return edits.isEmpty ? row : row.replacing(edits, in: entity, version: version)
         }
-        var values = defaults
+        var values = entity.defaults
         for edit in edits { values[edit.slot] = edit.value }
         return Row(values, of: entity, version: version)
     }
 
     /// The net change against the store, or nil when there is none.
-    func change(version: UInt16) -> Change? {
+    var change: Change? {
         let linkChanges = self.linkChanges
         let linkMask = PropertyMask(linkChanges.lazy.map(\.slot))
         guard let stored else {
             if isDeleted { return nil }
-            let row = row(version: version)
+            let row = row
             return Change(
                 .insert, object, changed: present(row).union(linkMask), row: row,
                 links: linkChanges)
@@ -112,7 +124,7 @@ final class WorkingObject {
                 .delete, object, changed: present(stored.row).union(linkMask),
                 deleted: stored.row, links: linkChanges)
         }
-        return update(of: stored, version, linkChanges, linkMask)
+        return update(of: stored, linkChanges, linkMask)
     }
 
     /// The slots that hold a value.
@@ -121,13 +133,12 @@ final class WorkingObject {
     }
 
     private func update(
-        of stored: Store.Stored, _ version: UInt16, _ linkChanges: [LinkChange],
-        _ linkMask: PropertyMask
+        of stored: Store.Stored, _ linkChanges: [LinkChange], _ linkMask: PropertyMask
     ) -> Change? {
-        let row = row(version: version)
+        let row = row
         var mask = PropertyMask()
-        for edit in edits where !row.hasSameValue(as: stored.row, edit.slot, in: entity) {
-            mask.insert(edit.slot)
+        for slot in written where !row.hasSameValue(as: stored.row, slot, in: entity) {
+            mask.insert(slot)
         }
         if mask.isEmpty, linkChanges.isEmpty { return nil }
         if mask.isEmpty { return Change(.touch, object, changed: linkMask, links: linkChanges) }

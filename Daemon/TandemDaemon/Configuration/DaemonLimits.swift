@@ -98,11 +98,16 @@ extension DaemonLimits {
     /// Requests other than saves answered to a session in one of its turns.
     static let requestsInTurn = 8
     /// Sessions that ask and sessions that follow which are served before sockets are looked at for saves again.
-    static let sliceSessions = 16
-    /// Bytes sent to each of the two kinds before sockets are looked at for saves again.
+    static let sliceSessions = 32
+    /// Bytes sent to each of the two kinds before sockets are looked at for saves again; of what follows, as many as
+    /// the last flush brought if those are more.
     static let sliceBytes = 256 << 10
+    /// When questions took so long, sockets are looked at for saves before the next one; one that takes longer is not cut off.
+    static let sliceNanoseconds: UInt64 = 20_000_000
     /// Saves of one session planned before sockets are looked at for those of others.
     static let savesInTurn = 16
+    /// Bytes of pushes that are put together for all sessions that stand at the same place.
+    static let runBytes = 64 << 10
     /// Bytes of pushes kept in memory, each made once for all who follow the same entities.
     static let pushCacheBytes = 8 << 20
     /// What keeps the daemon's thread for longer than this is noted for its status.

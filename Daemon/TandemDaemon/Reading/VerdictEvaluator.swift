@@ -26,15 +26,17 @@ struct VerdictEvaluator {
 
     /// The verdicts on all candidates, by number.
     ///
-    /// Throws `limitExceeded` when that takes more than ``ReadBudget`` has: nothing is judged by half of what there is.
+    /// Throws `limitExceeded` when that takes more than ``ReadBudget`` has, `storage` when something can't be read: nothing is
+    /// judged by half of what there is.
     func verdicts() throws -> [Verdict] {
         let candidates = candidates().sorted()
-        try checkBudget()
+        try checkReads()
         return try candidates.map(verdict)
     }
 
-    private func checkBudget() throws(TandemError) {
+    private func checkReads() throws(TandemError) {
         if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }
+        if let failure = budget.failure { throw TandemError(.storage, failure.message) }
     }
 
     // MARK: Candidates
@@ -112,11 +114,21 @@ struct VerdictEvaluator {
             return Verdict(object: object, matches: false, refreshed: false, version: 0, row: nil)
         }
         budget.beginObject()
-        let verdict = Verdict(
-            object: object, matches: request.matches(object, stored.row, now) ?? false,
-            refreshed: isRefreshed(stored), version: stored.version, row: stored.row)
-        try checkBudget()
-        return verdict
+        let matches = request.matches(object, stored.row, now)
+        let isRefreshed = isRefreshed(stored)
+        try checkReads()
+        guard let matches else { throw unknown(object) }
+        return Verdict(
+            object: object, matches: matches, refreshed: isRefreshed, version: stored.version,
+            row: stored.row)
+    }
+
+    /// A long text whose content is gone, for instance.
+    private func unknown(_ object: ObjectReference) -> TandemError {
+        TandemError(
+            .storage,
+            "whether \(request.model.id(of: object)) matches can't be told, as the store at "
+                + "\(store.path) lacks something that the predicate reads; run `tandem check`")
     }
 
     private func isRefreshed(_ stored: Store.Stored) -> Bool {

@@ -4,26 +4,32 @@ import TandemStore
 
 /// Registered consumers: how they come, move on and go.
 extension Committer {
+    /// The consumer of a name as it stands, or nil; throws `usage` for what can be no name, `storage` for one that can't be read.
+    func consumer(named name: String) throws -> Consumer? {
+        try checkName(name)
+        return try readable { () throws(StoreError) in try consumers.consumer(named: name) }
+    }
+
     /// Registers a consumer that needs everything above a position, durable on return.
     ///
     /// One that is registered keeps its place, unless it is expired: then it begins anew. Throws
     /// `usage` for a bad name or a position beyond the end, `historyExpired` for one that is no
-    /// longer kept, `limitExceeded` when there are too many.
-    func register(_ name: String, at position: UInt64) throws -> Consumer {
-        guard !name.isEmpty, name.utf8.count <= DaemonLimits.consumerNameBytes else {
-            throw TandemError(
-                .usage,
-                "a consumer's name has 1 to \(DaemonLimits.consumerNameBytes) bytes")
-        }
-        if let known = try store.consumer(named: name), !isExpired(known) { return known }
+    /// longer kept, `limitExceeded` when there are too many, `readOnly` without room; then it is not registered.
+    func register(
+        _ name: String, at position: UInt64, owner: UInt32 = 0
+    ) throws -> Consumer {
+        let known = try consumer(named: name)
+        if let known, !isExpired(known) { return known }
         try checkKept(position, name)
-        guard try store.consumers().count < limits.consumers else {
+        let count = try readable { () throws(StoreError) in try store.consumers().count }
+        guard known != nil || count < limits.consumers else {
             throw limitCounts.refusal(
                 .consumers, limits, "there are too many consumers, remove one")
         }
-        let consumer = Consumer(name: name, acknowledged: position)
-        try growing { try store.put(consumer) }
-        try checkpoint()
+        if let refusal = ability.refusal { throw refusal }
+        let consumer = Consumer(
+            name: name, acknowledged: position, owner: known?.owner ?? owner)
+        try keep { try store.put(consumer) }
         return consumer
     }
 
@@ -31,31 +37,67 @@ extension Committer {
     ///
     /// Durable with the next checkpoint. Throws `usage` for a name that is not registered or a
     /// position beyond the end, `historyExpired` when the consumer is expired.
-    func acknowledge(_ name: String, _ position: UInt64) throws {
-        guard let known = try store.consumer(named: name) else {
+    @discardableResult
+    func acknowledge(_ name: String, _ position: UInt64) throws -> Consumer {
+        guard var consumer = try consumer(named: name) else {
             throw TandemError(.usage, "there is no consumer \(name); register it first")
         }
-        try checkKept(known.acknowledged, name)
+        try checkKept(consumer.acknowledged, name)
         guard position <= self.position else {
             throw TandemError(
                 .usage, "position \(position) is beyond the journal's end, \(self.position)")
         }
-        guard position > known.acknowledged else { return }
-        try growing { try store.put(Consumer(name: name, acknowledged: position)) }
+        guard position > consumer.acknowledged else { return consumer }
+        consumer.acknowledged = position
+        consumers.note(consumer, at: clock.monotonicNanoseconds)
+        return consumer
     }
 
-    /// Removes a consumer, durable on return; false when there was none.
-    func removeConsumer(_ name: String) throws -> Bool {
-        let wasThere = try growing { try store.removeConsumer(named: name) }
-        if wasThere { try checkpoint() }
-        return wasThere
+    /// Removes a consumer, durable on return; nil when there was none.
+    ///
+    /// Throws `readOnly` when the store has no room to note it; a journal without room does not matter, as this may make some.
+    func removeConsumer(_ name: String) throws -> Consumer? {
+        guard let known = try consumer(named: name) else { return nil }
+        if ability.isShort(.store) || ability.isShort(.map), let refusal = ability.refusal {
+            throw refusal
+        }
+        try keep { try store.removeConsumer(named: name) }
+        return known
+    }
+
+    /// Makes a change of consumers durable, or throws `readOnly` with nothing changed.
+    private func keep(_ change: () throws -> Void) throws {
+        if try checkpoint(with: change) { return }
+        throw ability.refusal ?? TandemError(.readOnly, "the store takes no changes")
+    }
+
+    /// What can't be read of a consumer is who asks for it told, and ends nobody else's work.
+    private func readable<Result>(_ read: () throws(StoreError) -> Result) throws -> Result {
+        do throws(StoreError) {
+            return try read()
+        } catch {
+            guard error.code == .damaged else { throw error }
+            throw TandemError(
+                .storage, "\(error.message); stop the daemon and run `tandem check --repair`")
+        }
     }
 
     private func isExpired(_ consumer: Consumer) -> Bool {
         consumer.acknowledged < journal.bounds.first - 1
     }
 
-    private func checkKept(_ position: UInt64, _ name: String) throws {
+    /// Names stand in lines of the log and of commands.
+    private func checkName(_ name: String) throws(TandemError) {
+        let isPrintable = name.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }
+        guard !name.isEmpty, name.utf8.count <= DaemonLimits.consumerNameBytes, isPrintable else {
+            throw TandemError(
+                .usage,
+                "a consumer's name has 1 to \(DaemonLimits.consumerNameBytes) bytes and no "
+                    + "control characters")
+        }
+    }
+
+    private func checkKept(_ position: UInt64, _ name: String) throws(TandemError) {
         let bounds = journal.bounds
         guard position <= bounds.last else {
             throw TandemError(

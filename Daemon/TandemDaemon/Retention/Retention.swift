@@ -35,6 +35,9 @@ struct Retention {
         nextLook = monotonic + seconds * 1_000_000_000
     }
 
+    /// Lets the policy look again now.
+    mutating func lookSoon(_ now: UInt64) { nextLook = now }
+
     private mutating func time(of segment: JournalSegment, _ journal: Journal) -> Int64? {
         if let known = times[segment.first] { return known }
         let time = Self.time(of: segment.last, journal)
@@ -78,18 +81,19 @@ extension Engine {
     ///
     /// What can't be removed is tried again after the next one.
     func retain() {
-        guard !retention.policy.keepsAll, committer.journal.segments.count > 1 else { return }
         defer {
             retention.schedule(
                 state([]), committer.journal, monotonic: clock.monotonicNanoseconds)
         }
+        guard !retention.policy.keepsAll, committer.journal.segments.count > 1 else { return }
         do {
+            // Those of the last checkpoint: an acknowledgement that a crash would take back gives nothing up.
             let consumers = try committer.store.consumers()
             let plan = retention.plan(state(consumers), committer.journal)
             guard plan.segments > 0 else { return }
             let first = committer.journal.bounds.first
             try committer.journal.trim(below: plan.trimBelow)
-            note(plan, consumers, from: first)
+            note(plan, try committer.consumers.all(), from: first)
         } catch {
             if retention.counters.failure == nil {
                 log(.trimFailed, [:], "\(error)")

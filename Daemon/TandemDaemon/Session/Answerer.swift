@@ -15,10 +15,9 @@ struct Answerer {
         case .read(let request): .objects(try read(request))
         case .verdicts(let request): .verdicts(try verdicts(request))
         case .history(let request): .history(try history(request))
-        case .lease(let count): .lease(try committer.lease(count))
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try content(of: blob))
-        case .hello, .save, .sync, .schema, .disconnect:
+        case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer:
             preconditionFailure("The engine answers these itself.")
         }
     }
@@ -136,6 +135,12 @@ struct Answerer {
             answer.items.append(verdicts)
         }
         answer.related = related.objects
+        answer.alongside = try request.alongside.map { part -> AlongsideAnswer in
+            switch part {
+            case .fetch(let request): .fetched(try fetch(request))
+            case .read(let request): .objects(try read(request))
+            }
+        }
         return answer
     }
 

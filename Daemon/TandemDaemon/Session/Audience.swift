@@ -67,19 +67,25 @@ struct Audiences {
     // MARK: News
 
     /// Lets fall behind whom any of these transactions, which came after `position`, interests; tells whom.
+    ///
+    /// Returns whether they interest anybody, those included who are behind already.
     func fallBehind(
         _ transactions: [EncodedTransaction], after position: UInt64, _ tell: (Session) -> Void
-    ) {
+    ) -> Bool {
         if transactions.contains(where: \.isModel) {
-            return allFallBehind(after: position, tell)
+            allFallBehind(after: position, tell)
+            return !byInterests.isEmpty
         }
+        var isNews = false
         for transaction in transactions {
             for chunk in transaction.chunks {
                 for audience in byTag[chunk.tag] ?? [] {
+                    isNews = true
                     release(audience, position, tell)
                 }
             }
         }
+        return isNews
     }
 
     /// Lets fall behind everybody: a new model interests all.

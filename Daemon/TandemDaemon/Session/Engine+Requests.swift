@@ -14,12 +14,17 @@ extension Engine {
                 let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
                 let deadline = clock.monotonicNanoseconds + wait
                 session.syncs.append((sync.number, id, deadline))
-                waiting.insert(session.id)
+                noteSyncs(session)
                 release(session)
             case .schema(let request): try schema(request, id, session)
             case .disconnect(let client):
                 session.answer(
                     .disconnected(try disconnect(client: client, for: session)), to: id)
+            case .lease(let count):
+                try demand(.writer, of: session, to: "lease numbers for new objects")
+                session.answer(.lease(try committer.lease(count)), to: id)
+            case .consumer(let request):
+                session.answer(.consumer(try answer(request, session)), to: id)
             default:
                 let answerer = Answerer(committer: committer, session: session, engine: self)
                 session.answer(try answerer.answer(message), to: id)
@@ -102,7 +107,7 @@ extension Engine {
 
     private func welcome(_ hello: Hello, _ id: UInt32, _ session: Session) throws {
         let last = committer.position
-        let lease = try firstLease()
+        let lease = try firstLease(of: session)
         let resume = hello.resume.flatMap { canResume($0) ? $0.number : nil }
         let model = committer.store.model
         session.behind = resume.flatMap { $0 < last ? $0 : nil }
@@ -122,12 +127,14 @@ extension Engine {
         try pump(session)
     }
 
-    /// Who only reads needs no numbers, so that a store without room greets with none of them.
-    private func firstLease() throws -> Lease {
+    /// The numbers of a greeting; none for who may not save, and none from a store without room for their mark.
+    private func firstLease(of session: Session) throws -> Lease {
+        let none = Lease(first: 0, count: 0, epoch: position.epoch)
+        guard session.role >= .writer else { return none }
         do {
             return try committer.lease(UInt32(limits.leaseNumbers))
         } catch let error as TandemError where error.code == .readOnly {
-            return Lease(first: 0, count: 0, epoch: position.epoch)
+            return none
         }
     }
 

@@ -31,14 +31,13 @@ extension Engine {
     private func admit(
         _ envelope: Envelope<ClientMessage>, _ bytes: Int, _ session: Session
     ) -> Bool {
-        // A second one is refused below.
-        if case .hello = envelope.message, !session.isReady {
+        if case .hello = envelope.message {
+            guard !session.isReady else {
+                fail(session, "hello was said already")
+                return false
+            }
             session.receive(envelope, bytes: bytes)
             return true
-        }
-        guard envelope.message.kind != .hello else {
-            fail(session, "hello was said already")
-            return false
         }
         switch session.machine.received(request: envelope.id) {
         case .run: session.receive(envelope, bytes: bytes)
@@ -68,15 +67,18 @@ extension Engine {
             for _ in 0..<saving.count {
                 guard !committer.isBatchFull else { return }
                 guard let session = saving.popFirst() else { return }
-                guard !session.isClosing, session.hasSave, let (id, request) = session.takeSave()
-                else { continue }
-                try take(request, id, session)
+                guard !session.isClosing, session.hasSave, let save = session.takeSave() else {
+                    continue
+                }
+                try take(save.request, save.id, session, since: save.arrival)
                 schedule(session)
             }
         }
     }
 
-    private func take(_ request: SaveRequest, _ id: UInt32, _ session: Session) throws {
+    private func take(
+        _ request: SaveRequest, _ id: UInt32, _ session: Session, since arrival: UInt64
+    ) throws {
         savers.append(session)
         do {
             guard request.saveID.count <= 64 else {
@@ -87,8 +89,7 @@ extension Engine {
             switch try committer.begin(request, by: principal) {
             case .planned(let saved), .answered(let saved):
                 planned.append(
-                    PlannedSave(
-                        session: session, id: id, saved: saved, arrival: session.arrival))
+                    PlannedSave(session: session, id: id, saved: saved, arrival: arrival))
             }
         } catch let error as TandemError {
             refusals.append((session, id, error))
@@ -119,8 +120,12 @@ extension Engine {
 
     private func announce(_ transactions: [EncodedTransaction], after position: UInt64) {
         flushedAt = clock.monotonicNanoseconds
-        audiences.fallBehind(transactions, after: position) { following.append($0) }
-        isFanningOut = true
+        news = transactions.reduce(0) { $0 + $1.bytes.count }
+        let isNews = audiences.fallBehind(transactions, after: position) { following.append($0) }
+        if isNews, !following.isEmpty {
+            fanOuts.begin(
+                after: position, upTo: committer.position, at: flushedAt, turns: following.expected)
+        }
         wakeSyncs()
     }
 

@@ -12,6 +12,9 @@ extension Engine {
         guard !session.isWaitingToWrite else { return }
         if session.behind != nil || isToldLess(session) {
             following.append(session)
+            if let behind = session.behind {
+                fanOuts.waits(at: behind, turns: following.expected)
+            }
         } else if session.hasQuestion {
             asking.append(session)
         }
@@ -22,34 +25,52 @@ extension Engine {
 
     /// Serves a number of sessions that asked and a number that follow; the others have their turns in later slices.
     func serveSlice() throws {
-        // Who has another turn has it in another slice.
-        try serve(min(DaemonLimits.sliceSessions, asking.count)) { asking.popFirst() }
-        try serve(min(DaemonLimits.sliceSessions, following.count)) { following.popFirst() }
-        noteFanOut()
-    }
-
-    /// The last one who waited for what a flush brought was served.
-    private func noteFanOut() {
-        guard isFanningOut, following.isEmpty else { return }
-        isFanningOut = false
-        let now = clock.monotonicNanoseconds
-        metrics.fanOut.note(nanoseconds: now - min(now, flushedAt))
-    }
-
-    private func serve(_ count: Int, _ next: () -> Session?) throws {
-        sliceBytes = 0
-        for _ in 0..<count where sliceBytes < DaemonLimits.sliceBytes {
-            if let session = next() { try serve(session) }
+        sliceBegan = clock.monotonicNanoseconds
+        // Who asks more has another turn in another slice.
+        try serve(min(DaemonLimits.sliceSessions, asking.count), DaemonLimits.sliceBytes) {
+            asking.popFirst()
         }
+        // Who follows gets as much as is saved, or it falls behind for as long as that goes on.
+        try serve(DaemonLimits.sliceSessions, max(DaemonLimits.sliceBytes, news)) {
+            following.popFirst()
+        }
+        news = 0
+        noteFanOuts()
+    }
+
+    /// Notes how long it took from each flush until everybody was served what it brought.
+    private func noteFanOuts() {
+        guard fanOuts.count > 0 else { return }
+        let now = clock.monotonicNanoseconds
+        fanOuts.end(turns: following.taken) {
+            metrics.fanOut.note(nanoseconds: now - min(now, $0))
+        }
+    }
+
+    private func serve(_ count: Int, _ bytes: Int, _ next: () -> Session?) throws {
+        sliceBytes = 0
+        for _ in 0..<count where sliceBytes < bytes {
+            guard let session = next() else { return }
+            try serve(session)
+        }
+    }
+
+    /// Whether what was asked took so long that saves go first; those who greet are not kept waiting.
+    private func isLate(_ session: Session) -> Bool {
+        session.isReady
+            && clock.monotonicNanoseconds >= sliceBegan + DaemonLimits.sliceNanoseconds
     }
 
     /// A session's turn: what is new to it, then answers, each as far as there is room and one turn goes.
     func serve(_ session: Session) throws {
+        if try serveAlike(session) { return }
         if session.isWaitingToWrite { finish(session) }
         guard !session.isClosing, !session.isWaitingToWrite else { return }
         if session.isReady { try pump(session) }
         var left = DaemonLimits.requestsInTurn
-        while left > 0, !session.isClosing, let (id, message) = session.takeQuestion() {
+        while left > 0, !session.isClosing, session.hasQuestion, !isLate(session),
+            let (id, message) = session.takeQuestion()
+        {
             try answer(message, id, session)
             left -= 1
         }
@@ -79,7 +100,8 @@ extension Engine {
         release(session)
     }
 
-    private func queuePushes(_ session: Session) throws {
+    /// Queues pushes as far as there is room and one turn goes.
+    func queuePushes(_ session: Session) throws {
         let last = committer.position
         var left = DaemonLimits.turnTransactions
         let room = min(DaemonLimits.turnBytes, limits.outboundBytes)
@@ -95,7 +117,7 @@ extension Engine {
     }
 
     /// From the ring the body is made once for all who follow the same; who reads the segments is mostly alone there.
-    private func body(at position: UInt64, for session: Session) throws -> PushBody? {
+    func body(at position: UInt64, for session: Session) throws -> PushBody? {
         guard let audience = session.audience else { return nil }
         if let first = committer.ring.first, position >= first {
             return try cache.body(at: position, for: audience) {
@@ -148,55 +170,5 @@ extension Engine {
             StatePush(
                 isReadOnly: told.ability.isReadOnly,
                 since: told.ability.since ?? clock.wallMicroseconds, reason: told.ability.reason))
-    }
-
-    // MARK: Waiting answers
-
-    /// Sends answers that waited for pushes, and answers syncs that are reached.
-    func release(_ session: Session) {
-        while let first = session.held.first, first.position <= session.sent {
-            session.answer(first.message, to: first.id)
-            session.held.removeFirst()
-        }
-        guard session.behind == nil, !session.syncs.isEmpty else { return }
-        for sync in session.syncs where sync.number <= session.sent {
-            session.answer(.synced(position: session.sent), to: sync.id)
-        }
-        session.syncs.removeAll { $0.number <= session.sent }
-        if session.syncs.isEmpty { waiting.remove(session.id) }
-    }
-
-    /// Gives a turn to sessions whose syncs are reached.
-    func wakeSyncs() {
-        let last = committer.position
-        for id in waiting {
-            guard let session = sessions[id] else { continue }
-            if session.syncs.contains(where: { $0.number <= last }) { following.append(session) }
-        }
-    }
-
-    func expireSyncs() throws {
-        guard !waiting.isEmpty else { return }
-        let now = clock.monotonicNanoseconds
-        for id in waiting {
-            guard let session = sessions[id] else {
-                waiting.remove(id)
-                continue
-            }
-            for sync in session.syncs where sync.deadline <= now {
-                let text =
-                    "position \(sync.number) was not reached in time; the journal ends at "
-                    + "\(committer.position)"
-                session.answer(.failure(TandemError(.timeout, text)), to: sync.id)
-            }
-            session.syncs.removeAll { $0.deadline <= now }
-            if session.syncs.isEmpty { waiting.remove(id) }
-            finish(session)
-        }
-    }
-
-    /// The earliest deadline of a waiting sync, if any.
-    var nextDeadline: UInt64? {
-        waiting.lazy.compactMap { self.sessions[$0] }.flatMap(\.syncs).map(\.deadline).min()
     }
 }

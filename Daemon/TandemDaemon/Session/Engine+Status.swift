@@ -72,9 +72,9 @@ extension Engine {
 
     private var consumers: [JSON] {
         let bounds = committer.journal.bounds
-        return ((try? committer.store.consumers()) ?? []).map { consumer in
+        return ((try? committer.consumers.all()) ?? []).map { consumer in
             .object([
-                "name": .string(consumer.name),
+                "name": .string(consumer.name), "uid": .int(Int64(consumer.owner)),
                 "acknowledged": .int(Int64(clamping: consumer.acknowledged)),
                 "lag": .int(Int64(bounds.last - min(bounds.last, consumer.acknowledged))),
                 "expired": .bool(consumer.acknowledged < bounds.first - 1),

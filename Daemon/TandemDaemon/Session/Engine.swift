@@ -38,8 +38,11 @@ final class Engine {
     var savers: [Session] = []
     var audiences = Audiences()
     var cache = PushCache()
-    /// Sessions with a sync that waits; kept apart so that a turn does not walk all sessions.
-    var waiting: Set<UInt64> = []
+    /// What the next one of those to be served very likely gets too.
+    var run: PushRun?
+    /// Sessions with syncs that wait, by the next position that one of them waits for, and by the next deadline.
+    var syncs = WaitingQueue()
+    var deadlines = WaitingQueue()
     /// Sessions that have yet to say hello.
     private var greeting: Set<UInt64> = []
     /// Sessions of which the poller watches something else than it should, since ``takeRewatched()`` was last called.
@@ -49,8 +52,10 @@ final class Engine {
     let startedAt: UInt64
     /// When the last flush returned, by the monotonic clock.
     var flushedAt: UInt64 = 0
-    /// Whether sessions are yet to be served what that flush brought.
-    var isFanningOut = false
+    /// Flushes that sessions are yet to be served.
+    var fanOuts = FanOuts()
+    /// The bytes that this turn's flush brought.
+    var news = 0
     let storePath: String
     /// How much of the journal is kept.
     var retention = Retention()
@@ -58,6 +63,8 @@ final class Engine {
     private let buffer = GatherBuffer()
     /// The bytes written since the slice began.
     var sliceBytes = 0
+    /// When it began, by the monotonic clock.
+    var sliceBegan: UInt64 = 0
 
     init(
         committer: Committer, clock: any Clock, storePath: String, roles: RolePolicy = RolePolicy(),
@@ -117,6 +124,8 @@ final class Engine {
     ) {
         guard sessions.removeValue(forKey: session.id) != nil else { return }
         session.isClosing = true
+        session.syncs.removeAll()
+        noteSyncs(session)
         audiences.remove(session)
         session.socket.shutdown()
         metrics.sentBefore += session.written
@@ -160,7 +169,8 @@ final class Engine {
                 greeting.remove(id)
                 continue
             }
-            guard now > session.connectedAt + limit else { continue }
+            guard now > session.connectedAt + limit, session.machine.helloTimedOut() == .close
+            else { continue }
             let error = limitCounts.refusal(
                 .handshakeMilliseconds, limits, "no hello came in time", code: .timeout)
             end(session, error, .handshake)

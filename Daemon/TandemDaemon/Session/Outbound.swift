@@ -112,7 +112,7 @@ struct Outbound {
     }
 
     /// Takes away bytes that went out.
-    private mutating func drop(_ taken: Int) {
+    mutating func drop(_ taken: Int) {
         var rest = taken
         while rest > 0 {
             let limit = firstBody < bodies.count ? bodies[firstBody].offset : own.count

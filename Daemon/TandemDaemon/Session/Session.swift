@@ -21,6 +21,15 @@ final class Session {
         static let pushes = Marks(rawValue: 4)
     }
 
+    /// A request that waits for its turn.
+    struct Waiting {
+        let id: UInt32
+        let message: ClientMessage
+        let bytes: Int
+        /// When its last bytes arrived.
+        let arrival: UInt64
+    }
+
     let id: UInt64
     let socket: any Connection
     let peer: PeerCredentials
@@ -35,12 +44,13 @@ final class Session {
     /// Whom it follows with; nil before its hello.
     ///
     /// Held by ``Audiences`` as long as it has sessions, which it holds in turn: a daemon that goes must let go of both.
-    unowned var audience: Audience?
+    unowned var audience: Audience? { didSet { audienceNumber = audience?.number ?? 0 } }
+    private(set) var audienceNumber: UInt64 = 0
     var behind: UInt64?
     var marks: Marks = []
-    /// When the first of the requests in the inbox arrived.
-    private(set) var arrival: UInt64 = 0
-    private(set) var inbox: [(id: UInt32, message: ClientMessage, bytes: Int)] = []
+    /// When the last bytes arrived.
+    private var arrival: UInt64 = 0
+    private(set) var inbox: [Waiting] = []
     /// The bytes of the requests in the inbox.
     private(set) var inboundBytes = 0
     /// How many saves are in the inbox; while there are any, no more is read from the socket.
@@ -120,26 +130,25 @@ final class Session {
 
     func noteRequest() { requests += 1 }
 
-    /// Bytes came; what is first in the inbox has waited since the first of them.
-    func noteArrival(_ clock: any Clock) {
-        if inbox.isEmpty { arrival = clock.monotonicNanoseconds }
-    }
+    /// Bytes came; the requests that they complete wait from now on.
+    func noteArrival(_ clock: any Clock) { arrival = clock.monotonicNanoseconds }
 
     /// Queues a request.
     func receive(_ envelope: Envelope<ClientMessage>, bytes: Int) {
-        inbox.append((envelope.id, envelope.message, bytes))
+        inbox.append(
+            Waiting(id: envelope.id, message: envelope.message, bytes: bytes, arrival: arrival))
         inboundBytes += bytes
         if envelope.message.isSave { waitingSaves += 1 }
     }
 
     /// Takes the first save out of the inbox.
-    func takeSave() -> (id: UInt32, request: SaveRequest)? {
+    func takeSave() -> (id: UInt32, request: SaveRequest, arrival: UInt64)? {
         guard waitingSaves > 0, let index = inbox.firstIndex(where: { $0.message.isSave }) else {
             return nil
         }
-        let (id, message) = remove(at: index)
-        guard case .save(let request) = message else { return nil }
-        return (id, request)
+        let first = remove(at: index)
+        guard case .save(let request) = first.message else { return nil }
+        return (first.id, request, first.arrival)
     }
 
     /// Whether the first request is one that can be answered: after the hello not a save, which waits for a batch.
@@ -150,14 +159,16 @@ final class Session {
 
     /// Takes the first request out of the inbox, if it can be answered.
     func takeQuestion() -> (id: UInt32, message: ClientMessage)? {
-        hasQuestion ? remove(at: 0) : nil
+        guard hasQuestion else { return nil }
+        let first = remove(at: 0)
+        return (first.id, first.message)
     }
 
-    private func remove(at index: Int) -> (id: UInt32, message: ClientMessage) {
-        let (id, message, bytes) = inbox.remove(at: index)
-        inboundBytes -= bytes
-        if message.isSave { waitingSaves -= 1 }
-        return (id, message)
+    private func remove(at index: Int) -> Waiting {
+        let request = inbox.remove(at: index)
+        inboundBytes -= request.bytes
+        if request.message.isSave { waitingSaves -= 1 }
+        return request
     }
 
     // MARK: Sending
@@ -199,6 +210,27 @@ final class Session {
         try outbound.withOwn { (bytes: inout [UInt8]) throws(WireError) in
             try FrameEncoder.encode(message, id: id, into: &bytes)
         }
+    }
+
+    /// Offers the socket a run that is made for where this session stands.
+    func offer(_ run: PushRun) -> WriteResult {
+        let result = run.bytes.withUnsafeBytes { bytes in Result { try socket.write(bytes) } }
+        guard case .success(let taken) = result else { return .closed }
+        return taken
+    }
+
+    /// Notes that the socket took a run whole.
+    func took(_ run: PushRun) {
+        _ = machine.pushing(run.cursor)
+        pushes += run.pushes
+        written += UInt64(run.bytes.count)
+        source.rest()
+    }
+
+    /// Takes away queued bytes that the socket has taken already.
+    func drop(_ taken: Int) {
+        outbound.drop(taken)
+        written += UInt64(taken)
     }
 
     /// Writes as much as the socket takes.

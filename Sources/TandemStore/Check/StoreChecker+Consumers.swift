@@ -14,12 +14,13 @@ extension StoreChecker {
                     .badValue, .consumers, key, message, [.delete(.consumers, key: key)]))
         }
         guard consumer.acknowledged > report.position else { return }
-        let end = StoreKey.number(report.position)
+        var mended = consumer
+        mended.acknowledged = report.position
         find(
             StoreFinding(
                 .futureConsumer, .consumers, key,
                 "consumer \(consumer.name) acknowledged \(consumer.acknowledged), the store stands "
-                    + "at \(report.position)", [.put(.consumers, key: key, value: end)]))
+                    + "at \(report.position)", [.put(.consumers, key: key, value: mended.value)]))
     }
 
     /// Ids of positions to come can't be forgotten already; repeats of new saves would be refused.

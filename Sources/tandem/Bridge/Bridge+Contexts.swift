@@ -78,11 +78,14 @@ extension Bridge {
         return Answer(members: ["position": .null], position: try context.connect().number)
     }
 
+    /// That an observer starts anew stands with the connection that was restored, so that no reader meets an event of a new kind.
     private static func json(_ missed: MissedSaves, observer: String) -> [String: JSON] {
         [
-            "event": .string("missed"), "observer": .string(observer),
-            "after": JSON(number: missed.after.number),
+            "event": .string("connection"), "state": .string("restored"),
             "position": JSON(number: missed.through.number),
+            "missed": .object([
+                "observer": .string(observer), "after": JSON(number: missed.after.number),
+            ]),
         ]
     }
 

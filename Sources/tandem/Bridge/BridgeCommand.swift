@@ -7,7 +7,12 @@ import TandemIO
 struct BridgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bridge",
-        abstract: "Carries out requests from standard input, one JSON object a line.")
+        abstract: "Carries out requests from standard input, one JSON object a line.",
+        discussion: """
+            When history no longer reaches back to what an observer heard last, a `connection` event says so, with \
+            state `restored`, the position from which it goes on, and a key more: `missed`, with the observer and the \
+            position behind which saves were missed (`after`).
+            """)
 
     @OptionGroup var global: GlobalOptions
 

@@ -13,26 +13,22 @@ struct Exposition {
 
     /// One number that goes up and down.
     mutating func gauge(_ name: String, _ help: String, _ value: Double?) {
-        guard let value else { return }
-        gauges(name, help, [([:], value)])
+        if let value { family(name, "gauge", help, [([:], value)]) }
     }
 
     /// Numbers that go up and down, told apart by labels.
     mutating func gauges(_ name: String, _ help: String, _ samples: [(Labels, Double)]) {
-        family(name, "gauge", help)
-        for (labels, value) in samples { sample(name, labels, value) }
+        family(name, "gauge", help, samples)
     }
 
     /// One number that only grows while the daemon runs; its name ends in `_total`.
     mutating func counter(_ name: String, _ help: String, _ value: Double?) {
-        guard let value else { return }
-        counters(name, help, [([:], value)])
+        if let value { family(name, "counter", help, [([:], value)]) }
     }
 
     /// Numbers that only grow, told apart by labels.
     mutating func counters(_ name: String, _ help: String, _ samples: [(Labels, Double)]) {
-        family(name, "counter", help)
-        for (labels, value) in samples { sample(name, labels, value) }
+        family(name, "counter", help, samples)
     }
 
     /// A histogram of seconds, from what the daemon says of one; nothing if it says nothing.
@@ -53,8 +49,11 @@ struct Exposition {
         sample(name + "_count", [:], below)
     }
 
-    private mutating func family(_ name: String, _ type: String, _ help: String) {
+    private mutating func family(
+        _ name: String, _ type: String, _ help: String, _ samples: [(Labels, Double)] = []
+    ) {
         text += "# HELP \(name) \(Self.escaped(help, quotes: false))\n# TYPE \(name) \(type)\n"
+        for (labels, value) in samples { sample(name, labels, value) }
     }
 
     private mutating func sample(_ name: String, _ labels: Labels, _ value: Double) {

@@ -31,6 +31,8 @@ import Testing
             "644 usr/share/bash-completion/completions/tandem",
             "644 usr/share/zsh/site-functions/_tandemd",
             "644 usr/share/fish/vendor_completions.d/tandem.fish",
+            "644 usr/share/man/man1/tandem.1", "644 usr/share/man/man8/tandemd.8",
+            "644 usr/share/man/man5/tandemd.yaml.5",
             "644 usr/share/doc/tandem/examples/user-sandbox.conf",
         ] { #expect(files.contains(file), "\(file) of \(files)") }
         #expect(try CommandRun(path: root + "/usr/bin/tandem", ["--version"]).code == 0)

@@ -1,4 +1,5 @@
 import Dispatch
+import FoundationEssentials
 import Glibc
 import TandemIO
 import TandemModel
@@ -117,6 +118,54 @@ import Testing
             "tandemd", ["--store", place.store, "--socket", place.socket])
         #expect(again.readOutput { $0.contains("replay_us") }.contains(" replayed=0 "))
         #expect(again.end(SIGTERM) == 0)
+    }
+
+    @Test
+    func
+        `laws 3 and 7: told to stop it finishes a batch or two, one checkpoint, and waits for nobody`()
+        throws
+    {
+        let savers = (0..<4).map { Saver("saver \($0)", place) }
+        // A file takes every line at once, so that it is known what was logged before a moment.
+        let file = place.path + "/log"
+        let daemon = try DaemonProcess(
+            "tandemd", ["--store", place.store, "--socket", place.socket, "--log-level", "debug"],
+            shell: "exec 2>'\(file)'")
+        while (try? Socket.connect(path: place.socket)) == nil {}
+        let acknowledged = DispatchSemaphore(value: 0)
+        let threads = try savers.map { saver in
+            try KernelThread.start(name: saver.name) { saver.run(acknowledged) }
+        }
+        for _ in 0..<100 { acknowledged.wait() }
+        let reader = try BridgeProcess(place.socket, author: "reader")
+        try reader.ask(#"{"do": "observe", "observer": "o", "entity": "Note"}"#)
+        try stand(reader.processID)
+        for _ in 0..<300 { acknowledged.wait() }
+        // Whatever it does from here on it does after the signal.
+        try stand(daemon.processID)
+        let before = try String(contentsOfFile: file, encoding: .utf8)
+        kill(daemon.processID, SIGTERM)
+        kill(daemon.processID, SIGCONT)
+        #expect(daemon.wait() == 0)
+        for thread in threads { thread.join() }
+        let log = try String(contentsOfFile: file, encoding: .utf8).dropFirst(before.count)
+        let events = log.split(separator: "\n").compactMap { line in
+            line.split(separator: " ").dropFirst().first.map { String($0.dropLast()) }
+        }
+        #expect(before.contains(" flushed: "), "the log tells of batches")
+        let end = try #require(events.firstIndex(of: "stopping"), "\(log)")
+        // The batch that it was in, and the one of the round in which it found the signal.
+        #expect(events[..<end].count { $0 == "flushed" } <= 2, "\(log)")
+        #expect(
+            events[end...].filter { $0 != "checkpoint" && $0 != "slow" } == [
+                "stopping", "stopped",
+            ], "\(log)")
+        #expect(events[end...].count { $0 == "checkpoint" } <= 1, "\(log)")
+        kill(reader.processID, SIGCONT)
+        reader.kill()
+        let journal = try Journaled(place)
+        let kept = Set(journal.transactions.map(\.position))
+        for (_, position) in savers.flatMap(\.answered) { #expect(kept.contains(position)) }
     }
 
     @Test func `a line of the log has its priority in front where it goes to journald`() throws {

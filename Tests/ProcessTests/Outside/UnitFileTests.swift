@@ -63,6 +63,31 @@ import Testing
     }
 
     @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
+    func `the drop-in for users' daemons fits the unit`() throws {
+        let place = try Place()
+        let prefix = place.path + "/usr"
+        let folder = prefix + "/lib/systemd/user"
+        func verify() throws -> CommandRun {
+            try CommandRun(
+                shell: "XDG_RUNTIME_DIR='\(place.path)' systemd-analyze --user --man=no verify "
+                    + "'\(folder)/tandemd@.service' '\(folder)/tandemd@.socket'")
+        }
+        try CommandRun(
+            shell: "make -s -C '\(Self.root)' install PREFIX='\(prefix)' "
+                + "BINARIES='\(DaemonProcess.products)' && cd '\(folder)' && mkdir tandemd@.service.d && "
+                + "cp '\(prefix)/share/doc/tandem/examples/user-sandbox.conf' tandemd@.service.d/"
+        ).check()
+        let run = try verify()
+        #expect(run.code == 0 && run.output == "", "\(run.output)")
+        // It does read the drop-in.
+        try CommandRun(
+            shell: "echo Nonsense=yes >>'\(folder)/tandemd@.service.d/user-sandbox.conf'"
+        )
+        .check()
+        #expect(try verify().output.contains("Nonsense"))
+    }
+
+    @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
     func `the drop-in for a configuration fits the unit`() throws {
         let place = try Place()
         let prefix = place.path + "/usr"

@@ -169,9 +169,11 @@ struct SoakWatch {
         switch event["event"]?.string {
         case "change": try apply(event)
         case "save": life.heard.append(position)
-        case "missed":
-            life.missed.append((UInt64(event["after"]?.int ?? 0) + 1)...position)
         case "connection":
+            if let missed = event["missed"] {
+                life.missed.append((UInt64(missed["after"]?.int ?? 0) + 1)...position)
+                return
+            }
             let isLostNow = event["state"] == "lost"
             guard isLostNow != isLost else {
                 throw FoldedList.Problem(description: "\(event) comes twice")

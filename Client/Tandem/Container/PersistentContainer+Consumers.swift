@@ -1,0 +1,40 @@
+package import TandemModel
+import TandemWire
+
+/// Named consumers of the journal, for the admin command.
+extension PersistentContainer {
+    /// Has the journal above a position kept for a name, nil for the end; blocks until that is durable.
+    ///
+    /// Returns what the consumer has acknowledged; one that was registered keeps its place unless it is expired.
+    package func registerConsumer(_ name: String, at position: Position?) throws -> Position {
+        try acknowledged(by: ConsumerRequest(name: name, action: .register(at: position)))
+    }
+
+    /// Lets the journal up to a position be given up for a consumer; blocks.
+    ///
+    /// Returns what it has acknowledged.
+    package func acknowledge(_ position: Position, asConsumer name: String) throws -> Position {
+        try acknowledged(by: ConsumerRequest(name: name, action: .acknowledge(position)))
+    }
+
+    /// Removes a consumer; blocks until that is durable.
+    ///
+    /// False when there is none.
+    package func removeConsumer(_ name: String) throws -> Bool {
+        try answer(to: ConsumerRequest(name: name, action: .remove)).acknowledged != nil
+    }
+
+    private func acknowledged(by request: ConsumerRequest) throws -> Position {
+        guard let number = try answer(to: request).acknowledged else {
+            throw TandemError(.storage, "the daemon did not say what the consumer acknowledged")
+        }
+        return try connection.session().position(number)
+    }
+
+    private func answer(to request: ConsumerRequest) throws -> ConsumerAnswer {
+        guard case .consumer(let answer) = try connection.answer(.consumer(request)).get() else {
+            throw TandemError(.storage, "the daemon did not answer about the consumer")
+        }
+        return answer
+    }
+}

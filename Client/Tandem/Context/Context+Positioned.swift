@@ -1,0 +1,136 @@
+import TandemModel
+import TandemWire
+
+/// Reads whose answer and context stand at one position.
+extension ManagedObjectContext {
+    /// Reads something, merges up to the position of the answer, and uses it there.
+    ///
+    /// When merging led the context beyond the answer it is asked again, at once with the verdicts that merging needs, a bounded
+    /// number of times: then `timeout` is thrown. An answer of another position than the context's is never used.
+    func positionedStep<Answer, Output>(
+        _ part: Alongside, _ read: @escaping (AlongsideAnswer) -> Answer?,
+        use: @escaping (Answer) throws -> Output
+    ) throws -> Step<Output> {
+        sweep()
+        return .ask(part.message, { AlongsideAnswer($0) }) { answer in
+            try self.mergeStep(through: answer.position).then { _ in
+                if self.merged == answer.position {
+                    return .done(try use(try Self.read(answer, read)))
+                }
+                return try self.holdingStep(
+                    try self.againStep(part, read, attempt: 2, use: use))
+            }
+        }
+    }
+
+    /// Keeps the context from merging unprompted until a step is done.
+    private func holdingStep<Output>(_ step: Step<Output>) throws -> Step<Output> {
+        readsHeld += 1
+        return try step.recover { error in
+            self.release()
+            throw error
+        }.then { output in
+            self.release()
+            return .done(output)
+        }
+    }
+
+    private func release() {
+        readsHeld -= 1
+        guard readsHeld == 0, hasHeldPushes else { return }
+        hasHeldPushes = false
+        link.signal()
+    }
+
+    private func againStep<Answer, Output>(
+        _ part: Alongside, _ read: @escaping (AlongsideAnswer) -> Answer?, attempt: Int,
+        use: @escaping (Answer) throws -> Output
+    ) throws -> Step<Output> {
+        try checkAttempt(attempt)
+        let from = merged
+        let generation = session?.generation
+        let askers = participants.compactMap(\.value).filter { $0.verdictItem != nil }
+        let request = VerdictRequest(
+            from: from, items: askers.compactMap(\.verdictItem), alongside: part)
+        return .ask(.verdicts(request)) { result in
+            let merging: Step<Void>
+            var found: AlongsideAnswer?
+            if case .failure(let error) = result, error.code == .historyExpired,
+                let now = self.connection.knownSession
+            {
+                merging = try self.restartStep(in: now)
+            } else if case .verdicts(let answer) = try result.get(), let part = answer.alongside {
+                found = part
+                let isHere = self.merged == from && self.session?.generation == generation
+                merging =
+                    isHere
+                    ? try self.judgedStep(answer, askers)
+                    : try self.mergeStep(through: answer.position)
+            } else {
+                throw TandemError(.storage, "the daemon gave no verdicts")
+            }
+            return try merging.then { _ in
+                if let found, self.merged == found.position {
+                    return .done(try use(try Self.read(found, read)))
+                }
+                return try self.againStep(part, read, attempt: attempt + 1, use: use)
+            }
+        }
+    }
+
+    /// Merges up to the position of verdicts that were asked for with nothing collected yet.
+    private func judgedStep(
+        _ answer: Verdicts, _ askers: [any ResultsParticipant]
+    ) throws -> Step<Void> {
+        guard let session, answer.position > merged else { return .done(()) }
+        let nothing = MergedGroup(
+            from: merged, to: merged, transactions: [], model: session.model)
+        return try judged(nothing, answer, askers)
+    }
+
+    private static func read<Answer>(
+        _ answer: AlongsideAnswer, _ read: (AlongsideAnswer) -> Answer?
+    ) throws -> Answer {
+        guard let found = read(answer) else {
+            throw TandemError(.storage, "the daemon answered another read than was asked for")
+        }
+        return found
+    }
+
+    /// Throws `timeout` when something was tried often enough.
+    func checkAttempt(_ attempt: Int) throws(TandemError) {
+        guard attempt > core.limits.readAttempts else { return }
+        throw TandemError(
+            .timeout,
+            "the context moved on \(core.limits.readAttempts) times before an answer could be used; "
+                + "read again")
+    }
+}
+
+extension Alongside {
+    /// The request that asks for nothing else.
+    fileprivate var message: ClientMessage {
+        switch self {
+        case .fetch(let fetch): .fetch(fetch)
+        case .read(let read): .read(read)
+        }
+    }
+}
+
+extension AlongsideAnswer {
+    /// The answer of a daemon to such a request.
+    fileprivate init?(_ message: DaemonMessage) {
+        switch message {
+        case .fetched(let answer): self = .fetched(answer)
+        case .objects(let answer): self = .objects(answer)
+        default: return nil
+        }
+    }
+
+    fileprivate var position: UInt64 {
+        switch self {
+        case .fetched(let answer): answer.position
+        case .objects(let answer): answer.position
+        }
+    }
+}

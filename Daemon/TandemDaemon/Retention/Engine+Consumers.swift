@@ -1,0 +1,45 @@
+import TandemModel
+import TandemWire
+
+/// What clients ask for about consumers.
+extension Engine {
+    /// Carries out a request about a consumer; done between batches.
+    ///
+    /// To register takes the role writer; for another user's consumer only admins speak.
+    func answer(
+        _ request: ConsumerRequest, _ session: Session
+    ) throws -> ConsumerAnswer {
+        let known = try committer.consumer(named: request.name)
+        if let known, known.owner != session.peer.uid {
+            try demand(
+                .admin, of: session,
+                to: "use the consumer \(known.name) of uid \(known.owner)")
+        }
+        switch request.action {
+        case .register(let position):
+            try demand(.writer, of: session, to: "register a consumer")
+            let start = try position.map(number) ?? committer.position
+            let consumer = try committer.register(
+                request.name, at: start, owner: session.peer.uid)
+            return ConsumerAnswer(acknowledged: consumer.acknowledged)
+        case .acknowledge(let position):
+            let consumer = try committer.acknowledge(request.name, try number(position))
+            return ConsumerAnswer(acknowledged: consumer.acknowledged)
+        case .remove:
+            let removed = try committer.removeConsumer(request.name)
+            // Nobody may save for long, and what it held back may be what the disk lacks.
+            if removed != nil { retention.lookSoon(clock.monotonicNanoseconds) }
+            return ConsumerAnswer(acknowledged: removed?.acknowledged)
+        }
+    }
+
+    private func number(_ other: Position) throws(TandemError) -> UInt64 {
+        guard position.isComparable(with: other) else {
+            throw TandemError(
+                .historyExpired,
+                "\(other) is of another log or epoch than \(position): start again from a "
+                    + "snapshot and register")
+        }
+        return other.number
+    }
+}

@@ -1,0 +1,93 @@
+import Tandem
+
+/// A page of the manual, in the macros of man(7), of a program's description by swift-argument-parser.
+///
+/// Nothing but what the program says in its help stands there, so that neither can leave out what the other has.
+struct ManualPage {
+    private var writer = ManualWriter()
+
+    /// The page's source.
+    var text: String { writer.text }
+
+    /// The page of a program with all its verbs.
+    init(_ program: JSON, section: Int, see: [String]) {
+        let name = program["commandName"]?.string ?? ""
+        writer.macro("TH", [name.uppercased(), String(section), "", "Tandem", "Tandem"])
+        writer.macro("SH", ["NAME"])
+        writer.line("\(name) - \(Self.sentence(program["abstract"]?.string ?? ""))")
+        writer.macro("SH", ["SYNOPSIS"])
+        let verbs = Self.shown(program["subcommands"]).filter {
+            $0["commandName"] != .string("help")
+        }
+        writer.synopsis([name], arguments(of: program), verbs.isEmpty ? nil : "VERB …")
+        writer.macro("SH", ["DESCRIPTION"])
+        writer.paragraphs(program["discussion"]?.string ?? "")
+        writer.macro("SH", ["OPTIONS"])
+        options(of: program)
+        if !verbs.isEmpty { writer.macro("SH", ["VERBS"]) }
+        for verb in verbs { add(verb, [name]) }
+        guard !see.isEmpty else { return }
+        writer.macro("SH", ["SEE ALSO"])
+        writer.line(see.joined(separator: ", "))
+    }
+
+    private mutating func add(_ verb: JSON, _ parents: [String]) {
+        let words = parents + [verb["commandName"]?.string ?? ""]
+        writer.macro("SS", [words.joined(separator: " ")])
+        let verbs = Self.shown(verb["subcommands"])
+        writer.synopsis(words, arguments(of: verb), verbs.isEmpty ? nil : "VERB …")
+        writer.paragraphs(verb["abstract"]?.string ?? "")
+        writer.paragraphs(verb["discussion"]?.string ?? "")
+        options(of: verb)
+        for inner in verbs { add(inner, words) }
+    }
+
+    private mutating func options(of command: JSON) {
+        for argument in arguments(of: command) {
+            writer.tag(argument.spellings.joined(separator: ", "))
+            writer.line(argument.summary)
+        }
+    }
+
+    private func arguments(of command: JSON) -> [ManualArgument] {
+        Self.shown(command["arguments"]).map(ManualArgument.init)
+    }
+
+    private static func shown(_ list: JSON?) -> [JSON] {
+        (list?.array ?? []).filter { $0["shouldDisplay"] != .bool(false) }
+    }
+
+    /// The words of a line in a list of pages: no capital at the beginning and no full stop.
+    private static func sentence(_ text: String) -> String {
+        let words = text.hasSuffix(".") ? text.dropLast() : text[...]
+        return words.prefix(1).lowercased() + words.dropFirst()
+    }
+}
+
+/// What a program or verb takes: an option, a flag, or a word in its place.
+struct ManualArgument {
+    /// How it is written, every way.
+    let spellings: [String]
+    /// How it is written in a synopsis, with brackets when it may be left out.
+    let usage: String
+    /// What it is for.
+    let summary: String
+
+    init(_ argument: JSON) {
+        let kind = argument["kind"]?.string
+        let value = "<\(argument["valueName"]?.string ?? "value")>"
+        let names = (argument["names"]?.array ?? []).map { name in
+            (name["kind"] == .string("long") ? "--" : "-") + (name["name"]?.string ?? "")
+        }
+        spellings =
+            kind == "positional"
+            ? [value] : kind == "flag" ? names : names.map { "\($0) \(value)" }
+        let word = spellings.last ?? value
+        let isOptional = argument["isOptional"] == .bool(true)
+        let dots = argument["isRepeating"] == .bool(true) ? " …" : ""
+        usage = (isOptional ? "[\(word)]" : word) + dots
+        var text = argument["abstract"]?.string ?? ""
+        if let value = argument["defaultValue"]?.string { text += " (\(value) unless given)" }
+        summary = text
+    }
+}

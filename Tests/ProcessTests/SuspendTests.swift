@@ -1,0 +1,81 @@
+import Glibc
+import TandemIO
+import TandemModel
+import Testing
+
+/// Makes a child of this process stand still, and returns when it does.
+func stand(_ process: pid_t) throws {
+    try #require(kill(process, SIGSTOP) == 0)
+    var status: Int32 = 0
+    while waitpid(process, &status, WUNTRACED) < 0, errno == EINTR {}
+    // The lower byte of one that stands is 0x7f.
+    try #require(status & 0xff == 0x7f, "\(process) ended instead of standing still: \(status)")
+}
+
+/// A machine that sleeps: daemon and clients stand still together; when they go on only the wall clock has moved.
+@Suite(.timeLimit(.minutes(3))) struct SuspendTests {
+    private let place: Place
+    private let time: FakeTime?
+    private let daemon: DaemonProcess
+
+    init() throws {
+        place = try Place()
+        time = FakeTime.library == nil ? nil : try FakeTime(place)
+        let arguments = ["--store", place.store, "--socket", place.socket]
+        daemon = try DaemonProcess(
+            "tandemd", time == nil ? arguments : [], wrapper: time?.environment ?? "")
+        try #require(daemon.readOutput { $0.contains("ready:") }.contains("ready:"))
+    }
+
+    @Test func `laws 2 and 3: a machine that sleeps amid saves loses none and doubles none`() throws
+    {
+        let saver = try BridgeProcess(place.socket, author: "saver")
+        try saver.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        let reader = try BridgeProcess(place.socket, author: "reader")
+        try reader.ask(#"{"do": "observe", "observer": "o", "entity": "Team"}"#)
+        var all = [saver.processID, daemon.processID, reader.processID]
+        var saved: [Int64] = []
+        for (round, jump) in ["+1d", "+30d", "+10y"].enumerated() {
+            for number in 0..<60 {
+                try saver.send(
+                    #"{"do": "save", "ops": [{"insert": "Team", "#
+                        + #""set": {"name": "\#(round) \#(number)"}}]}"#)
+            }
+            // Some are answered, some on their way, some not read yet.
+            saved += try answers(5, of: saver)
+            for process in all { try stand(process) }
+            try time?.jump(jump)
+            for process in all.reversed() { kill(process, SIGCONT) }
+            saved += try answers(55, of: saver)
+            all.append(all.removeFirst())
+        }
+        #expect(saved == Array(2...181))
+        try reader.ask(#"{"do": "reach", "position": 181, "timeout": 120}"#)
+        let events = reader.takeEvents()
+        // Nobody lost a connection over it.
+        #expect(Set(events.compactMap { $0["event"]?.string }) == ["save"])
+        #expect(events.compactMap { $0["position"]?.int } == saved)
+        _ = try reader.finish()
+        _ = try saver.finish()
+        kill(daemon.processID, SIGTERM)
+        #expect(!daemon.readOutput().contains("connection-dropped"))
+        #expect(daemon.wait() == 0)
+        let journal = try Journaled(place)
+        #expect(journal.transactions.count == 181)
+        #expect(try journal.storeDump() == journal.replayedDump())
+    }
+
+    /// The positions of the next answers, each of which has to be a save's.
+    private func answers(_ count: Int, of saver: BridgeProcess) throws -> [Int64] {
+        var positions: [Int64] = []
+        while positions.count < count {
+            let line = try saver.read()
+            guard line["id"] != nil else {
+                try #require(line["event"]?.string == "schema", "\(line)")
+                continue
+            }
+            positions.append(try #require(line["ok"]?["position"]?.int, "\(line)"))
+        }
+        return positions
+    }
+}

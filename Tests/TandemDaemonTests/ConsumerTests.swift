@@ -1,0 +1,249 @@
+import TandemIO
+import TandemJournal
+import TandemModel
+import TandemStore
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Named consumers of the journal, from the wire to what is kept.
+@Suite struct ConsumerTests {
+    private static let text = Value.string(String(repeating: "x", count: 30_000))
+    private static let owner = PeerCredentials(uid: 5_001, gid: 5_001, pid: 11)
+    private static let other = PeerCredentials(uid: 5_002, gid: 5_002, pid: 12)
+    private static let reader = PeerCredentials(uid: 5_003, gid: 5_003, pid: 13)
+    private static let admin = PeerCredentials(uid: 5_004, gid: 5_004, pid: 14)
+
+    private static let policy: RolePolicy = {
+        var policy = RolePolicy()
+        policy.users = [.reader: [5_003], .admin: [5_004]]
+        return policy
+    }()
+
+    private func ask(
+        _ peer: Peer, _ name: String, _ action: ConsumerRequest.Action
+    ) throws -> UInt64? {
+        switch try peer.ask(.consumer(ConsumerRequest(name: name, action: action))) {
+        case .consumer(let answer): return answer.acknowledged
+        case .failure(let error): throw error
+        default: throw TandemError(.usage, "another answer about a consumer")
+        }
+    }
+
+    private func code(_ body: () throws -> Void) -> TandemError.Code? {
+        #expect(throws: TandemError.self, performing: body)?.code
+    }
+
+    private func position(_ bench: EngineBench, _ number: UInt64) -> Position {
+        Position(log: bench.position.log, epoch: bench.position.epoch, number: number)
+    }
+
+    /// Saves nodes of 30 kB, four of which fill a segment.
+    private func fill(_ bench: EngineBench, _ numbers: ClosedRange<UInt64>) throws {
+        for number in numbers {
+            try bench.bench.save([try bench.bench.insert("Node", number, ["name": Self.text])])
+        }
+    }
+
+    private func first(_ bench: EngineBench) -> UInt64 {
+        bench.bench.committer.journal.bounds.first
+    }
+
+    @Test func `laws 1 and 2: an acknowledgement that a crash takes back has given nothing up`()
+        throws
+    {
+        let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
+        let bench = try EngineBench(clock: clock)
+        _ = try bench.bench.committer.register("mirror", at: 1)
+        try fill(bench, 1...40)
+        try bench.bench.committer.checkpoint()
+        bench.engine.retention = Retention(RetentionPolicy(keepSeconds: 60))
+        try bench.bench.committer.acknowledge("mirror", 30)
+        clock.advance(byNanoseconds: 3_600_000_000_000)
+        for _ in 0..<20 { bench.engine.retain() }
+        #expect(first(bench) <= 2)
+        try bench.crash()
+        let kept = try #require(try bench.bench.committer.consumer(named: "mirror"))
+        #expect(kept.acknowledged >= first(bench) - 1, "it lost what it did not acknowledge")
+        // Durable, it lets go.
+        bench.engine.retention = Retention(RetentionPolicy(keepSeconds: 60))
+        try bench.bench.committer.acknowledge("mirror", 30)
+        try bench.bench.committer.checkpoint()
+        for _ in 0..<20 { bench.engine.retain() }
+        #expect((27...31).contains(first(bench)))
+    }
+
+    @Test func `an acknowledgement becomes durable by itself, and the daemon sleeps again`() throws
+    {
+        let clock = ManualClock(monotonicNanoseconds: 1)
+        let bench = try EngineBench(clock: clock)
+        let committer = bench.bench.committer
+        _ = try committer.register("mirror", at: 0)
+        try fill(bench, 1...2)
+        try committer.checkpoint()
+        #expect(try committer.checkpointIfDue() == nil)
+        try committer.acknowledge("mirror", 2)
+        let wait = try #require(try committer.checkpointIfDue())
+        let before = committer.counters.checkpoints.count
+        clock.advance(byNanoseconds: UInt64(wait) * 1_000_000)
+        #expect(try committer.checkpointIfDue() == nil)
+        #expect(committer.counters.checkpoints.count == before + 1)
+        #expect(try committer.checkpointIfDue() == nil)
+        try bench.crash()
+        #expect(try bench.bench.store.consumers().map(\.acknowledged) == [2])
+    }
+
+    @Test
+    func `laws 1 and 8: without room nothing is registered or removed, and who asked is told`()
+        throws
+    {
+        let clock = ManualClock()
+        let bench = try EngineBench(clock: clock)
+        let client = try bench.client()
+        #expect(try ask(client, "old", .register(at: nil)) == bench.position.number)
+        bench.engine.committer.meets(.store, "no room")
+        #expect(code { _ = try ask(client, "new", .register(at: nil)) } == .readOnly)
+        #expect(code { _ = try ask(client, "old", .remove) } == .readOnly)
+        #expect(try bench.bench.store.consumers().map(\.name) == ["old"])
+        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        try bench.engine.committer.lookAgainIfDue()
+        #expect(try ask(client, "new", .register(at: nil)) != nil)
+        // What is held back may be what fills the disk of the journal.
+        bench.engine.committer.meets(.journal, "no room")
+        #expect(code { _ = try ask(client, "newer", .register(at: nil)) } == .readOnly)
+        #expect(try ask(client, "old", .remove) != nil)
+        try bench.crash()
+        #expect(try bench.bench.store.consumers().map(\.name) == ["new"])
+    }
+
+    @Test
+    func `law 3: a map that fills up for consumers grows, or refuses with nothing registered`()
+        throws
+    {
+        for limit in [300 << 10, 64 << 20] {
+            var limits = DaemonLimits()
+            limits.consumers = 65_536
+            let bench = try CommitBench(
+                mapBytes: 300 << 10, maximumMapBytes: limit, limits: limits)
+            let name = String(repeating: "n", count: 120)
+            var registered: [String] = []
+            for number in 0..<1_500 {
+                do {
+                    let consumer = try bench.committer.register("\(name)\(number)", at: 1)
+                    registered.append(consumer.name)
+                } catch let error as TandemError {
+                    #expect(error.code == .readOnly)
+                    break
+                }
+            }
+            #expect(registered.count == 1_500 || (limit == 300 << 10 && registered.count > 100))
+            #expect(try bench.store.consumers().map(\.name) == registered.sorted())
+            try bench.crash()
+            #expect(try bench.store.consumers().map(\.name) == registered.sorted())
+        }
+    }
+
+    @Test func `a consumer is its user's, and an admin's`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        let owner = try bench.client(as: Self.owner)
+        let other = try bench.client(as: Self.other)
+        let admin = try bench.client(as: Self.admin)
+        let reader = try bench.client(as: Self.reader)
+        let end = bench.position.number
+        #expect(code { _ = try ask(reader, "r", .register(at: nil)) } == .denied)
+        #expect(try ask(owner, "mirror", .register(at: position(bench, 0))) == 0)
+        #expect(try ask(owner, "mirror", .register(at: nil)) == 0)
+        for action: ConsumerRequest.Action in [
+            .register(at: nil), .acknowledge(position(bench, end)), .remove,
+        ] {
+            #expect(code { _ = try ask(other, "mirror", action) } == .denied)
+            #expect(code { _ = try ask(reader, "mirror", action) } == .denied)
+        }
+        #expect(try ask(owner, "mirror", .acknowledge(position(bench, end))) == end)
+        #expect(try ask(owner, "mirror", .acknowledge(position(bench, 0))) == end)
+        let shown = try #require(bench.engine.status["consumers"]?.array?.first)
+        #expect(shown["uid"]?.int == 5_001 && shown["acknowledged"]?.int == Int64(end))
+        #expect(try ask(admin, "mirror", .remove) == end)
+        #expect(try ask(owner, "mirror", .remove) == nil)
+        #expect(bench.engine.status["consumers"]?.array?.isEmpty == true)
+    }
+
+    @Test func `law 2: positions of another log, of nothing yet, or given up are refused`() throws {
+        let bench = try EngineBench()
+        let client = try bench.client()
+        let end = bench.position
+        var foreign = end
+        foreign.epoch += 1
+        #expect(code { _ = try ask(client, "a", .register(at: foreign)) } == .historyExpired)
+        let beyond = position(bench, end.number + 1)
+        #expect(code { _ = try ask(client, "a", .register(at: beyond)) } == .usage)
+        #expect(code { _ = try ask(client, "a", .acknowledge(end)) } == .usage)
+        #expect(code { _ = try ask(client, "a\nb", .register(at: nil)) } == .usage)
+        // A name that LMDB has no key for ends nobody's work.
+        let long = String(repeating: "n", count: 600)
+        for action: ConsumerRequest.Action in [.register(at: nil), .acknowledge(end), .remove] {
+            #expect(code { _ = try ask(client, "", action) } == .usage)
+            #expect(code { _ = try ask(client, long, action) } == .usage)
+        }
+        #expect(try ask(client, "a", .register(at: end)) == end.number)
+        #expect(code { _ = try ask(client, "a", .acknowledge(foreign)) } == .historyExpired)
+        #expect(code { _ = try ask(client, "a", .acknowledge(beyond)) } == .usage)
+    }
+
+    @Test func `what a consumer held back goes when it is removed, though nobody saves`() throws {
+        let bench = try EngineBench()
+        let client = try bench.client()
+        let start = position(bench, 1)
+        #expect(try ask(client, "mirror", .register(at: start)) == 1)
+        try fill(bench, 1...20)
+        try bench.bench.committer.checkpoint()
+        bench.engine.retention = Retention(RetentionPolicy(keepBytes: 0))
+        bench.engine.retain()
+        #expect(first(bench) <= 2 && !bench.engine.isRetentionDue)
+        #expect(try ask(client, "mirror", .remove) == 1)
+        #expect(bench.engine.isRetentionDue)
+        bench.engine.retain()
+        #expect(first(bench) > 10)
+        #expect(!bench.engine.isRetentionDue)
+    }
+
+    @Test func `law 7: a random life of consumers never gives up what one still needs`() throws {
+        var random = SplitMix64(seed: seed)
+        let bench = try EngineBench()
+        let policy = RetentionPolicy(keepBytes: 0)
+        bench.engine.retention = Retention(policy)
+        var told: [String: UInt64] = [:]
+        var number: UInt64 = 0
+        for step in 0..<300 {
+            let name = "c\(Int.random(in: 0..<4, using: &random))"
+            let committer = bench.bench.committer
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<4:
+                number += 1
+                try fill(bench, number...number)
+            case 4:
+                told[name] = try committer.register(name, at: committer.position).acknowledged
+            case 5: told[name] = try committer.removeConsumer(name) == nil ? told[name] : nil
+            case 6, 7:
+                guard let at = told[name] else { continue }
+                let next = UInt64.random(in: at...committer.position, using: &random)
+                told[name] = try committer.acknowledge(name, next).acknowledged
+            case 8: try committer.checkpoint()
+            default:
+                try bench.crash()
+                bench.engine.retention = Retention(policy)
+                for consumer in try bench.bench.store.consumers() {
+                    let before = try #require(told[consumer.name], "seed \(seed), step \(step)")
+                    #expect(consumer.acknowledged <= before, "seed \(seed), step \(step)")
+                    told[consumer.name] = consumer.acknowledged
+                }
+                #expect(try bench.bench.store.consumers().count == told.count, "seed \(seed)")
+            }
+            bench.engine.retain()
+            for (name, at) in told {
+                #expect(at >= first(bench) - 1, "seed \(seed), step \(step), \(name)")
+            }
+        }
+    }
+}

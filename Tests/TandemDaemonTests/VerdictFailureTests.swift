@@ -1,0 +1,72 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemDaemon
+@testable import TandemStore
+
+/// A verdict says what is so, or that it can't be told.
+@Suite struct VerdictFailureTests {
+    /// A node of a group with a tag, and the position before it was last changed.
+    private func prepared() throws -> (bench: CommitBench, from: UInt64) {
+        let bench = try CommitBench()
+        try bench.save([try bench.insert("Group", 1, ["title": .string("a")])])
+        try bench.save([try bench.insert("Tag", 2, ["label": .string("a")])])
+        try bench.save([
+            try bench.insert(
+                "Node", 3, ["group": .reference(try bench.reference("Group", 1))],
+                links: ["tags": [try bench.reference("Tag", 2)]])
+        ])
+        let from = bench.committer.position
+        try bench.save([try bench.update("Node", 3, ["rank": .int(5)])])
+        return (bench, from)
+    }
+
+    private func verdicts(
+        _ format: String, _ bench: CommitBench, after from: UInt64
+    ) throws -> [Bool] {
+        let model = try bench.model
+        let request = try CompiledRequest(
+            FetchRequest(entity: "Node", predicate: try ObjectPredicate(format: format)), in: model)
+        var window = TransactionWindow()
+        for transaction in try bench.transactions(from: from + 1) {
+            for change in transaction.changes {
+                window.add(change, try #require(model.entity(tagged: change.object.tag)))
+            }
+        }
+        return try VerdictEvaluator(request, window, bench.store).verdicts().map(\.matches)
+    }
+
+    private func code(_ body: () throws -> Void) -> TandemError.Code? {
+        #expect(throws: TandemError.self, performing: body)?.code
+    }
+
+    @Test func `law 4: a related row that can't be read is an error, not a row that doesn't match`()
+        throws
+    {
+        let (bench, from) = try prepared()
+        #expect(try verdicts("group.title == 'a'", bench, after: from) == [true])
+        let key = StoreKey.row(try bench.reference("Group", 1))
+        try bench.store.current.put(bench.store.tables.rows, key, [1, 2, 3])
+        bench.store.writtenRows.removeAll()
+        #expect(code { _ = try verdicts("group.title == 'a'", bench, after: from) } == .storage)
+        #expect(try verdicts("rank == 5", bench, after: from) == [true])
+    }
+
+    @Test func `law 4: members that can't be read are an error, on the way there and back`() throws
+    {
+        let (bench, from) = try prepared()
+        #expect(try verdicts("ANY tags.label == 'a'", bench, after: from) == [true])
+        try bench.save([try bench.update("Tag", 2, ["label": .string("b")])])
+        let relationship = try #require(
+            try bench.entity("Tag").property(named: "nodes")?.relationship)
+        let back = StoreKey.link(relationship.linkID, 2, 3)
+        try bench.store.current.put(bench.store.tables.links, back, [1])
+        let end = bench.committer.position - 1
+        #expect(code { _ = try verdicts("ANY tags.label == 'b'", bench, after: end) } == .storage)
+        let forth = try #require(try bench.entity("Node").property(named: "tags")?.relationship)
+        try bench.store.current.put(
+            bench.store.tables.links, StoreKey.link(forth.linkID, 3, 2), [1])
+        #expect(code { _ = try verdicts("ANY tags.label == 'b'", bench, after: from) } == .storage)
+    }
+}

@@ -1,0 +1,31 @@
+import TandemModel
+import Testing
+
+@testable import TandemDaemon
+
+/// The objects of a save are found by number, in whatever order they came.
+@Suite struct WorkingSetTests {
+    @Test func `a set finds what a dictionary finds, ascending or not`() throws {
+        let model = try CompiledModel(graphModel)
+        let entity = try #require(model.entities.first)
+        var random = SplitMix64(seed: seed)
+        for round in 0..<400 {
+            var set = WorkingSet(capacity: 4)
+            var known: [ObjectNumber: WorkingObject] = [:]
+            // Half of the rounds ascend, as savers do; the others do as they like.
+            var number: ObjectNumber = 0
+            for _ in 0..<(random.next() % 24) {
+                number = round % 2 == 0 ? number + 1 + random.next() % 3 : random.next() % 40
+                guard known[number] == nil else { continue }
+                let object = ObjectReference(tag: entity.tag, number: number)
+                let working = WorkingObject(inserting: object, entity: entity, model)
+                set.append(working)
+                known[number] = working
+                for other in 0..<ObjectNumber(50) {
+                    #expect(set[other] === known[other], "seed \(seed)")
+                }
+            }
+            #expect(set.inOrder.map(\.object.number) == known.keys.sorted(), "seed \(seed)")
+        }
+    }
+}
