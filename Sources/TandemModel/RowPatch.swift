@@ -10,6 +10,7 @@ public struct RowPatch: Hashable, Sendable {
     ///
     /// Cost: the bytes are copied, once for all values.
     public init(_ row: Row, version: UInt16) {
+        precondition(row.bytes.count >= 2, "A row begins with the version of its model.")
         bytes = row.bytes
         RowBuilder.store(version, &bytes, 0)
     }

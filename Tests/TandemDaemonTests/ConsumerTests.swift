@@ -169,6 +169,21 @@ import Testing
         #expect(bench.engine.status["consumers"]?.array?.isEmpty == true)
     }
 
+    @Test func `law 2: names that only look alike are two consumers, of two users`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        let owner = try bench.client(as: Self.owner)
+        let other = try bench.client(as: Self.other)
+        let end = bench.position.number
+        let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+        #expect(try ask(owner, composed, .register(at: position(bench, 0))) == 0)
+        #expect(try ask(other, decomposed, .register(at: position(bench, 0))) == 0)
+        #expect(try ask(other, decomposed, .acknowledge(position(bench, end))) == end)
+        #expect(code { _ = try ask(other, composed, .remove) } == .denied)
+        #expect(try ask(owner, composed, .acknowledge(position(bench, 0))) == 0)
+        #expect(try ask(owner, composed, .remove) == 0)
+        #expect(try ask(other, decomposed, .remove) == end)
+    }
+
     @Test func `law 2: positions of another log, of nothing yet, or given up are refused`() throws {
         let bench = try EngineBench()
         let client = try bench.client()

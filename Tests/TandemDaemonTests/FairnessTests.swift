@@ -97,7 +97,7 @@ import Testing
         let saver = try bench.client()
         while bench.engine.hasWork { try bench.turn() }
         for asker in askers { for _ in 0..<8 { _ = try asker.send(.read(Read())) } }
-        for turn in 1...3 {
+        for turn in 1...4 {
             let insert = try bench.bench.insert("Node", UInt64(turn))
             let save = try saver.send(.save(saver.saveRequest([insert])))
             try bench.turn()
@@ -107,6 +107,8 @@ import Testing
             // At most one question between two batches, whoever asked it.
             #expect(askers.reduce(0) { $0 + $1.received.count } <= turn)
         }
+        // And each has its turn, although the first asks on.
+        #expect(askers.map(\.received.count) == [1, 1, 1, 1])
         while bench.engine.hasWork { try bench.turn() }
         for asker in askers {
             try asker.read()

@@ -90,6 +90,19 @@ import Testing
         #expect(asker.groups.map(\.to) == asker.groups.map(\.to).sorted())
     }
 
+    @Test func `law 4: while a read is asked again nothing is merged unprompted`() async throws {
+        let context = container.makeContext(name: "follows", mergesAutomatically: true)
+        _ = try await context.fetch(Content.self)
+        context.readsHeld = 1
+        _ = daemon.insert("Content", [:])
+        try await container.makeContext(name: "other").reach(daemon.end)
+        await context.followPushes()
+        #expect(context.position?.number == 0 && context.hasHeldPushes)
+        context.readsHeld = 0
+        await context.followPushes()
+        #expect(context.position == daemon.end)
+    }
+
     @Test func `a save changes rows and clears what is in flight in one step`() throws {
         let recorder = Recorder("a", journal)
         _ = try context.fetch(Content.self)

@@ -12,9 +12,10 @@ extension ManagedObjectContext {
         use: @escaping (Answer) throws -> Output
     ) throws -> Step<Output> {
         sweep()
+        let generation = session?.generation
         return .ask(part.message, { AlongsideAnswer($0) }) { answer in
             try self.mergeStep(through: answer.position).then { _ in
-                if self.merged == answer.position {
+                if self.merged == answer.position, self.session?.generation == generation {
                     return .done(try use(try Self.read(answer, read)))
                 }
                 return try self.holdingStep(
@@ -49,7 +50,10 @@ extension ManagedObjectContext {
         try checkAttempt(attempt)
         let from = merged
         let generation = session?.generation
-        let askers = participants.compactMap(\.value).filter { $0.verdictItem != nil }
+        // Lists that wait for a fetch are served by that: they may yet be refused and follow another request.
+        let askers = participants.compactMap(\.value).filter {
+            !$0.isWaiting && $0.verdictItem != nil
+        }
         let request = VerdictRequest(
             from: from, items: askers.compactMap(\.verdictItem), alongside: part)
         return .ask(.verdicts(request)) { result in
@@ -70,7 +74,9 @@ extension ManagedObjectContext {
                 throw TandemError(.storage, "the daemon gave no verdicts")
             }
             return try merging.then { _ in
-                if let found, self.merged == found.position {
+                if let found, self.merged == found.position,
+                    self.session?.generation == generation
+                {
                     return .done(try use(try Self.read(found, read)))
                 }
                 return try self.againStep(part, read, attempt: attempt + 1, use: use)

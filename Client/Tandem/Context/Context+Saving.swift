@@ -63,6 +63,8 @@ extension ManagedObjectContext {
                 }
             }
             let records = try self.validRecords()
+            // What validating read may have brought another model.
+            guard self.session?.model === session.model else { return try self.saveStep(options) }
             let request = self.request(session, options, records)
             // Without edits there is nothing to send, except a repeat that a save id stands for.
             guard !request.isEmpty || options.saveID != nil else {
@@ -79,9 +81,8 @@ extension ManagedObjectContext {
         var records: [ObjectRecord] = []
         records.reserveCapacity(edited.count)
         try edited.forEach { object in
-            let record = object.record
-            if record.pending.kind != .delete { try object.validate() }
-            records.append(record)
+            if object.record.pending.kind != .delete { try object.validate() }
+            records.append(object.record)
         }
         return records
     }

@@ -8,7 +8,8 @@ final class EditedObjects {
         var object: ManagedObject?
     }
 
-    // Changed by the methods here alone, none of which calls anything that leads back here.
+    // Changed by the methods here alone, none of which calls anything that leads back here, nor lets go of an
+    // object's last reference meanwhile: that runs what its class does then.
     /// By ascending serial; those that were removed leave an empty one.
     @exclusivity(unchecked) private var entries: [Entry] = []
     private(set) var count = 0
@@ -57,18 +58,22 @@ final class EditedObjects {
     func remove(_ record: ObjectRecord) {
         let index = index(of: record.pending.serial)
         guard index < entries.count, entries[index].serial == record.pending.serial,
-            entries[index].object != nil
+            let object = entries[index].object
         else { return }
-        entries[index].object = nil
-        count -= 1
-        while let last = entries.last, last.object == nil { entries.removeLast() }
-        if entries.count > 2 * count + 16 { entries.removeAll { $0.object == nil } }
+        withExtendedLifetime(object) {
+            entries[index].object = nil
+            count -= 1
+            while let last = entries.last, last.object == nil { entries.removeLast() }
+            if entries.count > 2 * count + 16 { entries.removeAll { $0.object == nil } }
+        }
     }
 
     /// Removes all objects.
     func removeAll() {
-        entries.removeAll(keepingCapacity: entries.count <= 4_096)
+        let old = entries
+        entries = []
         count = 0
+        withExtendedLifetime(old) {}
     }
 
     /// The first entry whose serial is not below.

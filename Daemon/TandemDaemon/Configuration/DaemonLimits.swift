@@ -99,6 +99,8 @@ extension DaemonLimits {
     static let requestsInTurn = 8
     /// Sessions that ask and sessions that follow which are served before sockets are looked at for saves again.
     static let sliceSessions = 32
+    /// Flushes of which it is timed how long their news take to everybody, at one time.
+    static let fanOuts = 64
     /// Bytes sent to each of the two kinds before sockets are looked at for saves again; of what follows, as many as
     /// the last flush brought if those are more.
     static let sliceBytes = 256 << 10

@@ -88,7 +88,9 @@ extension Committer {
 
     /// Names stand in lines of the log and of commands.
     private func checkName(_ name: String) throws(TandemError) {
-        let isPrintable = name.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }
+        let isPrintable = name.unicodeScalars.allSatisfy {
+            ![.control, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
+        }
         guard !name.isEmpty, name.utf8.count <= DaemonLimits.consumerNameBytes, isPrintable else {
             throw TandemError(
                 .usage,

@@ -6,7 +6,8 @@ import TandemStore
 /// when the store has to go back to its last checkpoint.
 struct ConsumerBook {
     private let store: Store
-    private var moved: [String: Consumer] = [:]
+    /// By the bytes of their names, as the store has them: strings that look alike may be two names.
+    private var moved: [[UInt8]: Consumer] = [:]
     /// When one was last noted, in nanoseconds of the monotonic clock.
     private(set) var lastNoted: UInt64 = 0
 
@@ -17,18 +18,18 @@ struct ConsumerBook {
 
     /// A consumer as it stands, or nil.
     func consumer(named name: String) throws(StoreError) -> Consumer? {
-        if let consumer = moved[name] { return consumer }
+        if let consumer = moved[Array(name.utf8)] { return consumer }
         return try store.consumer(named: name)
     }
 
     /// All consumers as they stand, by name.
     func all() throws(StoreError) -> [Consumer] {
-        try store.consumers().map { moved[$0.name] ?? $0 }
+        try store.consumers().map { moved[Array($0.name.utf8)] ?? $0 }
     }
 
     /// Notes what a registered consumer acknowledged.
     mutating func note(_ consumer: Consumer, at time: UInt64) {
-        moved[consumer.name] = consumer
+        moved[Array(consumer.name.utf8)] = consumer
         lastNoted = time
     }
 

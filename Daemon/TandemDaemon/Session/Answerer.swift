@@ -51,8 +51,14 @@ struct Answerer {
         do throws(StoreError) {
             result = try committer.store.fetch(request, for: part)
         } catch {
-            guard error.code == .tooMuch else { throw error }
-            throw TandemError(.limitExceeded, error.message)
+            switch error.code {
+            case .tooMuch: throw TandemError(.limitExceeded, error.message)
+            // Who asks is told, and nobody else's work ends.
+            case .damaged:
+                throw TandemError(
+                    .storage, "\(error.message); stop the daemon and run `tandem check --repair`")
+            default: throw error
+            }
         }
         engine.follow(fetch.interests, session)
         var answer = Fetched(

@@ -26,16 +26,29 @@ extension Engine {
     /// Serves a number of sessions that asked and a number that follow; the others have their turns in later slices.
     func serveSlice() throws {
         sliceBegan = clock.monotonicNanoseconds
-        // Who asks more has another turn in another slice.
-        try serve(min(DaemonLimits.sliceSessions, asking.count), DaemonLimits.sliceBytes) {
-            asking.popFirst()
-        }
+        try answerSlice()
         // Who follows gets as much as is saved, or it falls behind for as long as that goes on.
         try serve(DaemonLimits.sliceSessions, max(DaemonLimits.sliceBytes, news)) {
             following.popFirst()
         }
         news = 0
         noteFanOuts()
+    }
+
+    /// Answers who asked, until that took too long; who asks more comes behind those who were not heard.
+    private func answerSlice() throws {
+        sliceBytes = 0
+        var answered: [Session] = []
+        for _ in 0..<min(DaemonLimits.sliceSessions, asking.count)
+        where sliceBytes < DaemonLimits.sliceBytes {
+            guard let session = asking.popFirst() else { break }
+            if !answered.isEmpty, isLate(session) {
+                schedule(session)
+            } else {
+                try serve(session) { answered.append($0) }
+            }
+        }
+        for session in answered { schedule(session) }
     }
 
     /// Notes how long it took from each flush until everybody was served what it brought.
@@ -62,7 +75,9 @@ extension Engine {
     }
 
     /// A session's turn: what is new to it, then answers, each as far as there is room and one turn goes.
-    func serve(_ session: Session) throws {
+    func serve(_ session: Session) throws { try serve(session, then: schedule) }
+
+    private func serve(_ session: Session, then next: (Session) -> Void) throws {
         if try serveAlike(session) { return }
         if session.isWaitingToWrite { finish(session) }
         guard !session.isClosing, !session.isWaitingToWrite else { return }
@@ -75,7 +90,7 @@ extension Engine {
             left -= 1
         }
         finish(session)
-        schedule(session)
+        next(session)
     }
 
     // MARK: Pushes

@@ -6,7 +6,7 @@ struct FanOuts {
     private struct FanOut {
         /// What it brought lies behind this position, up to the other.
         let after: UInt64
-        let end: UInt64
+        var end: UInt64
         let begun: UInt64
         /// So many turns are taken when it is over.
         var turns: UInt64
@@ -18,7 +18,14 @@ struct FanOuts {
     var count: Int { open.count }
 
     /// A flush brought news, to be told in the turns up to this one.
+    ///
+    /// Beyond ``DaemonLimits/fanOuts`` it is timed as part of the one before.
     mutating func begin(after: UInt64, upTo end: UInt64, at now: UInt64, turns: UInt64) {
+        guard open.count < DaemonLimits.fanOuts else {
+            open[open.count - 1].end = end
+            open[open.count - 1].turns = turns
+            return
+        }
         open.append(FanOut(after: after, end: end, begun: now, turns: turns))
     }
 
