@@ -103,6 +103,19 @@ import Testing
         #expect(context.position == daemon.end)
     }
 
+    @Test func `law 8: who only inserts and saves forgets what it saved`() throws {
+        var limits = ClientLimits()
+        limits.cachedRows = 16
+        let saver = PersistentContainer(
+            author: "saver", transport: daemon.transport, limits: limits)
+        let context = saver.makeContext(name: "saver")
+        for _ in 0..<100 {
+            _ = try context.insert("Content")
+            try context.save()
+        }
+        #expect(context.records.count <= 2 * limits.cachedRows)
+    }
+
     @Test func `a save changes rows and clears what is in flight in one step`() throws {
         let recorder = Recorder("a", journal)
         _ = try context.fetch(Content.self)

@@ -52,6 +52,8 @@ extension ManagedObjectContext {
 
     private func saveStep(_ options: SaveOptions) throws -> Step<Position> {
         lastReceipt = nil
+        // Who only saves never reads, and would keep a row of all it saved.
+        sweep()
         if let saveID = options.saveID { checkSaveID(saveID) }
         return try sessionStep().then { session in
             if let unanswered = self.unanswered {
