@@ -81,8 +81,9 @@ import Testing
     ) throws -> EngineBench {
         var limits = DaemonLimits()
         limits.sliceReads = sliceReads
+        limits.leaseNumbers = 1 << 20
         let bench = try EngineBench(limits: limits, engineClock: ManualClock())
-        _ = try bench.bench.committer.lease(UInt32(2 * count))
+        _ = try bench.bench.committer.lease(1 << 20)
         try bench.bench.save([try bench.bench.insert("Group", 1, ["title": .string("g")])])
         let group = try bench.bench.reference("Group", 1)
         for start in stride(from: 2, to: count + 2, by: operations) {
