@@ -77,7 +77,7 @@ import Testing
     // MARK: Sessions
 
     private func bench(
-        _ count: Int, sliceReads: Int, inEach operations: Int = 500
+        _ count: Int, sliceReads: Int, isGrouped: Bool = false
     ) throws -> EngineBench {
         var limits = DaemonLimits()
         limits.sliceReads = sliceReads
@@ -86,12 +86,11 @@ import Testing
         _ = try bench.bench.committer.lease(1 << 20)
         try bench.bench.save([try bench.bench.insert("Group", 1, ["title": .string("g")])])
         let group = try bench.bench.reference("Group", 1)
-        for start in stride(from: 2, to: count + 2, by: operations) {
+        for start in stride(from: 2, to: count + 2, by: 1_000) {
             try bench.bench.save(
-                try (start..<min(start + operations, count + 2)).map {
-                    let values: [String: Value] = [
-                        "rank": .int(Int64($0 % 100)), "group": .reference(group),
-                    ]
+                try (start..<min(start + 1_000, count + 2)).map {
+                    var values: [String: Value] = ["rank": .int(Int64($0 % 100))]
+                    if isGrouped { values["group"] = .reference(group) }
                     return try bench.bench.insert("Node", UInt64($0), values)
                 })
         }
@@ -103,12 +102,13 @@ import Testing
     @Test func `law 7: saves get positions between the steps of a question of 100,000 candidates`()
         throws
     {
-        let bench = try bench(
-            100_000, sliceReads: DaemonLimits().sliceReads, inEach: 4_000)
+        let bench = try bench(100_000, sliceReads: DaemonLimits().sliceReads)
         let (asker, saver) = (try bench.client(), try bench.client())
-        let question = try asker.send(.fetch(Fetch(request: nodes, kind: .references)))
+        var request = nodes
+        request.limit = 100
+        let question = try asker.send(.fetch(Fetch(request: request)))
         var turns = 0
-        while asker.received.isEmpty {
+        while asker.received.isEmpty, turns < 1_000 {
             let id = try saver.send(
                 .save(saver.saveRequest([try insert(bench, 150_000 + UInt64(turns))])))
             try bench.turn()
@@ -124,7 +124,7 @@ import Testing
         }
         #expect(found.position == bench.position.number)
         #expect(found.count == UInt64(100_000 + turns))
-        #expect(found.references.count == 100_000 + turns)
+        #expect(found.objects.count == 100)
     }
 
     @Test func `law 7: however many ask, between two batches they get one budget together`() throws
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test func `law 7: a fetch that others alter faster than it goes ends all the same`() throws {
-        let bench = try bench(200, sliceReads: 10)
+        let bench = try bench(200, sliceReads: 10, isGrouped: true)
         let (asker, saver) = (try bench.client(), try bench.client())
         let predicate = try ObjectPredicate(format: "group.title != nil")
         let request = FetchRequest(entity: "Node", predicate: predicate, sort: ["group.title"])
@@ -177,7 +177,7 @@ import Testing
         try bench.turn()
         try other.read()
         #expect(other.received.map(\.id) == [elsewhere])
-        while asker.received.count < 3 {
+        for _ in 0..<100 where asker.received.count < 3 {
             try bench.turn()
             try asker.read()
         }
@@ -216,7 +216,7 @@ import Testing
             alongside: .fetch(Fetch(request: nodes)))
         let id = try asker.send(.verdicts(request))
         var saves: UInt64 = 0
-        while asker.received.isEmpty {
+        while asker.received.isEmpty, saves < 100 {
             saves += 1
             let insert = try insert(bench, 500 + saves)
             _ = try saver.send(.save(saver.saveRequest([insert])))
