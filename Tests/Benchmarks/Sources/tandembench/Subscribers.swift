@@ -39,6 +39,20 @@ struct Subscribers {
         try watch(STDIN_FILENO, Self.inputToken)
     }
 
+    /// Where `TANDEMBENCH_SUBSCRIBERS_CORE` names a core, this process runs on that one alone.
+    static func takeCore() throws {
+        guard
+            let core = getenv("TANDEMBENCH_SUBSCRIBERS_CORE").flatMap({
+                Int(String(cString: $0))
+            })
+        else { return }
+        var cores = cpu_set_t()
+        withUnsafeMutableBytes(of: &cores) { $0[core / 8] |= 1 << (core % 8) }
+        guard sched_setaffinity(0, MemoryLayout<cpu_set_t>.size, &cores) == 0 else {
+            throw Failure("core \(core) can't be had: errno \(errno)")
+        }
+    }
+
     private func watch(_ descriptor: Int32, _ token: UInt64) throws {
         try poller.add(descriptor, token: token, interest: .read)
     }
