@@ -46,9 +46,14 @@ struct Subscribers {
                 Int(String(cString: $0))
             })
         else { return }
-        var cores = cpu_set_t()
-        withUnsafeMutableBytes(of: &cores) { $0[core / 8] |= 1 << (core % 8) }
-        guard sched_setaffinity(0, MemoryLayout<cpu_set_t>.size, &cores) == 0 else {
+        // The module map of Glibc leaves the call out.
+        typealias SetAffinity = @convention(c) (pid_t, Int, UnsafeRawPointer) -> Int32
+        guard core >= 0, core < 1_024, let symbol = dlsym(nil, "sched_setaffinity") else {
+            throw Failure("there is no core \(core)")
+        }
+        var cores = [UInt8](repeating: 0, count: 128)
+        cores[core / 8] = 1 << (core % 8)
+        guard unsafeBitCast(symbol, to: SetAffinity.self)(0, cores.count, cores) == 0 else {
             throw Failure("core \(core) can't be had: errno \(errno)")
         }
     }
