@@ -23,7 +23,10 @@ final class FetchMatches {
 
     private let request: CompiledRequest
     private let store: Store
-    private let reader: StoreReader
+    private let budget = ReadBudget()
+    private let reader: PastReader
+    /// When it is fetched; nil for now.
+    private let past: PastGraph?
     private let limit: Int?
     /// Whether every row that matches is in the answer.
     private let keepsRows: Bool
@@ -41,10 +44,11 @@ final class FetchMatches {
     /// About what the matches take in memory.
     private(set) var bytes = 0
 
-    init(_ request: CompiledRequest, _ part: FetchPart, _ store: Store) {
+    init(_ request: CompiledRequest, _ part: FetchPart, _ store: Store, _ past: PastGraph?) {
         self.request = request
         self.store = store
-        reader = StoreReader(store)
+        self.past = past
+        reader = PastReader(store: StoreReader(store, budget: budget), past: past)
         limit = part == .count ? 0 : request.request.limit.map { max(0, $0) }
         keepsRows = part == .rows && limit == nil
     }
@@ -53,48 +57,62 @@ final class FetchMatches {
 
     /// Reads and judges an object, if there is one.
     func look(at object: ObjectReference, _ budget: inout Int) throws(StoreError) {
-        if let value = try store.current.get(store.tables.rows, SmallKey(row: object)) {
+        if let net = past?.net(object) {
+            guard let row = net.before else { return budget -= 1 }
+            _ = try judge(object, row, version: past?.position ?? 0, &budget)
+        } else if let value = try store.current.get(store.tables.rows, SmallKey(row: object)) {
             try judge(object, value, &budget)
         } else {
             budget -= 1
         }
     }
 
-    /// Judges an object by what is stored of it.
+    /// Judges an object by what is stored of it, unless that was undone.
     ///
     /// Takes one from the budget, and one for each related object that is read. Throws `damaged` for what is no row of the
     /// object's entity.
     func judge(
         _ object: ObjectReference, _ value: UnsafeRawBufferPointer, _ budget: inout Int
     ) throws(StoreError) {
+        guard past?.net(object) == nil else { return budget -= 1 }
         guard value.count >= 8 + RowLayout.minimumRowBytes,
             let entity = store.model?.entity(tagged: object.tag)
         else { throw store.damaged(.rows, object.number, "a value of \(value.count) bytes") }
-        rowsRead += 1
-        budget -= 1
         buffer.removeAll(keepingCapacity: true)
         buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: value[8...]))
         let row = Row(bytes: buffer)
         guard row.hasShape(of: entity) else {
             throw store.damaged(.rows, object.number, "\(value.count) bytes that are no row")
         }
-        reader.budget.beginObject()
-        defer { budget -= reader.budget.takeSpent() }
-        guard let matches = request.matches(object, row, reader) else { throw unsettled }
-        guard matches else { return }
-        if limit == 0 { return note(Match(key: [], object: object)) }
-        guard let key = request.sortKey(object, row, reader) else { throw unsettled }
-        guard keepsRows else { return note(Match(key: key, object: object)) }
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
+        let isKept = try judge(object, row, version: version, &budget)
+        if isKept { buffer = [] }
+    }
+
+    /// Judges an object by its row; true when that is kept.
+    private func judge(
+        _ object: ObjectReference, _ row: Row, version: UInt64, _ left: inout Int
+    ) throws(StoreError) -> Bool {
+        rowsRead += 1
+        left -= 1
+        budget.beginObject()
+        defer { left -= budget.takeSpent() }
+        guard let matches = request.matches(object, row, reader) else { throw unsettled }
+        guard matches else { return false }
+        guard limit != 0 else {
+            note(Match(key: [], object: object))
+            return false
+        }
+        guard let key = request.sortKey(object, row, reader) else { throw unsettled }
         let stored = Store.Stored(object: object, version: version, row: row)
-        note(Match(key: key, object: object, stored: stored))
-        buffer = []
+        note(Match(key: key, object: object, stored: keepsRows ? stored : nil))
+        return keepsRows
     }
 
     /// Why something is not known.
     private var unsettled: StoreError {
-        if reader.budget.isExhausted { return StoreError(.tooMuch, ReadBudget.message) }
-        return reader.budget.failure ?? store.unreadable
+        if budget.isExhausted { return StoreError(.tooMuch, ReadBudget.message) }
+        return budget.failure ?? store.unreadable
     }
 
     private func note(_ match: Match) {
@@ -148,6 +166,13 @@ final class FetchMatches {
         // A client may ask for any numbers: nothing is added up that could overflow.
         let wanted = limit.map { min($0, found.count - start) }
         return found[start..<(start + (wanted ?? found.count - start))]
+    }
+
+    /// The row of a match, if it is still there.
+    func stored(_ match: Match) throws(StoreError) -> Store.Stored? {
+        if let stored = match.stored { return stored }
+        guard let past else { return try store.stored(match.object) }
+        return try past.stored(match.object, in: store)
     }
 
     /// The last judgement of each object.
