@@ -26,7 +26,8 @@ import Testing
             content.size = round
             content.bucket = buckets[round % 3]
             buckets[(round + 1) % 3].name = "c\(10 - round)"
-            if round % 3 == 2, let first = try await writer.fetch(sorted).first { writer.delete(first) }
+            let all = try await writer.fetch(sorted)
+            if round % 3 == 2, let first = all.first { writer.delete(first) }
             let position = try await writer.save()
             let found = try await writer.fetch(sorted)
             moments.append((position, found.map(\.snapshot.values), found.map(\.id)))

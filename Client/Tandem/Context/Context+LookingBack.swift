@@ -11,7 +11,11 @@ extension ManagedObjectContext {
     /// A context that is not there yet first merges up to the position; objects and pending edits have no part in it.
     /// Cost: the daemon undoes what was saved since.
     ///
-    /// - Parameter members: To-many relationships whose members come along.
+    /// - Parameters:
+    ///   - request: What is wanted.
+    ///   - position: When.
+    ///   - members: To-many relationships whose members come along.
+    /// - Returns: The objects as they were.
     /// - Throws: `historyExpired` when the journal does not reach back to the position or the model was another one, with the oldest
     ///   position that can be read at; `limitExceeded` when more was saved since than the daemon undoes; `timeout` for
     ///   a position beyond the journal's end; what other fetches throw.
