@@ -9,6 +9,7 @@ extension ManagedObjectContext {
     ) {
         deliver()
         guard session != nil, group.to >= merged else { return }
+        touch(group, besides: unanswered)
         advance(to: group.to)
         settleUnanswered(with: group)
         var touched: [ManagedObject] = []
@@ -43,6 +44,7 @@ extension ManagedObjectContext {
             payloads.describe { session.position($0) }
             for transaction in group.transactions { payloads.publish(transaction, session.model) }
         }
+        processPendingChanges()
         deliver()
     }
 
@@ -96,6 +98,7 @@ extension ManagedObjectContext {
         let from = merged
         let missed = missed(now)
         if missed != nil { payloads.interrupt() }
+        for record in records.values where record.object != nil { touch(record, .invalidation) }
         let isOtherModel = session?.model !== now.model
         session = now
         merged = now.position

@@ -92,6 +92,7 @@ extension ManagedObjectContext {
 
     /// Drops the pending edits of a record.
     func discard(_ record: ObjectRecord) {
+        touch(record, .refresh)
         edited.remove(record)
         record.pending = Edits()
         record.object?.noteChange()
@@ -102,6 +103,7 @@ extension ManagedObjectContext {
         undoStack.clear()
         for object in edited.objects {
             let record = object.record
+            touch(record, .refresh)
             if record.pending.kind == .insert { record.isMissing = true }
             discard(record)
         }
@@ -112,6 +114,7 @@ extension ManagedObjectContext {
     ///
     /// Objects that are still held become faults without edits.
     public func reset() {
+        for record in records.values where record.object != nil { touch(record, .invalidation) }
         rollback()
         for record in records.values {
             record.fault()
@@ -124,6 +127,7 @@ extension ManagedObjectContext {
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         let record = object.record
         if record.isInserted { return }
+        touch(record, .refresh)
         if !mergeChanges {
             undoStack.forget(record)
             discard(record)

@@ -62,6 +62,7 @@ extension ManagedObjectContext {
                     try self.saveStep(options)
                 }
             }
+            self.processPendingChanges()
             let records = try self.validRecords()
             let request = self.request(session, options, records)
             // Without edits there is nothing to send, except a repeat that a save id stands for.
@@ -195,9 +196,7 @@ extension ManagedObjectContext {
     /// Clears what is in flight if the group contains its transaction: row and edits change places in one step.
     func settleUnanswered(with group: MergedGroup) {
         guard let save = unanswered, !save.isMerged,
-            let transaction = group.transactions.first(where: {
-                $0.saveID == save.request.saveID && $0.contentHash == save.request.contentHash
-            })
+            let transaction = group.transactions.first(where: save.isMade)
         else { return }
         unanswered?.isMerged = true
         let changed = Set(group.changes.map(\.object.number))
@@ -241,6 +240,7 @@ extension ManagedObjectContext {
         guard !outcomes.isEmpty else { return }
         for (new, outcome) in zip(save.request.inserts, outcomes) where new != outcome {
             guard let lost = records[new.number] else { continue }
+            touch(lost, .refresh)
             lost.inFlight = Edits()
             lost.isMissing = true
             edited.remove(lost)

@@ -49,6 +49,8 @@ public final class ManagedObjectContext {
     var unanswered: UnansweredSave?
     var saveIDs = SaveIDs()
     let undoStack: UndoStack
+    /// What became of objects and was not told yet.
+    let changes = PendingChanges()
     var blobs: BlobCache
     let payloads: PayloadHub
 

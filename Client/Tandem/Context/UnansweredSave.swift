@@ -16,6 +16,11 @@ struct UnansweredSave {
     /// Whether its transaction was merged.
     var isMerged = false
 
+    /// Whether it is this save that a transaction is of.
+    func isMade(by transaction: Transaction) -> Bool {
+        transaction.saveID == request.saveID && transaction.contentHash == request.contentHash
+    }
+
     /// What the inserts became, by the header of this save's own transaction.
     func outcomes(by exceptions: [InsertException]) -> [ObjectReference?] {
         var outcomes: [ObjectReference?] = request.inserts
