@@ -9,6 +9,7 @@ extension ManagedObjectContext {
     ) {
         deliver()
         guard session != nil, group.to >= merged else { return }
+        let start = debug?.now ?? 0
         touch(group, besides: unanswered)
         advance(to: group.to)
         settleUnanswered(with: group)
@@ -24,6 +25,7 @@ extension ManagedObjectContext {
         }
         for stored in related { try? adopt(stored) }
         finish(group, verdicts, touched)
+        tell(group, since: start)
     }
 
     /// Notes that everything up to a position is merged.
@@ -95,6 +97,7 @@ extension ManagedObjectContext {
     /// Starts anew at the session's position: everything held is dropped, edits stay.
     func restart(in now: Session) {
         deliver()
+        let start = debug?.now ?? 0
         let from = merged
         let missed = missed(now)
         if missed != nil { payloads.interrupt() }
@@ -107,6 +110,7 @@ extension ManagedObjectContext {
         records = records.filter { !$0.value.isIdle }
         let group = MergedGroup(restartFrom: from, at: merged, missed: missed)
         finish(group, [:], records.values.compactMap(\.object))
+        tell(group, since: start)
     }
 
     /// The saves that starting anew leaves out, if any; a model that took effect is none.

@@ -120,10 +120,17 @@ extension ManagedObjectContext {
             objects: rows,
             members: lists.map { MemberRequest(owner: $0.owner, slot: $0.slot) },
             modelVersion: before.version, interests: Set(tags).sorted())
-        return try positionedStep(.read(read)) { part -> Objects? in
-            if case .objects(let answer) = part { answer } else { nil }
-        } use: { answer in
-            try self.adopt(answer)
+        return try told(.fault) { _ in
+            [
+                ("entity", rows.first.map { self.record($0).entity.name } ?? "-"),
+                ("rows", "\(rows.count)"), ("lists", "\(lists.count)"),
+            ]
+        } _: {
+            try self.positionedStep(.read(read)) { part -> Objects? in
+                if case .objects(let answer) = part { answer } else { nil }
+            } use: { answer in
+                try self.adopt(answer)
+            }
         }.recover { error in
             guard error.code == .schemaMismatch, attempt < self.core.limits.modelAttempts else {
                 throw error

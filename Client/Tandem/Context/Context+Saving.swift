@@ -22,7 +22,7 @@ extension ManagedObjectContext {
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
         contentHash: StableHash? = nil
     ) throws -> Position {
-        try saveStep(SaveOptions(policy, saveID, author, contentHash)).run(on: connection)
+        try toldStep(SaveOptions(policy, saveID, author, contentHash)).run(on: connection)
     }
 
     /// The same, for a saver who wants to know of every insert what it became, also of those that were deleted again before.
@@ -33,7 +33,7 @@ extension ManagedObjectContext {
     ) throws -> Position {
         var options = SaveOptions(policy, saveID, author, contentHash)
         options.inserts = inserts.map(\.record)
-        return try saveStep(options).run(on: connection)
+        return try toldStep(options).run(on: connection)
     }
 
     /// Saves all edits as one transaction; the actor is free meanwhile, and what is edited then is kept for the next save.
@@ -41,13 +41,22 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
     ) async throws -> Position {
-        try await saveStep(SaveOptions(policy, saveID, author, nil)).runAsync(on: connection)
+        try await toldStep(SaveOptions(policy, saveID, author, nil)).runAsync(on: connection)
     }
 
     func checkSaveID(_ saveID: [UInt8]) {
         precondition(
             !saveID.isEmpty && saveID.count <= WireLimits.saveIDBytes,
             "A save id has 1 to \(WireLimits.saveIDBytes) bytes.")
+    }
+
+    private func toldStep(_ options: SaveOptions) throws -> Step<Position> {
+        let count = debug == nil ? 0 : edited.objects.count
+        return try told(.save) { _ in
+            [("objects", "\(count)")]
+        } _: {
+            try saveStep(options)
+        }
     }
 
     private func saveStep(_ options: SaveOptions) throws -> Step<Position> {

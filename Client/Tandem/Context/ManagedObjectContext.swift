@@ -53,6 +53,8 @@ public final class ManagedObjectContext {
     let changes = PendingChanges()
     var blobs: BlobCache
     let payloads: PayloadHub
+    /// Who is told of merges, fetches, faults and saves; nil without `TANDEM_DEBUG`.
+    var debug = DebugLog.process
 
     init(
         core: ContainerCore, name: String, mergesAutomatically: Bool, actor: any Actor
