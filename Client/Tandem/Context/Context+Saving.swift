@@ -84,14 +84,6 @@ extension ManagedObjectContext {
         }
     }
 
-    /// What is to be saved, once every new and changed object said that it may be; a refusal leaves all as it is.
-    private func validRecords() throws -> [ObjectRecord] {
-        try edited.objects.map { object in
-            if object.record.pending.kind != .delete { try object.validate() }
-            return object.record
-        }
-    }
-
     private func request(
         _ session: Session, _ options: SaveOptions, _ records: [ObjectRecord]
     ) -> SaveRequest {

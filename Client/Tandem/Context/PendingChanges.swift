@@ -105,6 +105,4 @@ final class PendingChanges {
 extension ObjectRecord {
     /// Whether the context shows the object as being there.
     fileprivate var exists: Bool { !isDeleted }
-
-    fileprivate var id: ObjectID { ObjectID(entity: entity.name, number: reference.number) }
 }
