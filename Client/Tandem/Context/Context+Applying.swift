@@ -160,6 +160,7 @@ extension Edits {
         func slot(_ slot: Int) -> Int? { new.slot(of: old.properties[slot].name) }
         var result = Edits()
         result.kind = kind
+        result.isPreview = isPreview
         result.serial = serial
         for (old, value) in values {
             if let slot = slot(old), new.properties[slot].accepts(value) {

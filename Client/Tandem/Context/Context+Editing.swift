@@ -50,46 +50,6 @@ extension ManagedObjectContext {
         return object(of: record)
     }
 
-    /// Marks an object for deletion by the next save; a new object is simply forgotten.
-    ///
-    /// Relationships show it gone at once. What delete rules lead to (cascades, refusals) is found by the daemon at the save.
-    public func delete(_ object: ManagedObject) {
-        let record = object.record
-        precondition(
-            object.managedObjectContext === self,
-            "\(object.id) belongs to another context; delete it there.")
-        guard !record.isDeleted else { return }
-        undoStack.begin()
-        defer { undoStack.end() }
-        if record.pending.kind == .insert {
-            unlinkAll(record)
-            undoStack.note(record)
-            discard(record)
-            record.isMissing = true
-            return
-        } else {
-            edit(record) { edits in
-                edits = Edits()
-                edits.kind = .delete
-            }
-        }
-        for property in record.entity.properties {
-            guard let relationship = property.relationship else { continue }
-            noteOthers(of: record, property.slot, relationship)
-        }
-    }
-
-    /// Lets those who observe the other ends know.
-    private func noteOthers(
-        of record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship
-    ) {
-        let others =
-            relationship.toMany
-            ? Array(record.members(slot) ?? [])
-            : record.committedValue(slot)?.reference.map { [$0] } ?? []
-        for other in others { records[other.number]?.object?.noteChange() }
-    }
-
     /// Drops the pending edits of a record.
     func discard(_ record: ObjectRecord) {
         touch(record, .refresh)

@@ -229,9 +229,10 @@ extension ManagedObjectContext {
 
     /// Ends the flight of a record; a row that may have changed unseen is dropped, to be read when needed.
     func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
-        let kind = record.inFlight.kind
+        let (kind, isPreview) = (record.inFlight.kind, record.inFlight.isPreview)
+        if isPreview { touch(record, .refresh) }
         record.inFlight = Edits()
-        if kind == .delete, record.row == nil || !isHeld { record.isMissing = true }
+        if kind == .delete, !isPreview, record.row == nil || !isHeld { record.isMissing = true }
         if !isHeld || (kind == .insert && record.row == nil) { record.fault() }
         record.object?.noteChange()
     }

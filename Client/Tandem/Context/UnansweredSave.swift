@@ -75,6 +75,7 @@ struct SaveBuilder {
 
     private func operation(_ record: ObjectRecord) -> SaveOperation? {
         let edits = record.pending
+        if edits.isPreview { return nil }
         let links = links(record, edits)
         switch edits.kind {
         case .delete:

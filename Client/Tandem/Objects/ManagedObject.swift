@@ -165,11 +165,19 @@ open class ManagedObject: Observable {
     /// The value of a slot; what is too long for a row as its reference.
     func storedValue(_ slot: Int) -> Value {
         access()
-        if let value = record.value(slot) { return value }
+        if let value = record.value(slot) { return shown(value) }
         let name = record.entity.properties[slot].name
         managedObjectContext?.fire { try $0.loadStep($0.faultBatch(record), members: []) }
         // Loading may have brought another model.
-        return record.entity.slot(of: name).flatMap { record.value($0) } ?? .null
+        return record.entity.slot(of: name).flatMap { record.value($0) }.map(shown) ?? .null
+    }
+
+    /// A value as it will be once all deletions are saved: nothing leads to what is gone.
+    private func shown(_ value: Value) -> Value {
+        guard let target = value.reference, let context = managedObjectContext,
+            context.records[target.number]?.isDeleted == true
+        else { return value }
+        return .null
     }
 
     private func slot(_ property: CompiledProperty) -> Int {
