@@ -9,6 +9,8 @@ extension ManagedObjectContext {
     ) {
         deliver()
         guard session != nil, group.to >= merged else { return }
+        let start = debug?.now ?? 0
+        touch(group, besides: unanswered)
         advance(to: group.to)
         settleUnanswered(with: group)
         var touched: [ManagedObject] = []
@@ -23,6 +25,7 @@ extension ManagedObjectContext {
         }
         for stored in related { try? adopt(stored) }
         finish(group, verdicts, touched)
+        tell(group, since: start)
     }
 
     /// Notes that everything up to a position is merged.
@@ -43,6 +46,7 @@ extension ManagedObjectContext {
             payloads.describe { session.position($0) }
             for transaction in group.transactions { payloads.publish(transaction, session.model) }
         }
+        processPendingChanges()
         deliver()
     }
 
@@ -93,9 +97,11 @@ extension ManagedObjectContext {
     /// Starts anew at the session's position: everything held is dropped, edits stay.
     func restart(in now: Session) {
         deliver()
+        let start = debug?.now ?? 0
         let from = merged
         let missed = missed(now)
         if missed != nil { payloads.interrupt() }
+        for record in records.values where record.object != nil { touch(record, .invalidation) }
         let isOtherModel = session?.model !== now.model
         session = now
         merged = now.position
@@ -104,6 +110,7 @@ extension ManagedObjectContext {
         records = records.filter { !$0.value.isIdle }
         let group = MergedGroup(restartFrom: from, at: merged, missed: missed)
         finish(group, [:], records.values.compactMap(\.object))
+        tell(group, since: start)
     }
 
     /// The saves that starting anew leaves out, if any; a model that took effect is none.
@@ -153,6 +160,7 @@ extension Edits {
         func slot(_ slot: Int) -> Int? { new.slot(of: old.properties[slot].name) }
         var result = Edits()
         result.kind = kind
+        result.isPreview = isPreview
         result.serial = serial
         for (old, value) in values {
             if let slot = slot(old), new.properties[slot].accepts(value) {

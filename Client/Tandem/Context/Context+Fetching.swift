@@ -61,7 +61,24 @@ extension ManagedObjectContext {
         guard request.limit ?? 0 >= 0, request.offset >= 0 else {
             throw TandemError(.usage, "limit and offset of a fetch can't be negative")
         }
-        return try sessionStep().then { session in
+        guard let debug, debug.tells(.fetch) else {
+            return try askedStep(request, kind, related, interests)
+        }
+        return try told(.fetch, debug) { answer in
+            [
+                ("entity", request.entity), ("where", request.predicate?.format ?? "-"),
+                ("count", "\(kind == .count ? Int(clamping: answer.count) : answer.objects.count)"),
+            ]
+        } _: {
+            try self.askedStep(request, kind, related, interests)
+        }
+    }
+
+    private func askedStep(
+        _ request: FetchRequest, _ kind: Fetch.Kind, _ related: [[String]],
+        _ interests: [EntityTag]
+    ) throws -> Step<Fetched> {
+        try sessionStep().then { session in
             guard let entity = session.model.entity(named: request.entity) else {
                 throw TandemError(
                     .unknownEntity,

@@ -115,6 +115,7 @@ extension ManagedObjectContext {
     /// Changes the pending layer of a record and keeps the books.
     func edit(_ record: ObjectRecord, _ change: (inout Edits) -> Void) {
         let object = object(of: record)
+        touch(record, .edit)
         undoStack.note(record)
         object.willChange()
         switch record.pending.edit(change) {

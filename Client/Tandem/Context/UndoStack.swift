@@ -124,6 +124,7 @@ extension ManagedObjectContext {
             let record = entry.record
             counterpart.append(UndoStack.Entry(record))
             edited.remove(record)
+            touch(record, .edit)
             record.pending = entry.edits
             record.isMissing = entry.isMissing
             let object = object(of: record)

@@ -30,9 +30,7 @@ open class ManagedObject: Observable {
     }
 
     /// The id, final from the moment of insertion.
-    public var id: ObjectID {
-        ObjectID(entity: record.entity.name, number: record.reference.number)
-    }
+    public var id: ObjectID { record.id }
 
     /// The name of the object's own entity.
     public var entityName: String { record.entity.name }
@@ -60,11 +58,35 @@ open class ManagedObject: Observable {
     /// The position of the save that last changed the object's row; 0 when it isn't held.
     public var version: UInt64 { record.version }
 
-    /// Called before a save for every new or changed object; throw to refuse the save.
+    // MARK: Validation
+
+    /// The rules of the app's own: called before a save for every new or changed object; throw to refuse the save.
     ///
-    /// The rules of the model (bounds, patterns, allowed values, uniqueness) are checked by the daemon besides. Overriding
-    /// methods may read anything and change nothing.
+    /// Overriding methods may read anything and change nothing. A ``TandemModel/TandemError`` of the code `validation` is
+    /// reported together with all other problems of the save, any other error by itself.
     open func validate() throws {}
+
+    /// Checks a new object before it is saved: every rule of the model that can be checked here, then ``validate()``.
+    ///
+    /// Throws `validation` with all `problems`. Uniqueness, and what hangs on objects that the context does not hold, is for the
+    /// daemon. Overriding methods call super's.
+    open func validateForInsert() throws {
+        try check(record.entity.limited.union(record.entity.required))
+    }
+
+    /// Checks a changed object before it is saved: the rules of the model for what was changed, then ``validate()``.
+    ///
+    /// Throws and is overridden as ``validateForInsert()``.
+    open func validateForUpdate() throws {
+        try check(
+            record.entity.limited.union(record.entity.required).intersection(record.pending.mask))
+    }
+
+    /// Checks an object before it is deleted: throws `deleteDenied` when a relationship of the rule `deny` leads to anything the context holds.
+    ///
+    /// A save leaves that code to the daemon, which knows all members as they are by then; throw `validation` to refuse the
+    /// save.
+    open func validateForDelete() throws { try checkDenials() }
 
     // MARK: Values
 
@@ -144,11 +166,19 @@ open class ManagedObject: Observable {
     /// The value of a slot; what is too long for a row as its reference.
     func storedValue(_ slot: Int) -> Value {
         access()
-        if let value = record.value(slot) { return value }
+        if let value = record.value(slot) { return shown(value) }
         let name = record.entity.properties[slot].name
         managedObjectContext?.fire { try $0.loadStep($0.faultBatch(record), members: []) }
         // Loading may have brought another model.
-        return record.entity.slot(of: name).flatMap { record.value($0) } ?? .null
+        return record.entity.slot(of: name).flatMap { record.value($0) }.map(shown) ?? .null
+    }
+
+    /// A value as it will be once all deletions are saved: nothing leads to what is gone.
+    private func shown(_ value: Value) -> Value {
+        guard let target = value.reference, let context = managedObjectContext,
+            context.records[target.number]?.isDeleted == true
+        else { return value }
+        return .null
     }
 
     private func slot(_ property: CompiledProperty) -> Int {
