@@ -23,6 +23,13 @@ extension CompiledProperty {
                 + allowed.map(\.json.text).joined(separator: ", ")
         }
         if let problem = tooLong(value) { return problem }
+        if let pattern, let text = try text(value, content) {
+            switch pattern.matches(text) {
+            case true?: break
+            case false?: return "it does not match the pattern \(pattern.text)"
+            case nil: return "it is too long to be matched with the pattern \(pattern.text)"
+            }
+        }
         guard attribute.minimum != nil || attribute.maximum != nil,
             let size = try attribute.size(value, content)
         else { return nil }
@@ -33,6 +40,17 @@ extension CompiledProperty {
             return "it is above the maximum of \(JSON.double(maximum).text)"
         }
         return nil
+    }
+
+    private func text(
+        _ value: Value, _ content: (BlobReference) throws -> [UInt8]?
+    ) rethrows -> String? {
+        switch value {
+        case .string(let text), .url(let text): text
+        case .longText(let text):
+            try content(text.blob).map { String(decoding: $0, as: UTF8.self) }
+        default: nil
+        }
     }
 }
 

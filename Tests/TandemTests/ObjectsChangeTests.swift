@@ -109,6 +109,26 @@ import Testing
         withExtendedLifetime(editor) {}
     }
 
+    @Test func `who is told may save, and everyone hears of one change before the next`() throws {
+        _ = try context.fetch(Content.self)
+        let content = try context.insert(Content.self)
+        var heard: [String] = []
+        let saver = context.onObjectsDidChange { [context] change in
+            heard.append("saver \(change.inserted.count) \(change.updated.count)")
+            if change.inserted.isEmpty { return }
+            content.size = 7
+            do { try context.save() } catch { heard.append("\(error)") }
+        }
+        let second = context.onObjectsDidChange { change in
+            heard.append("second \(change.inserted.count) \(change.updated.count)")
+        }
+        try context.save()
+        #expect(content.committedValues()["size"] == .int(7) && !context.hasChanges)
+        context.processPendingChanges()
+        #expect(heard == ["saver 1 0", "second 1 0", "saver 0 1", "second 0 1"])
+        withExtendedLifetime((saver, second)) {}
+    }
+
     @Test func `undo, rollback, refresh and reset are told`() throws {
         _ = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)

@@ -44,6 +44,7 @@ final class Guarded: ManagedObject, ManagedEntity {
             Attribute("name", .string, optional: false, min: 2, max: 4)
             Attribute("age", .int, min: 0, max: 150)
             Attribute("zone", .string, values: [.string("A"), .string("B")])
+            Attribute("code", .string, pattern: "[A-Z]{3}-\\d+")
             Relationship("club", to: "Club", inverse: "members", optional: false)
         }
         Entity("Club") {
@@ -117,8 +118,12 @@ final class Guarded: ManagedObject, ManagedEntity {
         _ = try context.insert("Club")
         first["name"] = .string("too long")
         first["age"] = .int(1_000)
+        first["code"] = .string("CMR")
         let error = #expect(throws: TandemError.self) { try context.save() }
-        #expect(error?.problems.count == 7)
+        #expect(error?.problems.count == 8)
+        #expect(
+            error?.problems.last { $0.property == "code" }?.message
+                == "it does not match the pattern [A-Z]{3}-\\d+")
         let told = try refusal(context)
         #expect(told?.code == .validation)
         #expect(Set(told?.problems ?? []) == Set(error?.problems ?? []))

@@ -13,12 +13,14 @@ extension ManagedObjectContext {
         touch(group, besides: unanswered)
         advance(to: group.to)
         settleUnanswered(with: group)
-        var touched: [ManagedObject] = []
+        var touched: [(object: ManagedObject, slots: PropertyMask?)] = []
         for change in group.changes {
             correct(change.object)
             guard let record = records[change.object.number] else { continue }
             take(change, into: record, version: group.versions[change.object.number])
-            if let object = record.object { touched.append(object) }
+            guard let object = record.object, object.isRead else { continue }
+            let isWhole = change.kind == .insert || change.kind == .delete
+            touched.append((object, isWhole ? nil : change.changed))
         }
         for (number, version) in group.versions where records[number]?.row != nil {
             records[number]?.version = version
@@ -36,12 +38,13 @@ extension ManagedObjectContext {
     }
 
     private func finish(
-        _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]], _ touched: [ManagedObject]
+        _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
+        _ touched: [(object: ManagedObject, slots: PropertyMask?)]
     ) {
         let all = participants.compactMap(\.value)
         for participant in all { participant.step(group, verdicts[ObjectIdentifier(participant)]) }
         undelivered = all
-        for object in touched { object.noteChange() }
+        for (object, slots) in touched { object.noteChange(slots) }
         if let session, payloads.hasListeners {
             payloads.describe { session.position($0) }
             for transaction in group.transactions { payloads.publish(transaction, session.model) }
@@ -109,7 +112,7 @@ extension ManagedObjectContext {
         for record in records.values { record.fault() }
         records = records.filter { !$0.value.isIdle }
         let group = MergedGroup(restartFrom: from, at: merged, missed: missed)
-        finish(group, [:], records.values.compactMap(\.object))
+        finish(group, [:], records.values.compactMap(\.object).map { ($0, nil) })
         tell(group, since: start)
     }
 

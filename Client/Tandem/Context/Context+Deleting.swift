@@ -27,9 +27,7 @@ extension ManagedObjectContext {
     }
 
     private func delete(_ record: ObjectRecord, isPreview: Bool) {
-        let others = record.entity.properties.flatMap { property -> [ObjectReference] in
-            property.relationship.map { ends(of: record, property.slot, $0) } ?? []
-        }
+        let others = allEnds(of: record)
         if record.pending.kind == .insert {
             unlinkAll(record)
             undoStack.note(record)
@@ -42,8 +40,28 @@ extension ManagedObjectContext {
                 edits.isPreview = isPreview
             }
         }
-        // Whoever observes the other ends is to look again.
-        for other in others { records[other.number]?.object?.noteChange() }
+        note(others)
+    }
+
+    /// Lets those look again who observe what is at the other ends of an object that comes or goes.
+    func noteEnds(of record: ObjectRecord) { note(allEnds(of: record)) }
+
+    private func note(_ ends: [(reference: ObjectReference, slot: Int)]) {
+        for (end, slot) in ends {
+            guard let object = records[end.number]?.object, object.isRead else { continue }
+            object.noteChange(PropertyMask(CollectionOfOne(slot)))
+        }
+    }
+
+    /// What is at the other ends of all relationships, as far as it is held, with the slot that leads back.
+    private func allEnds(of record: ObjectRecord) -> [(reference: ObjectReference, slot: Int)] {
+        record.entity.properties.flatMap { property in
+            property.relationship.map { relationship in
+                ends(of: record, property.slot, relationship).map {
+                    ($0, relationship.inverseSlot)
+                }
+            } ?? []
+        }
     }
 
     /// What goes with an object, as far as it is held, and whether the store knows the link, so that the daemon finds it.

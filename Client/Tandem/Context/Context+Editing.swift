@@ -54,8 +54,10 @@ extension ManagedObjectContext {
     func discard(_ record: ObjectRecord) {
         touch(record, .refresh)
         edited.remove(record)
+        let wasDeleted = record.pending.kind == .delete
         record.pending = Edits()
         record.object?.noteChange()
+        if wasDeleted { noteEnds(of: record) }
     }
 
     /// Drops all pending edits; new objects are gone, values are again what was merged.

@@ -245,10 +245,13 @@ extension ManagedObjectContext {
     func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
         let (kind, isPreview) = (record.inFlight.kind, record.inFlight.isPreview)
         if isPreview { touch(record, .refresh) }
+        // Values that the row has taken over are as before, but for a policy that dropped some.
+        let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
         if kind == .delete, !isPreview, record.row == nil || !isHeld { record.isMissing = true }
         if !isHeld || (kind == .insert && record.row == nil) { record.fault() }
-        record.object?.noteChange()
+        record.object?.noteChange(slots)
+        if isPreview { noteEnds(of: record) }
     }
 
     /// Lets new objects that became other ones, or nothing, stand for those.

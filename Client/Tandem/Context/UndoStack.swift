@@ -130,6 +130,7 @@ extension ManagedObjectContext {
             let object = object(of: record)
             if !record.pending.isEmpty { edited.add(object) }
             object.noteChange()
+            noteEnds(of: record)
         }
         undoStack.push(counterpart, isUndo: isUndo)
     }
