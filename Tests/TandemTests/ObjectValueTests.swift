@@ -48,7 +48,7 @@ private struct ContentRow: ObjectValue, Equatable {
         }
         #expect(rows.map(\.name) == ["a", "b!"] && rows.map(\.bucket) == ["in", nil])
         #expect(rows[1].id == row.id && row.name == "b")
-        let found = try await context.fetchValues(ContentRow.self, where: "name == %@", ["b"])
+        let found = try await context.fetchValues(ContentRow.self, where: "name == 'b'")
         #expect(found == [row])
     }
 

@@ -1,3 +1,4 @@
+import Observation
 import Synchronization
 import Tandem
 import TandemModel
