@@ -9,20 +9,25 @@ extension ManagedObjectContext {
     ) {
         deliver()
         guard session != nil, group.to >= merged else { return }
+        let start = debug?.now ?? 0
+        touch(group, besides: unanswered)
         advance(to: group.to)
         settleUnanswered(with: group)
-        var touched: [ManagedObject] = []
+        var touched: [(object: ManagedObject, slots: PropertyMask?)] = []
         for change in group.changes {
             correct(change.object)
             guard let record = records[change.object.number] else { continue }
             take(change, into: record, version: group.versions[change.object.number])
-            if let object = record.object { touched.append(object) }
+            guard let object = record.object, object.isRead else { continue }
+            let isWhole = change.kind == .insert || change.kind == .delete
+            touched.append((object, isWhole ? nil : change.changed))
         }
         for (number, version) in group.versions where records[number]?.row != nil {
             records[number]?.version = version
         }
         for stored in related { try? adopt(stored) }
         finish(group, verdicts, touched)
+        tell(group, since: start)
     }
 
     /// Notes that everything up to a position is merged.
@@ -33,16 +38,18 @@ extension ManagedObjectContext {
     }
 
     private func finish(
-        _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]], _ touched: [ManagedObject]
+        _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
+        _ touched: [(object: ManagedObject, slots: PropertyMask?)]
     ) {
         let all = participants.compactMap(\.value)
         for participant in all { participant.step(group, verdicts[ObjectIdentifier(participant)]) }
         undelivered = all
-        for object in touched { object.noteChange() }
+        for (object, slots) in touched { object.noteChange(slots) }
         if let session, payloads.hasListeners {
             payloads.describe { session.position($0) }
             for transaction in group.transactions { payloads.publish(transaction, session.model) }
         }
+        processPendingChanges()
         deliver()
     }
 
@@ -93,9 +100,11 @@ extension ManagedObjectContext {
     /// Starts anew at the session's position: everything held is dropped, edits stay.
     func restart(in now: Session) {
         deliver()
+        let start = debug?.now ?? 0
         let from = merged
         let missed = missed(now)
         if missed != nil { payloads.interrupt() }
+        for record in records.values where record.object != nil { touch(record, .invalidation) }
         let isOtherModel = session?.model !== now.model
         session = now
         merged = now.position
@@ -103,7 +112,8 @@ extension ManagedObjectContext {
         for record in records.values { record.fault() }
         records = records.filter { !$0.value.isIdle }
         let group = MergedGroup(restartFrom: from, at: merged, missed: missed)
-        finish(group, [:], records.values.compactMap(\.object))
+        finish(group, [:], records.values.compactMap(\.object).map { ($0, nil) })
+        tell(group, since: start)
     }
 
     /// The saves that starting anew leaves out, if any; a model that took effect is none.
@@ -153,6 +163,7 @@ extension Edits {
         func slot(_ slot: Int) -> Int? { new.slot(of: old.properties[slot].name) }
         var result = Edits()
         result.kind = kind
+        result.isPreview = isPreview
         result.serial = serial
         for (old, value) in values {
             if let slot = slot(old), new.properties[slot].accepts(value) {

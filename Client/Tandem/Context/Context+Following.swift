@@ -60,7 +60,7 @@ extension ManagedObjectContext {
         try await reachStep(position, timeout).runAsync(on: connection)
     }
 
-    private func reachStep(_ position: Position, _ timeout: Double) throws -> Step<Position> {
+    func reachStep(_ position: Position, _ timeout: Double) throws -> Step<Position> {
         precondition(timeout >= 0, "A timeout is not negative.")
         return try sessionStep().then { session in
             if position.isComparable(with: session.position(0)) {

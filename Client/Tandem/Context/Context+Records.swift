@@ -120,11 +120,7 @@ extension ManagedObjectContext {
             objects: rows,
             members: lists.map { MemberRequest(owner: $0.owner, slot: $0.slot) },
             modelVersion: before.version, interests: Set(tags).sorted())
-        return try positionedStep(.read(read)) { part -> Objects? in
-            if case .objects(let answer) = part { answer } else { nil }
-        } use: { answer in
-            try self.adopt(answer)
-        }.recover { error in
+        return try readStep(read).recover { error in
             guard error.code == .schemaMismatch, attempt < self.core.limits.modelAttempts else {
                 throw error
             }
@@ -134,6 +130,28 @@ extension ManagedObjectContext {
                     members: try lists.map { try translation.slot($0.slot, of: $0.owner) },
                     attempt: attempt + 1)
             }
+        }
+    }
+
+    /// Reads rows and members, and adopts them.
+    private func readStep(_ read: Read) throws -> Step<Void> {
+        let step = {
+            try self.positionedStep(.read(read)) { part -> Objects? in
+                if case .objects(let answer) = part { answer } else { nil }
+            } use: { answer in
+                try self.adopt(answer)
+            }
+        }
+        guard let debug, debug.tells(.fault) else { return try step() }
+        let first = read.objects.first ?? read.members.first?.owner
+        let entity = first.map { record($0).entity.name } ?? "-"
+        return try told(.fault, debug) { _ in
+            [
+                ("entity", entity), ("rows", "\(read.objects.count)"),
+                ("lists", "\(read.members.count)"),
+            ]
+        } _: {
+            try step()
         }
     }
 

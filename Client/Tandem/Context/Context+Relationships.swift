@@ -29,12 +29,12 @@ extension ManagedObjectContext {
             && record.committedValue(slot) == value.inRow
         let edited = isBack ? nil : value
         guard let relationship = record.entity.properties[slot].relationship else {
-            return edit(record) { $0.values[slot] = edited }
+            return edit(record, slot) { $0.values[slot] = edited }
         }
         undoStack.begin()
         defer { undoStack.end() }
         unlink(record, slot, relationship)
-        edit(record) { $0.values[slot] = edited }
+        edit(record, slot) { $0.values[slot] = edited }
         if let target = value.reference { link(record, to: target, relationship) }
     }
 
@@ -45,9 +45,9 @@ extension ManagedObjectContext {
         }
         let inverse = relationship.inverseSlot
         if relationship.inverseToMany {
-            edit(other) { $0.remove(record.reference, from: inverse) }
+            edit(other, inverse) { $0.remove(record.reference, from: inverse) }
         } else if other.value(inverse)?.reference?.number == record.reference.number {
-            edit(other) { $0.values[inverse] = .null }
+            edit(other, inverse) { $0.values[inverse] = .null }
         }
     }
 
@@ -58,16 +58,16 @@ extension ManagedObjectContext {
         let other = self.record(target)
         let inverse = relationship.inverseSlot
         if relationship.inverseToMany {
-            edit(other) { $0.add(record.reference, to: inverse) }
+            edit(other, inverse) { $0.add(record.reference, to: inverse) }
             return
         }
         let slot = other.entity.properties[inverse].relationship?.inverseSlot ?? 0
         if let rival = other.value(inverse)?.reference, rival.number != record.reference.number,
             let loser = records[rival.number]
         {
-            edit(loser) { $0.values[slot] = .null }
+            edit(loser, slot) { $0.values[slot] = .null }
         }
-        edit(other) { $0.values[inverse] = .reference(record.reference) }
+        edit(other, inverse) { $0.values[inverse] = .reference(record.reference) }
     }
 
     /// Adds a member to a to-many relationship, on both ends.
@@ -79,8 +79,9 @@ extension ManagedObjectContext {
         if members(of: record, slot)?.contains(member.reference) == true { return }
         undoStack.begin()
         defer { undoStack.end() }
-        edit(record) { $0.add(member.reference, to: slot) }
-        edit(member) { $0.add(record.reference, to: relationship.inverseSlot) }
+        let inverse = relationship.inverseSlot
+        edit(record, slot) { $0.add(member.reference, to: slot) }
+        edit(member, inverse) { $0.add(record.reference, to: inverse) }
     }
 
     /// Removes a member from a to-many relationship, on both ends.
@@ -90,8 +91,9 @@ extension ManagedObjectContext {
         undoStack.begin()
         defer { undoStack.end() }
         if relationship.inverseToMany {
-            edit(record) { $0.remove(member.reference, from: slot) }
-            edit(member) { $0.remove(record.reference, from: relationship.inverseSlot) }
+            let inverse = relationship.inverseSlot
+            edit(record, slot) { $0.remove(member.reference, from: slot) }
+            edit(member, inverse) { $0.remove(record.reference, from: inverse) }
         } else {
             set(.null, relationship.inverseSlot, of: member)
         }
@@ -112,11 +114,13 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Changes the pending layer of a record and keeps the books.
-    func edit(_ record: ObjectRecord, _ change: (inout Edits) -> Void) {
+    /// Changes the pending layer of a record, of one slot or as a whole, and keeps the books.
+    func edit(_ record: ObjectRecord, _ slot: Int? = nil, _ change: (inout Edits) -> Void) {
+        let slots = slot.map { PropertyMask(CollectionOfOne($0)) }
         let object = object(of: record)
+        touch(record, .edit)
         undoStack.note(record)
-        object.willChange()
+        object.willChange(slots)
         switch record.pending.edit(change) {
         case .none: break
         case .first:
@@ -126,6 +130,6 @@ extension ManagedObjectContext {
             edited.remove(record)
             record.pending.serial = 0
         }
-        object.didChange()
+        object.didChange(slots)
     }
 }

@@ -22,7 +22,7 @@ extension ManagedObjectContext {
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
         contentHash: StableHash? = nil
     ) throws -> Position {
-        try saveStep(SaveOptions(policy, saveID, author, contentHash)).run(on: connection)
+        try toldStep(SaveOptions(policy, saveID, author, contentHash)).run(on: connection)
     }
 
     /// The same, for a saver who wants to know of every insert what it became, also of those that were deleted again before.
@@ -33,7 +33,7 @@ extension ManagedObjectContext {
     ) throws -> Position {
         var options = SaveOptions(policy, saveID, author, contentHash)
         options.inserts = inserts.map(\.record)
-        return try saveStep(options).run(on: connection)
+        return try toldStep(options).run(on: connection)
     }
 
     /// Saves all edits as one transaction; the actor is free meanwhile, and what is edited then is kept for the next save.
@@ -41,7 +41,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
     ) async throws -> Position {
-        try await saveStep(SaveOptions(policy, saveID, author, nil)).runAsync(on: connection)
+        try await toldStep(SaveOptions(policy, saveID, author, nil)).runAsync(on: connection)
     }
 
     func checkSaveID(_ saveID: [UInt8]) {
@@ -50,12 +50,24 @@ extension ManagedObjectContext {
             "A save id has 1 to \(WireLimits.saveIDBytes) bytes.")
     }
 
+    private func toldStep(_ options: SaveOptions) throws -> Step<Position> {
+        guard let debug, debug.tells(.save) else { return try saveStep(options) }
+        let count = edited.count
+        return try told(.save, debug) { _ in
+            [("objects", "\(count)")]
+        } _: {
+            try saveStep(options)
+        }
+    }
+
     private func saveStep(_ options: SaveOptions) throws -> Step<Position> {
         lastReceipt = nil
         // Who only saves never reads, and would keep a row of all it saved.
         sweep()
         if let saveID = options.saveID { checkSaveID(saveID) }
         return try sessionStep().then { session in
+            // Who is told may edit and even save, so it comes before anything is decided.
+            self.processPendingChanges()
             if let unanswered = self.unanswered {
                 guard unanswered.isUnknown else {
                     throw TandemError(.usage, "another save of this context is under way")
@@ -66,7 +78,9 @@ extension ManagedObjectContext {
             }
             let records = try self.validRecords()
             // What validating read may have brought another model.
-            guard self.session?.model === session.model else { return try self.saveStep(options) }
+            guard self.session?.model === session.model, self.unanswered == nil else {
+                return try self.saveStep(options)
+            }
             let request = self.request(session, options, records)
             // Without edits there is nothing to send, except a repeat that a save id stands for.
             guard !request.isEmpty || options.saveID != nil else {
@@ -76,17 +90,6 @@ extension ManagedObjectContext {
             self.putInFlight(request, records, session, hasOwnID: options.saveID == nil)
             return try self.sendStep(request)
         }
-    }
-
-    /// What is to be saved, once every new and changed object said that it may be; a refusal leaves all as it is.
-    private func validRecords() throws -> [ObjectRecord] {
-        var records: [ObjectRecord] = []
-        records.reserveCapacity(edited.count)
-        try edited.forEach { object in
-            if object.record.pending.kind != .delete { try object.validate() }
-            records.append(object.record)
-        }
-        return records
     }
 
     private func request(
@@ -105,8 +108,13 @@ extension ManagedObjectContext {
 
     /// Drops edits that only mirror other ends, when there is nothing else to save.
     private func dropHints() {
-        for object in edited.objects { object.record.pending = Edits() }
+        let objects = edited.objects
         edited.removeAll()
+        for object in objects {
+            if object.record.pending.isPreview { touch(object.record, .refresh) }
+            object.record.pending = Edits()
+            object.noteChange()
+        }
     }
 
     private func putInFlight(
@@ -203,9 +211,7 @@ extension ManagedObjectContext {
     /// Clears what is in flight if the group contains its transaction: row and edits change places in one step.
     func settleUnanswered(with group: MergedGroup) {
         guard let save = unanswered, !save.isMerged,
-            let transaction = group.transactions.first(where: {
-                $0.saveID == save.request.saveID && $0.contentHash == save.request.contentHash
-            })
+            let transaction = group.transactions.first(where: save.isMade)
         else { return }
         unanswered?.isMerged = true
         let changed = Set(group.changes.map(\.object.number))
@@ -237,11 +243,15 @@ extension ManagedObjectContext {
 
     /// Ends the flight of a record; a row that may have changed unseen is dropped, to be read when needed.
     func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
-        let kind = record.inFlight.kind
+        let (kind, isPreview) = (record.inFlight.kind, record.inFlight.isPreview)
+        if isPreview { touch(record, .refresh) }
+        // Values that the row has taken over are as before, but for a policy that dropped some.
+        let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
-        if kind == .delete, record.row == nil || !isHeld { record.isMissing = true }
+        if kind == .delete, !isPreview, record.row == nil || !isHeld { record.isMissing = true }
         if !isHeld || (kind == .insert && record.row == nil) { record.fault() }
-        record.object?.noteChange()
+        record.object?.noteChange(slots)
+        if isPreview { noteEnds(of: record) }
     }
 
     /// Lets new objects that became other ones, or nothing, stand for those.
@@ -249,6 +259,7 @@ extension ManagedObjectContext {
         guard !outcomes.isEmpty else { return }
         for (new, outcome) in zip(save.request.inserts, outcomes) where new != outcome {
             guard let lost = records[new.number] else { continue }
+            touch(lost, .refresh)
             lost.inFlight = Edits()
             lost.isMissing = true
             edited.remove(lost)

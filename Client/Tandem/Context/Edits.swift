@@ -6,6 +6,8 @@ struct Edits {
 
     /// Whether the object is new or to be deleted.
     var kind = Kind.none
+    /// Whether the deletion is what a delete rule is expected to do: it is shown, and left to the daemon.
+    var isPreview = false
     /// The values that were set, by slot.
     var values = SlotValues()
     /// The members that to-many relationships gained, by slot.
@@ -24,6 +26,14 @@ struct Edits {
     /// The slots that were changed.
     var slots: Set<Int> {
         Set(values.keys).union(added.keys).union(removed.keys)
+    }
+
+    /// The slots that were changed, as a mask.
+    var mask: PropertyMask {
+        var mask = PropertyMask(values.keys)
+        for slot in added.keys { mask.insert(slot) }
+        for slot in removed.keys { mask.insert(slot) }
+        return mask
     }
 
     /// What an edit means for the books of a context.
@@ -63,7 +73,10 @@ struct Edits {
         for (slot, members) in later.removed {
             for member in members { result.remove(member, from: slot) }
         }
-        if later.kind != .none { result.kind = later.kind }
+        if later.kind != .none {
+            result.kind = later.kind
+            result.isPreview = later.isPreview
+        }
         return result
     }
 

@@ -49,8 +49,12 @@ public final class ManagedObjectContext {
     var unanswered: UnansweredSave?
     var saveIDs = SaveIDs()
     let undoStack: UndoStack
+    /// What became of objects and was not told yet.
+    let changes = PendingChanges()
     var blobs: BlobCache
     let payloads: PayloadHub
+    /// Who is told of merges, fetches, faults and saves; nil without `TANDEM_DEBUG`.
+    var debug = DebugLog.process
 
     init(
         core: ContainerCore, name: String, mergesAutomatically: Bool, actor: any Actor

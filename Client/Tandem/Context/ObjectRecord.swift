@@ -29,6 +29,9 @@ final class ObjectRecord {
         self.entity = entity
     }
 
+    /// The printable id.
+    var id: ObjectID { ObjectID(entity: entity.name, number: reference.number) }
+
     /// Whether the object is new: not in the store as of the context's position.
     var isInserted: Bool {
         row == nil && (pending.kind == .insert || inFlight.kind == .insert) && !isDeleted

@@ -106,6 +106,29 @@ struct PendingOverlay {
         return (request.request.limit.map { rest.prefix($0) } ?? rest).map(\.record)
     }
 
+    /// By how many objects more the request finds with all edits; nil when what is held does not tell.
+    var countChange: Int? {
+        let stored = ContextReader(context: context)
+        let current = ContextReader(context: context, includesEdits: true)
+        var change = 0
+        for record in edited {
+            if let row = record.row {
+                guard let matched = request.matches(record.reference, row, stored) else {
+                    return nil
+                }
+                if matched { change -= 1 }
+            } else if record.isFault {
+                return nil
+            }
+            if record.isDeleted { continue }
+            guard let row = currentRow(record),
+                let matches = request.matches(record.reference, row, current)
+            else { return nil }
+            if matches { change += 1 }
+        }
+        return change
+    }
+
     /// A record that stands where the store has it.
     private func stored(_ record: ObjectRecord) -> Placed {
         let reader = ContextReader(context: context)

@@ -4,7 +4,7 @@ import TandemWire
 /// Turns edits into the operations of a save, in the form in which they are sent.
 struct SaveBuilder {
     let policy: MergePolicy
-    /// Those whose edits are more than the mirrored ends of others'.
+    /// Those whose edits are more than the mirrored ends of others', or what others' delete rules lead to.
     private let records: [ObjectRecord]
     /// The new objects in the order of insertion, by number.
     private let ordinals: [ObjectNumber: Int]
@@ -19,7 +19,9 @@ struct SaveBuilder {
         for record in records {
             switch record.pending.kind {
             case .insert: ordinals[record.reference.number] = ordinals.count
-            case .delete: continue
+            case .delete:
+                hasHints = hasHints || record.pending.isPreview
+                continue
             case .none: hasHints = hasHints || record.pending.values.isEmpty
             }
             if record.pending.hasLinks { links.owners.append(record) }
@@ -30,8 +32,8 @@ struct SaveBuilder {
         self.records =
             hasHints
             ? records.filter { record in
-                record.pending.kind != .none || !record.pending.values.isEmpty
-                    || sent[record.reference.number] != nil
+                record.pending.kind != .none && !record.pending.isPreview
+                    || !record.pending.values.isEmpty || sent[record.reference.number] != nil
             } : records
     }
 

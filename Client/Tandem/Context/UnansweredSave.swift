@@ -27,6 +27,11 @@ final class UnansweredSave {
         self.hasOwnID = hasOwnID
     }
 
+    /// Whether it is this save that a transaction is of.
+    func isMade(by transaction: Transaction) -> Bool {
+        transaction.saveID == request.saveID && transaction.contentHash == request.contentHash
+    }
+
     /// What the inserts became, by the header of this save's own transaction.
     func outcomes(by exceptions: [InsertException]) -> [ObjectReference?] {
         var outcomes: [ObjectReference?] = request.inserts

@@ -124,11 +124,13 @@ extension ManagedObjectContext {
             let record = entry.record
             counterpart.append(UndoStack.Entry(record))
             edited.remove(record)
+            touch(record, .edit)
             record.pending = entry.edits
             record.isMissing = entry.isMissing
             let object = object(of: record)
             if !record.pending.isEmpty { edited.add(object) }
             object.noteChange()
+            noteEnds(of: record)
         }
         undoStack.push(counterpart, isUndo: isUndo)
     }

@@ -44,9 +44,7 @@ extension Bridge {
         let wanted = try fetchRequest(request)
         let properties = try request.strings("properties")
         let context = try context(request)
-        // The daemon counts all that match.
-        let all = try context.count(for: wanted)
-        let count = min(wanted.limit ?? .max, max(0, all - wanted.offset))
+        let count = try context.count(for: wanted)
         try check(properties, wanted.entity, try container.storeModel())
         return Answer(
             members: ["count": .int(Int64(count)), "position": .null],
