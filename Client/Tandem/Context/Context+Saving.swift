@@ -56,6 +56,8 @@ extension ManagedObjectContext {
         sweep()
         if let saveID = options.saveID { checkSaveID(saveID) }
         return try sessionStep().then { session in
+            // Who hears of a save may save again, although it is not answered yet.
+            if self.unanswered?.isSettled == true { self.unanswered = nil }
             if let unanswered = self.unanswered {
                 guard unanswered.isUnknown else {
                     throw TandemError(.usage, "another save of this context is under way")
@@ -129,7 +131,7 @@ extension ManagedObjectContext {
             switch result {
             case .failure(let error):
                 guard error.code == .schemaMismatch, let model = self.unanswered?.model else {
-                    throw self.failed(error)
+                    throw self.failed(error, request.saveID)
                 }
                 return try self.sendAgainStep(model, error, attempt: attempt + 1)
             case .success(.saved(let saved)):
@@ -137,10 +139,11 @@ extension ManagedObjectContext {
                     (try? self.check(saved.inserted.compactMap { $0 })) != nil
                 else {
                     throw self.failed(
-                        TandemError(.unknownOutcome, "the daemon's answer does not fit the save"))
+                        TandemError(.unknownOutcome, "the daemon's answer does not fit the save"),
+                        request.saveID)
                 }
                 return try self.mergeStep(through: saved.position).then { _ in
-                    self.settle(saved)
+                    self.settle(saved, request.saveID)
                     self.lastReceipt = self.session.map { SaveReceipt(saved, $0) }
                     guard let session = self.session else { return try self.connectStep() }
                     return .done(session.position(self.merged))
@@ -158,12 +161,13 @@ extension ManagedObjectContext {
         _ before: CompiledModel, _ error: TandemError, attempt: Int
     ) throws -> Step<Position> {
         unanswered?.isUnknown = false
+        let saveID = unanswered?.request.saveID ?? []
         let limit = core.limits.modelAttempts
         return try followModelStep(from: before, error).then {
             translation -> Step<(SaveRequest, CompiledModel)> in
             guard let save = self.unanswered, attempt <= limit else { throw error }
             return .done((try translation.save(save.request), translation.new))
-        }.recover { throw self.failed($0) }.then { request, model in
+        }.recover { throw self.failed($0, saveID) }.then { request, model in
             self.unanswered?.request = request
             self.unanswered?.model = model
             return try self.sendStep(request, attempt: attempt)
@@ -173,7 +177,8 @@ extension ManagedObjectContext {
     // MARK: Outcomes
 
     /// Returns what was in flight to pending, unless the save may have happened; what was edited meanwhile stays on top.
-    private func failed(_ error: TandemError) -> TandemError {
+    private func failed(_ error: TandemError, _ saveID: [UInt8]) -> TandemError {
+        guard unanswered?.request.saveID == saveID else { return error }
         if let save = unanswered, error.code == .unknownOutcome || save.isUnknown {
             if save.isMerged, error.code == .unknownOutcome {
                 unanswered = nil
@@ -214,19 +219,19 @@ extension ManagedObjectContext {
             let isFollowed = interests.contains(record.reference.tag)
             clearInFlight(record, isHeld: changed.contains(record.reference.number) || isFollowed)
         }
-        guard save.isUnknown else { return }
         // Under an id that others may have used, only the answer tells which objects are meant.
         guard save.hasOwnID || save.request.inserts.isEmpty else { return }
-        unanswered = nil
+        unanswered?.isSettled = true
+        if save.isUnknown { unanswered = nil }
         let outcomes = save.outcomes(by: transaction.exceptions)
         if (try? check(outcomes.compactMap { $0 })) != nil { rebind(save, outcomes) }
     }
 
     /// Settles what the stream did not: a save without effect, or of entities that nobody follows.
-    private func settle(_ saved: Saved) {
-        guard let save = unanswered else { return }
+    private func settle(_ saved: Saved, _ saveID: [UInt8]) {
+        guard let save = unanswered, save.request.saveID == saveID else { return }
         unanswered = nil
-        rebind(save, saved.inserted)
+        if !save.isSettled { rebind(save, saved.inserted) }
         guard !save.isMerged else { return }
         let interests = connection.interests
         for record in save.records {
