@@ -48,7 +48,10 @@ private actor Saver {
             for (number, container) in containers.enumerated() {
                 let saver = Saver(container, "saver \(number)")
                 group.addTask {
-                    for _ in 0..<5 { #expect(try await saver.save(times: 10, on: pool)) }
+                    for _ in 0..<5 {
+                        let isOnPool = try await saver.save(times: 10, on: pool)
+                        #expect(isOnPool)
+                    }
                 }
             }
             try await group.waitForAll()
@@ -91,7 +94,7 @@ private actor Saver {
             context: context)
         let recorder = ChangeRecorder()
         let failure = Locked<String?>(nil)
-        try list.performFetch()
+        try await list.performFetch()
         list.delegate = recorder
         let context = context
         recorder.onChange = {

@@ -9,7 +9,7 @@ import Testing
     private static let saves = 10_000
 
     /// A paused reader with two lists.
-    private final class Reader {
+    @MainActor private final class Reader {
         let container: PersistentContainer
         let context: ManagedObjectContext
         let lists: [FetchedResultsController]
@@ -25,8 +25,9 @@ import Testing
             context = container.makeContext(name: "view", mergesAutomatically: true)
             var lists: [FetchedResultsController] = []
             for sort in ["name", "size"] {
-                var request = FetchRequest(entity: "Content", sort: [SortKey(sort)])
-                request.sort.append(SortKey("name"))
+                let request = FetchRequest(
+                    entity: "Content",
+                    sort: [SortKey(sort, ascending: true), SortKey("name")])
                 lists.append(
                     try FetchedResultsController(fetchRequest: request, context: context))
             }

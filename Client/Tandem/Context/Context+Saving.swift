@@ -130,10 +130,10 @@ extension ManagedObjectContext {
         return .ask(.save(request)) { result in
             switch result {
             case .failure(let error):
-                guard error.code == .schemaMismatch, let model = self.unanswered?.model else {
-                    throw self.failed(error, request.saveID)
-                }
-                return try self.sendAgainStep(model, error, attempt: attempt + 1)
+                guard error.code == .schemaMismatch, let save = self.unanswered,
+                    save.request.saveID == request.saveID
+                else { throw self.failed(error, request.saveID) }
+                return try self.sendAgainStep(save, error, attempt: attempt + 1)
             case .success(.saved(let saved)):
                 guard saved.inserted.count == inserts,
                     (try? self.check(saved.inserted.compactMap { $0 })) != nil
@@ -153,23 +153,22 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Sends a save again that the daemon refused because it has another model than `before`, in the slots of that.
+    /// Sends a save again that the daemon refused because it has another model by now, in the slots of that.
     ///
     /// Id and hash stay: it is the same save, of which nothing has happened. What the new model has no place for is not left out,
     /// it makes the save fail.
     private func sendAgainStep(
-        _ before: CompiledModel, _ error: TandemError, attempt: Int
+        _ save: UnansweredSave, _ error: TandemError, attempt: Int
     ) throws -> Step<Position> {
-        unanswered?.isUnknown = false
-        let saveID = unanswered?.request.saveID ?? []
+        save.isUnknown = false
         let limit = core.limits.modelAttempts
-        return try followModelStep(from: before, error).then {
+        return try followModelStep(from: save.model, error).then {
             translation -> Step<(SaveRequest, CompiledModel)> in
-            guard let save = self.unanswered, attempt <= limit else { throw error }
+            guard self.unanswered === save, attempt <= limit else { throw error }
             return .done((try translation.save(save.request), translation.new))
-        }.recover { throw self.failed($0, saveID) }.then { request, model in
-            self.unanswered?.request = request
-            self.unanswered?.model = model
+        }.recover { throw self.failed($0, save.request.saveID) }.then { request, model in
+            save.request = request
+            save.model = model
             return try self.sendStep(request, attempt: attempt)
         }
     }
@@ -221,10 +220,11 @@ extension ManagedObjectContext {
         }
         // Under an id that others may have used, only the answer tells which objects are meant.
         guard save.hasOwnID || save.request.inserts.isEmpty else { return }
-        unanswered?.isSettled = true
-        if save.isUnknown { unanswered = nil }
         let outcomes = save.outcomes(by: transaction.exceptions)
-        if (try? check(outcomes.compactMap { $0 })) != nil { rebind(save, outcomes) }
+        let isReadable = (try? check(outcomes.compactMap { $0 })) != nil
+        if isReadable { rebind(save, outcomes) }
+        unanswered?.isSettled = isReadable
+        if save.isUnknown { unanswered = nil }
     }
 
     /// Settles what the stream did not: a save without effect, or of entities that nobody follows.

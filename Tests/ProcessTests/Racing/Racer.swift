@@ -88,7 +88,7 @@ struct Racer: Codable, Sendable {
             return true
         } catch let error as TandemError {
             guard error.code == .conflict else { throw error }
-            #expect(try context.details(of: error).count == 2)
+            #expect(context.details(of: error).count == 2)
             tally.lost += 1
             context.rollback()
             try context.resume()
