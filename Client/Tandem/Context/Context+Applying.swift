@@ -29,7 +29,7 @@ extension ManagedObjectContext {
     func advance(to position: UInt64) {
         guard let session, position >= merged else { return }
         merged = position
-        if position > session.position { self.session?.position = position }
+        if position > session.position { standing.session?.position = position }
     }
 
     private func finish(
@@ -70,6 +70,7 @@ extension ManagedObjectContext {
             record.isMissing = true
             edited.remove(record)
             record.pending = Edits()
+            for child in children { child.value?.giveUp(change.object.number) }
             return
         }
         takeLinks(change, into: record)
@@ -134,7 +135,9 @@ extension ManagedObjectContext {
             let record = ObjectRecord(reference, entity)
             record.pending = old.pending.renamed(from: old.entity, to: entity)
             record.inFlight = old.inFlight.renamed(from: old.entity, to: entity)
+            record.seen = Edits(values: old.seen).renamed(from: old.entity, to: entity).values
             record.isMissing = old.isMissing
+            record.base = old.base
             record.pins = old.pins
             record.object = old.object
             old.object?.rebind(to: record)
@@ -144,6 +147,7 @@ extension ManagedObjectContext {
         if let records = unanswered?.records {
             unanswered?.records = records.map { self.records[$0.reference.number] ?? $0 }
         }
+        for child in children { child.value?.rebind(to: model) }
     }
 }
 

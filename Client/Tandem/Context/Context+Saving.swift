@@ -55,6 +55,7 @@ extension ManagedObjectContext {
         // Who only saves never reads, and would keep a row of all it saved.
         sweep()
         if let saveID = options.saveID { checkSaveID(saveID) }
+        if let parent { return try saveStep(options, into: parent) }
         return try sessionStep().then { session in
             // Who hears of a save may save again, although it is not answered yet.
             if self.unanswered?.isSettled == true { self.unanswered = nil }
@@ -81,11 +82,13 @@ extension ManagedObjectContext {
     }
 
     /// What is to be saved, once every new and changed object said that it may be; a refusal leaves all as it is.
-    private func validRecords() throws -> [ObjectRecord] {
+    func validRecords() throws -> [ObjectRecord] {
         var records: [ObjectRecord] = []
         records.reserveCapacity(edited.count)
         try edited.forEach { object in
-            if object.record.pending.kind != .delete { try object.validate() }
+            if object.record.pending.kind != .delete, !object.record.isGone {
+                try object.validate()
+            }
             records.append(object.record)
         }
         return records
@@ -260,11 +263,12 @@ extension ManagedObjectContext {
             lost.object?.noteChange()
             if let outcome { move(lost, to: record(outcome)) }
             lost.pending = Edits()
+            for child in children { child.value?.follow(new, to: outcome) }
         }
     }
 
     /// Puts an existing object in the place of a new one, also in what was edited while the save was in flight.
-    private func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
+    func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
         let (old, new) = (lost.reference, existing.reference)
         records[old.number] = nil
         if let object = lost.object {
@@ -282,7 +286,7 @@ extension ManagedObjectContext {
 }
 
 /// What a save is told besides the edits.
-private struct SaveOptions {
+struct SaveOptions {
     var policy: MergePolicy?
     var saveID: [UInt8]?
     var author: String?

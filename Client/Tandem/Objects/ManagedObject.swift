@@ -58,7 +58,7 @@ open class ManagedObject: Observable {
     public var hasChanges: Bool { !record.pending.isEmpty }
 
     /// The position of the save that last changed the object's row; 0 when it isn't held.
-    public var version: UInt64 { record.version }
+    public var version: UInt64 { record.rootVersion }
 
     /// Called before a save for every new or changed object; throw to refuse the save.
     ///
@@ -185,6 +185,7 @@ open class ManagedObject: Observable {
     func noteChange() {
         willChange()
         didChange()
+        managedObjectContext?.noteInChildren(record.reference.number)
     }
 
     /// Lets this object show another record.
