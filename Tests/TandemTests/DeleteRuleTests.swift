@@ -169,4 +169,48 @@ import Testing
         #expect(deleted == [graph.box.id, graph.item.id, graph.part.id])
         withExtendedLifetime(observation) {}
     }
+
+    @Test func `a child shows what rules lead to, and leaves it to its parent and the daemon`()
+        throws
+    {
+        let graph = try savedGraph()
+        let child = context.makeChild(name: "child")
+        var told: [ObjectsChange] = []
+        let observation = child.onObjectsDidChange { told.append($0) }
+        let mine = try graph.all.map { try child.existingObject(with: $0.id) }
+        _ = mine[0].objects("items")
+        _ = mine[1].objects("parts")
+        child.delete(mine[0])
+        #expect(mine.map(\.isDeleted) == [true, true, true, false])
+        #expect(mine[3].object("box") == nil)
+        #expect(graph.all.allSatisfy { !$0.isDeleted })
+        child.processPendingChanges()
+        #expect(told.flatMap(\.deleted).count == 3)
+        try child.save()
+        #expect(graph.all.map(\.isDeleted) == [true, true, true, false])
+        #expect(!child.hasChanges && mine.map(\.isDeleted) == [true, true, true, false])
+        try context.save()
+        try other.reach(try #require(context.position))
+        #expect(try other.fetch(FetchRequest(entity: "Item")).isEmpty)
+        #expect(try other.fetch(FetchRequest(entity: "Part")).isEmpty)
+        #expect(try other.fetch(FetchRequest(entity: "Label")).count == 1)
+        _ = observation
+    }
+
+    @Test func `who observes a child's objects hears of what its parent edits and merges`() throws {
+        let graph = try savedGraph()
+        let child = context.makeChild(name: "child")
+        let mine = try child.existingObject(with: graph.box.id)
+        var told: [ObjectsChange] = []
+        let observation = child.onObjectsDidChange { told.append($0) }
+        graph.box["name"] = .string("edited")
+        child.processPendingChanges()
+        #expect(told.map(\.refreshed) == [[mine.id]])
+        let theirs = try other.existingObject(with: graph.box.id)
+        theirs["name"] = .string("theirs")
+        try context.reach(try other.save())
+        child.processPendingChanges()
+        #expect(told.map(\.refreshed) == [[mine.id], [mine.id]])
+        _ = observation
+    }
 }

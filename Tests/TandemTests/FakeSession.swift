@@ -107,6 +107,8 @@ final class FakeSession: Sendable {
             daemonState.nextNumber += UInt64(count)
             let first = daemonState.nextNumber - UInt64(count)
             send(.lease(Lease(first: first, count: count, epoch: 1)), id)
+        case .history where daemonState.expiresHistory:
+            send(.failure(TandemError(.historyExpired, "it is no longer there")), id)
         case .history(let request):
             if daemonState.savesBeforeHistory > 0, let one = daemonState.rows.values.first {
                 daemonState.savesBeforeHistory -= 1

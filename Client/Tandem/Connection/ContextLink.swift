@@ -19,8 +19,7 @@ final class ContextLink: Sendable {
     func signalChanges() { Task { await process(on: actor) } }
 
     private func process(on actor: isolated any Actor) async {
-        context?.changes.isScheduled = false
-        context?.processPendingChanges()
+        context?.processScheduled()
     }
 
     private func run(on actor: isolated any Actor) async {

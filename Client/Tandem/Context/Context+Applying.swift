@@ -18,7 +18,7 @@ extension ManagedObjectContext {
             correct(change.object)
             guard let record = records[change.object.number] else { continue }
             take(change, into: record, version: group.versions[change.object.number])
-            guard let object = record.object, object.isRead else { continue }
+            guard let object = record.object, object.isRead || !children.isEmpty else { continue }
             let isWhole = change.kind == .insert || change.kind == .delete
             touched.append((object, isWhole ? nil : change.changed))
         }
@@ -34,7 +34,7 @@ extension ManagedObjectContext {
     func advance(to position: UInt64) {
         guard let session, position >= merged else { return }
         merged = position
-        if position > session.position { self.session?.position = position }
+        if position > session.position { standing.session?.position = position }
     }
 
     private func finish(
@@ -77,6 +77,7 @@ extension ManagedObjectContext {
             record.isMissing = true
             edited.remove(record)
             record.pending = Edits()
+            for child in children { child.value?.giveUp(change.object.number) }
             return
         }
         takeLinks(change, into: record)
@@ -144,7 +145,9 @@ extension ManagedObjectContext {
             let record = ObjectRecord(reference, entity)
             record.pending = old.pending.renamed(from: old.entity, to: entity)
             record.inFlight = old.inFlight.renamed(from: old.entity, to: entity)
+            record.seen = Edits(values: old.seen).renamed(from: old.entity, to: entity).values
             record.isMissing = old.isMissing
+            record.base = old.base
             record.pins = old.pins
             record.object = old.object
             old.object?.rebind(to: record)
@@ -154,6 +157,7 @@ extension ManagedObjectContext {
         if let records = unanswered?.records {
             unanswered?.records = records.map { self.records[$0.reference.number] ?? $0 }
         }
+        for child in children { child.value?.rebind(to: model) }
     }
 }
 

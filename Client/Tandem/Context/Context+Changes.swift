@@ -33,6 +33,13 @@ extension ManagedObjectContext {
         if !changes.isEmpty { scheduleTelling() }
     }
 
+    /// Tells those who observe this context or a child of it, in the job that was asked for.
+    func processScheduled() {
+        changes.isScheduled = false
+        processPendingChanges()
+        for child in children { child.value?.processScheduled() }
+    }
+
     private func scheduleTelling() {
         guard !changes.isScheduled else { return }
         changes.isScheduled = true

@@ -48,7 +48,8 @@ extension ManagedObjectContext {
 
     private func note(_ ends: [(reference: ObjectReference, slot: Int)]) {
         for (end, slot) in ends {
-            guard let object = records[end.number]?.object, object.isRead else { continue }
+            guard let object = records[end.number]?.object, object.isRead || !children.isEmpty
+            else { continue }
             object.noteChange(PropertyMask(CollectionOfOne(slot)))
         }
     }
@@ -69,7 +70,7 @@ extension ManagedObjectContext {
         record.entity.properties.flatMap { property -> [(record: ObjectRecord, isStored: Bool)] in
             guard let relationship = property.relationship, relationship.deleteRule == .cascade
             else { return [] }
-            let (slot, stored) = (property.slot, record.members[property.slot])
+            let (slot, stored) = (property.slot, record.membersBelow(property.slot))
             return ends(of: record, slot, relationship).map { end in
                 let isStored =
                     relationship.toMany

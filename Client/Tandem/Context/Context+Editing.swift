@@ -37,7 +37,7 @@ extension ManagedObjectContext {
     }
 
     private func insert(_ entity: CompiledEntity, _ number: ObjectNumber) -> ManagedObject {
-        let record = record(ObjectReference(tag: entity.tag, number: number))
+        let record = newRecord(ObjectReference(tag: entity.tag, number: number), entity)
         // Before it is inserted there is no such object: that is what undoing leads back to.
         record.isMissing = true
         edit(record) { edits in

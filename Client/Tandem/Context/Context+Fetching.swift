@@ -58,6 +58,13 @@ extension ManagedObjectContext {
         _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = []
     ) throws -> Step<Fetched> {
+        if let parent {
+            sweep()
+            return try sessionStep().then { _ in
+                try parent.fetchedStep(
+                    request, kind: kind, related: related, interests: interests)
+            }
+        }
         guard request.limit ?? 0 >= 0, request.offset >= 0 else {
             throw TandemError(.usage, "limit and offset of a fetch can't be negative")
         }
@@ -147,7 +154,7 @@ extension ManagedObjectContext {
     private func editsAbove(
         _ request: FetchRequest, _ model: CompiledModel
     ) throws(TandemError) -> PendingOverlay? {
-        guard !edited.isEmpty || unanswered != nil else { return nil }
+        guard hasEdits else { return nil }
         let overlay = try PendingOverlay(request, self, model)
         return overlay.isEmpty ? nil : overlay
     }

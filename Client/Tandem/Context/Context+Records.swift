@@ -68,8 +68,24 @@ extension ManagedObjectContext {
             preconditionFailure("References are checked against the model when they come in.")
         }
         let record = ObjectRecord(reference, entity)
+        record.base = parent?.object(reference)
         records[reference.number] = record
         return record
+    }
+
+    /// The record of an object that is new here.
+    func newRecord(_ reference: ObjectReference, _ entity: CompiledEntity) -> ObjectRecord {
+        let record = records[reference.number] ?? ObjectRecord(reference, entity)
+        record.base = nil
+        records[reference.number] = record
+        return record
+    }
+
+    /// The record of a reference, if this context or one that it saves into has any.
+    func known(_ reference: ObjectReference) -> ObjectRecord? {
+        if let record = records[reference.number] { return record }
+        guard let parent, parent.known(reference) != nil else { return nil }
+        return record(reference)
     }
 
     /// Forgets rows that nobody uses when there are many; they can be asked for again.
@@ -110,6 +126,11 @@ extension ManagedObjectContext {
         _ objects: [ObjectReference], members: [(owner: ObjectReference, slot: Int)],
         attempt: Int = 1
     ) throws -> Step<Void> {
+        if let parent {
+            return try parent.loadStep(
+                objects.filter { record($0).isFault },
+                members: members.filter { record($0.owner).members($0.slot) == nil })
+        }
         let rows = objects.filter { self.record($0).isFault }
         let lists = members.filter { self.record($0.owner).members($0.slot) == nil }
         guard let before = session?.model, !rows.isEmpty || !lists.isEmpty else {
@@ -202,10 +223,12 @@ extension ManagedObjectContext {
         }
         records[reference.number] = nil
         edited.remove(wrong)
-        guard let object = wrong.object else { return }
-        let right = record(reference)
-        right.object = object
-        object.rebind(to: right)
+        if let object = wrong.object {
+            let right = record(reference)
+            right.object = object
+            object.rebind(to: right)
+        }
+        for child in children { child.value?.correct(reference) }
     }
 
     /// Checks references that came from outside.

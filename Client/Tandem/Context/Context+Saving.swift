@@ -65,9 +65,12 @@ extension ManagedObjectContext {
         // Who only saves never reads, and would keep a row of all it saved.
         sweep()
         if let saveID = options.saveID { checkSaveID(saveID) }
+        if let parent { return try saveStep(options, into: parent) }
         return try sessionStep().then { session in
             // Who is told may edit and even save, so it comes before anything is decided.
             self.processPendingChanges()
+            // Who hears of a save may save again, although it is not answered yet.
+            if self.unanswered?.isSettled == true { self.unanswered = nil }
             if let unanswered = self.unanswered {
                 guard unanswered.isUnknown else {
                     throw TandemError(.usage, "another save of this context is under way")
@@ -136,19 +139,20 @@ extension ManagedObjectContext {
         return .ask(.save(request)) { result in
             switch result {
             case .failure(let error):
-                guard error.code == .schemaMismatch, let model = self.unanswered?.model else {
-                    throw self.failed(error)
-                }
-                return try self.sendAgainStep(model, error, attempt: attempt + 1)
+                guard error.code == .schemaMismatch, let save = self.unanswered,
+                    save.request.saveID == request.saveID
+                else { throw self.failed(error, request.saveID) }
+                return try self.sendAgainStep(save, error, attempt: attempt + 1)
             case .success(.saved(let saved)):
                 guard saved.inserted.count == inserts,
                     (try? self.check(saved.inserted.compactMap { $0 })) != nil
                 else {
                     throw self.failed(
-                        TandemError(.unknownOutcome, "the daemon's answer does not fit the save"))
+                        TandemError(.unknownOutcome, "the daemon's answer does not fit the save"),
+                        request.saveID)
                 }
                 return try self.mergeStep(through: saved.position).then { _ in
-                    self.settle(saved)
+                    self.settle(saved, request.saveID)
                     self.lastReceipt = self.session.map { SaveReceipt(saved, $0) }
                     guard let session = self.session else { return try self.connectStep() }
                     return .done(session.position(self.merged))
@@ -158,22 +162,22 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Sends a save again that the daemon refused because it has another model than `before`, in the slots of that.
+    /// Sends a save again that the daemon refused because it has another model by now, in the slots of that.
     ///
     /// Id and hash stay: it is the same save, of which nothing has happened. What the new model has no place for is not left out,
     /// it makes the save fail.
     private func sendAgainStep(
-        _ before: CompiledModel, _ error: TandemError, attempt: Int
+        _ save: UnansweredSave, _ error: TandemError, attempt: Int
     ) throws -> Step<Position> {
-        unanswered?.isUnknown = false
+        save.isUnknown = false
         let limit = core.limits.modelAttempts
-        return try followModelStep(from: before, error).then {
+        return try followModelStep(from: save.model, error).then {
             translation -> Step<(SaveRequest, CompiledModel)> in
-            guard let save = self.unanswered, attempt <= limit else { throw error }
+            guard self.unanswered === save, attempt <= limit else { throw error }
             return .done((try translation.save(save.request), translation.new))
-        }.recover { throw self.failed($0) }.then { request, model in
-            self.unanswered?.request = request
-            self.unanswered?.model = model
+        }.recover { throw self.failed($0, save.request.saveID) }.then { request, model in
+            save.request = request
+            save.model = model
             return try self.sendStep(request, attempt: attempt)
         }
     }
@@ -181,7 +185,8 @@ extension ManagedObjectContext {
     // MARK: Outcomes
 
     /// Returns what was in flight to pending, unless the save may have happened; what was edited meanwhile stays on top.
-    private func failed(_ error: TandemError) -> TandemError {
+    private func failed(_ error: TandemError, _ saveID: [UInt8]) -> TandemError {
+        guard unanswered?.request.saveID == saveID else { return error }
         if let save = unanswered, error.code == .unknownOutcome || save.isUnknown {
             if save.isMerged, error.code == .unknownOutcome {
                 unanswered = nil
@@ -220,19 +225,20 @@ extension ManagedObjectContext {
             let isFollowed = interests.contains(record.reference.tag)
             clearInFlight(record, isHeld: changed.contains(record.reference.number) || isFollowed)
         }
-        guard save.isUnknown else { return }
         // Under an id that others may have used, only the answer tells which objects are meant.
         guard save.hasOwnID || save.request.inserts.isEmpty else { return }
-        unanswered = nil
         let outcomes = save.outcomes(by: transaction.exceptions)
-        if (try? check(outcomes.compactMap { $0 })) != nil { rebind(save, outcomes) }
+        let isReadable = (try? check(outcomes.compactMap { $0 })) != nil
+        if isReadable { rebind(save, outcomes) }
+        unanswered?.isSettled = isReadable
+        if save.isUnknown { unanswered = nil }
     }
 
     /// Settles what the stream did not: a save without effect, or of entities that nobody follows.
-    private func settle(_ saved: Saved) {
-        guard let save = unanswered else { return }
+    private func settle(_ saved: Saved, _ saveID: [UInt8]) {
+        guard let save = unanswered, save.request.saveID == saveID else { return }
         unanswered = nil
-        rebind(save, saved.inserted)
+        if !save.isSettled { rebind(save, saved.inserted) }
         guard !save.isMerged else { return }
         let interests = connection.interests
         for record in save.records {
@@ -266,11 +272,12 @@ extension ManagedObjectContext {
             lost.object?.noteChange()
             if let outcome { move(lost, to: record(outcome)) }
             lost.pending = Edits()
+            for child in children { child.value?.follow(new, to: outcome) }
         }
     }
 
     /// Puts an existing object in the place of a new one, also in what was edited while the save was in flight.
-    private func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
+    func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
         let (old, new) = (lost.reference, existing.reference)
         records[old.number] = nil
         if let object = lost.object {
@@ -288,7 +295,7 @@ extension ManagedObjectContext {
 }
 
 /// What a save is told besides the edits.
-private struct SaveOptions {
+struct SaveOptions {
     var policy: MergePolicy?
     var saveID: [UInt8]?
     var author: String?

@@ -68,6 +68,8 @@ extension ManagedObjectContext {
 
 extension ManagedObject {
     fileprivate func validateForSave() throws {
+        // What others deleted meanwhile is a conflict, and not to be judged.
+        if record.isGone { return }
         switch record.pending.kind {
         case .insert: try validateForInsert()
         case .none: try validateForUpdate()

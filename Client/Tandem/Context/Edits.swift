@@ -48,13 +48,21 @@ struct Edits {
         return before == 0 ? .first : .none
     }
 
-    mutating func add(_ member: ObjectReference, to slot: Int) {
-        if removed[slot]?.remove(member) == nil { added[slot, default: []].insert(member) }
+    /// Adds a member; `below` are those without edits, nil if nobody knows: then what was removed is taken to be there.
+    mutating func add(
+        _ member: ObjectReference, to slot: Int, below: Set<ObjectReference>? = nil
+    ) {
+        let wasRemoved = removed[slot]?.remove(member) != nil
+        if !(below?.contains(member) ?? wasRemoved) { added[slot, default: []].insert(member) }
         tidy(slot)
     }
 
-    mutating func remove(_ member: ObjectReference, from slot: Int) {
-        if added[slot]?.remove(member) == nil { removed[slot, default: []].insert(member) }
+    /// Removes a member; without `below` what was added is taken not to be there.
+    mutating func remove(
+        _ member: ObjectReference, from slot: Int, below: Set<ObjectReference>? = nil
+    ) {
+        let wasAdded = added[slot]?.remove(member) != nil
+        if below?.contains(member) ?? !wasAdded { removed[slot, default: []].insert(member) }
         tidy(slot)
     }
 

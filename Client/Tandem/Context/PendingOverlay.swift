@@ -17,9 +17,9 @@ struct PendingOverlay {
         self.context = context
         self.request = compiled
         var edited: [ObjectNumber: ObjectRecord] = [:]
-        for record in context.edited.objects.map(\.record) + (context.unanswered?.records ?? [])
+        for record in context.lineage.flatMap(\.editedRecords)
         where record.hasEdits && compiled.includes(tag: record.reference.tag) {
-            edited[record.reference.number] = record
+            edited[record.reference.number] = context.record(record.reference)
         }
         self.edited = edited.values.sorted { $0.reference < $1.reference }
     }
@@ -131,8 +131,9 @@ struct PendingOverlay {
 
     /// A record that stands where the store has it.
     private func stored(_ record: ObjectRecord) -> Placed {
-        let reader = ContextReader(context: context)
-        let key = record.row.flatMap { request.sortKey(record.reference, $0, reader) }
+        let reader = ContextReader(context: context.root)
+        let row = context.root.records[record.reference.number]?.row
+        let key = row.flatMap { request.sortKey(record.reference, $0, reader) }
         return Placed(key: key, record: record)
     }
 

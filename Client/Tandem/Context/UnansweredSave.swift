@@ -15,6 +15,8 @@ final class UnansweredSave {
     var isUnknown = false
     /// Whether its transaction was merged.
     var isMerged = false
+    /// Whether it is known, too, what its inserts became: only the answer itself is to come.
+    var isSettled = false
 
     init(
         request: SaveRequest, records: [ObjectRecord], model: CompiledModel, sentAt: UInt64,

@@ -61,7 +61,7 @@ open class ManagedObject: Observable {
     public var hasChanges: Bool { !state.pending.isEmpty }
 
     /// The position of the save that last changed the object's row; 0 when it isn't held.
-    public var version: UInt64 { state.version }
+    public var version: UInt64 { state.rootVersion }
 
     // MARK: Validation
 
@@ -181,7 +181,7 @@ open class ManagedObject: Observable {
     /// A value as it will be once all deletions are saved: nothing leads to what is gone.
     private func shown(_ value: Value) -> Value {
         guard let target = value.reference, let context = managedObjectContext,
-            context.records[target.number]?.isDeleted == true
+            context.known(target)?.isDeleted == true
         else { return value }
         return .null
     }
@@ -249,6 +249,7 @@ open class ManagedObject: Observable {
     func noteChange(_ slots: PropertyMask? = nil) {
         willChange(slots)
         didChange(slots)
+        managedObjectContext?.noteInChildren(record.reference.number, slots)
     }
 
     /// Lets this object show another record.
