@@ -89,6 +89,9 @@ struct LimitTests {
             let answer = try client.ask(.history(HistoryRequest(from: 1, limit: 0)))
             guard case .history(let history) = answer else { return nil }
             #expect(!history.isComplete && history.transactions.count < 100)
+        case .sliceReads, .readBytes:
+            for number in UInt64(1)...100 { try save(number) }
+            return failure(try client.ask(.fetch(Fetch(request: FetchRequest(entity: "Tag")))))
         case .consumers:
             _ = try bench.bench.committer.register("one", at: 0)
             return bench.failure { _ = try $0.committer.register("two", at: 0) }
@@ -205,7 +208,8 @@ extension Limit {
         case .handshakeMilliseconds: 10
         case .attributeBytes: 256
         case .blobBytes, .transactionBytes: 64 << 10
-        case .frameBytes, .inboundBytes, .outboundBytes, .historyBytes, .batchBytes, .ringBytes:
+        case .frameBytes, .inboundBytes, .outboundBytes, .historyBytes, .batchBytes, .ringBytes,
+            .readBytes:
             4_096
         case .checkpointPages: 16
         default: 1
@@ -216,7 +220,7 @@ extension Limit {
     fileprivate var code: TandemError.Code? {
         switch self {
         case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,
-            .controllers, .transactionBytes, .consumers:
+            .controllers, .transactionBytes, .consumers, .readBytes:
             .limitExceeded
         case .handshakeMilliseconds: .timeout
         case .attributeBytes, .blobBytes: .validation

@@ -114,7 +114,8 @@ extension Engine {
     private func state(_ consumers: [Consumer]) -> RetentionState {
         RetentionState(
             segments: committer.journal.segments, checkpoint: committer.store.checkpointPosition,
-            floors: consumers.map(\.acknowledged) + sessions.values.filter(\.isReady).map(\.sent),
+            floors: consumers.map(\.acknowledged)
+                + sessions.values.filter(\.isReady).map(\.needed),
             now: clock.wallMicroseconds)
     }
 

@@ -25,9 +25,7 @@ extension Engine {
                 session.answer(.lease(try committer.lease(count)), to: id)
             case .consumer(let request):
                 session.answer(.consumer(try answer(request, session)), to: id)
-            default:
-                let answerer = Answerer(committer: committer, session: session, engine: self)
-                session.answer(try answerer.answer(message), to: id)
+            default: try read(message, id, session)
             }
         } catch let error as TandemError {
             session.answer(.failure(error), to: id)
