@@ -30,7 +30,7 @@ extension Store {
     /// Fetches from the open write transaction, at ``appliedPosition``.
     ///
     /// Cost: the candidates; sorting keeps a key of each match in memory. Rows are copied into the answer only: every
-    /// candidate is judged in one buffer, and with a limit the rows of the answer are read at the end. Throws ``StoreError``: `tooMuch`
+    /// candidate is judged where it lies, and with a limit the rows of the answer are read at the end. Throws ``StoreError``: `tooMuch`
     /// when key paths and subqueries reach more than ``ReadBudget`` has.
     public func fetch(
         _ request: CompiledRequest, for part: FetchPart = .rows
@@ -160,8 +160,6 @@ private struct FetchCollector {
     /// Whether every row that matches is in the answer.
     private let keepsRows: Bool
     private var found: [Match] = []
-    /// The candidate's row; given away with a row that is kept, else used again.
-    private var buffer: [UInt8] = []
     private(set) var count = 0
     private(set) var rowsRead = 0
     private(set) var isUnsettled = false
@@ -173,32 +171,28 @@ private struct FetchCollector {
         keepsRows = part == .rows && limit == nil
     }
 
+    /// Judges a candidate where its row lies.
+    ///
     /// Throws `damaged` for what is no row of the object's entity.
     mutating func judge(
         _ object: ObjectReference, _ value: UnsafeRawBufferPointer
     ) throws(StoreError) {
-        let store = reader.store
-        guard value.count >= 8 + RowLayout.minimumRowBytes,
-            let entity = store.model?.entity(tagged: object.tag)
-        else { throw store.damaged(.rows, object.number, "a value of \(value.count) bytes") }
+        let row = try reader.store.rowView(object, at: value)
+        try reader.store.current.lend { () throws(StoreError) in try judge(object, row, value) }
+    }
+
+    private mutating func judge(
+        _ object: ObjectReference, _ row: RowView, _ value: UnsafeRawBufferPointer
+    ) throws(StoreError) {
         rowsRead += 1
-        buffer.removeAll(keepingCapacity: true)
-        buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: value[8...]))
-        let row = Row(bytes: buffer)
-        guard row.hasShape(of: entity) else {
-            throw store.damaged(.rows, object.number, "\(value.count) bytes that are no row")
-        }
         reader.budget.beginObject()
         guard let matches = request.matches(object, row, reader) else { return try unsettled() }
         guard matches else { return }
         count += 1
         if limit == 0 { return }
         guard let key = request.sortKey(object, row, reader) else { return try unsettled() }
-        guard keepsRows else { return found.append(Match(key: key, object: object)) }
-        let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
-        let stored = Store.Stored(object: object, version: version, row: row)
+        let stored = keepsRows ? Store.stored(object, value) : nil
         found.append(Match(key: key, object: object, stored: stored))
-        buffer = []
     }
 
     /// Throws `tooMuch` if that is why something is not known.
