@@ -35,8 +35,6 @@ final class FetchMatches {
     private var counted: [ObjectReference] = []
     /// What was judged more than once; nil for what does not match, or is not judged yet.
     private var again: [ObjectReference: Match?] = [:]
-    /// The candidate's row; given away with a row that is kept, else used again.
-    private var buffer: [UInt8] = []
     private(set) var rowsRead = 0
     /// About what the matches take in memory.
     private(set) var bytes = 0
@@ -60,35 +58,30 @@ final class FetchMatches {
         }
     }
 
-    /// Judges an object by what is stored of it.
+    /// Judges an object where its row lies.
     ///
     /// Takes one from the budget, and one for each related object that is read. Throws `damaged` for what is no row of the
     /// object's entity.
     func judge(
         _ object: ObjectReference, _ value: UnsafeRawBufferPointer, _ budget: inout Int
     ) throws(StoreError) {
-        guard value.count >= 8 + RowLayout.minimumRowBytes,
-            let entity = store.model?.entity(tagged: object.tag)
-        else { throw store.damaged(.rows, object.number, "a value of \(value.count) bytes") }
+        let row = try store.rowView(object, at: value)
         rowsRead += 1
         budget -= 1
-        buffer.removeAll(keepingCapacity: true)
-        buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: value[8...]))
-        let row = Row(bytes: buffer)
-        guard row.hasShape(of: entity) else {
-            throw store.damaged(.rows, object.number, "\(value.count) bytes that are no row")
-        }
         reader.budget.beginObject()
         defer { budget -= reader.budget.takeSpent() }
+        try store.current.lend { () throws(StoreError) in try judge(object, row, value) }
+    }
+
+    private func judge(
+        _ object: ObjectReference, _ row: RowView, _ value: UnsafeRawBufferPointer
+    ) throws(StoreError) {
         guard let matches = request.matches(object, row, reader) else { throw unsettled }
         guard matches else { return }
         if limit == 0 { return note(Match(key: [], object: object)) }
         guard let key = request.sortKey(object, row, reader) else { throw unsettled }
-        guard keepsRows else { return note(Match(key: key, object: object)) }
-        let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
-        let stored = Store.Stored(object: object, version: version, row: row)
+        let stored = keepsRows ? Store.stored(object, value) : nil
         note(Match(key: key, object: object, stored: stored))
-        buffer = []
     }
 
     /// Why something is not known.

@@ -80,6 +80,14 @@ struct PastReader: GraphReader {
         return net.before.map { .row($0) } ?? .missing
     }
 
+    func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
+        guard let net = window.changes[object.number], !net.isRowUntouched else {
+            return store.withRow(of: object, body)
+        }
+        guard let before = net.before else { return body(.missing) }
+        before.withView { body(.row($0)) }
+    }
+
     func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]? {
