@@ -26,7 +26,7 @@ extension ManagedObjectContext {
     ///
     /// What those who are told do is told next, in a job of its own: also when one of them calls this, or saves.
     public func processPendingChanges() {
-        guard !changes.isEmpty, !changes.isTelling else { return }
+        guard changes.isHeard, !changes.isEmpty, !changes.isTelling else { return }
         let change = changes.take(at: position)
         if change.isEmpty { return }
         changes.tell(change, limit: core.limits.bufferedPayloads)

@@ -124,8 +124,9 @@ extension ManagedObjectContext {
 
     /// Changes the pending layer of a record, of one slot or as a whole, and keeps the books.
     func edit(_ record: ObjectRecord, _ slot: Int? = nil, _ change: (inout Edits) -> Void) {
-        let slots = slot.map { PropertyMask(CollectionOfOne($0)) }
         let object = object(of: record)
+        var slots: PropertyMask?
+        if object.isRead, let slot { slots = PropertyMask(CollectionOfOne(slot)) }
         touch(record, .edit)
         undoStack.note(record)
         object.willChange(slots)

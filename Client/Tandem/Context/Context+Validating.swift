@@ -17,12 +17,14 @@ extension ManagedObjectContext {
     /// What is wrong with some properties of an object; what isn't held is not judged.
     fileprivate func problems(_ slots: PropertyMask, of record: ObjectRecord) -> [ValidationProblem]
     {
-        slots.slots.compactMap { slot in
+        var problems: [ValidationProblem] = []
+        for slot in slots {
             let property = record.entity.properties[slot]
-            return problem(property, of: record).map { message in
-                ValidationProblem(object: record.id, property: property.name, message: message)
-            }
+            guard let message = problem(property, of: record) else { continue }
+            problems.append(
+                ValidationProblem(object: record.id, property: property.name, message: message))
         }
+        return problems
     }
 
     private func problem(_ property: CompiledProperty, of record: ObjectRecord) -> String? {
@@ -63,6 +65,13 @@ extension ManagedObjectContext {
             return known.sorted()
         }
         return record.value(slot)?.reference.map { [$0] } ?? []
+    }
+}
+
+extension ObjectRecord {
+    /// The properties that may be against the rules: where no rule can be broken, nothing is looked at.
+    var doubtful: PropertyMask {
+        entity.limited.union(entity.required.subtracting(pending.values.filled))
     }
 }
 

@@ -30,7 +30,8 @@ struct Edits {
 
     /// The slots that were changed, as a mask.
     var mask: PropertyMask {
-        var mask = PropertyMask(values.keys)
+        var mask = values.mask
+        guard hasLinks else { return mask }
         for slot in added.keys { mask.insert(slot) }
         for slot in removed.keys { mask.insert(slot) }
         return mask
@@ -116,6 +117,20 @@ struct SlotValues: Sequence {
 
     /// The slots, ascending.
     var keys: some Sequence<Int> { items.lazy.map(\.key) }
+
+    /// The slots as a mask.
+    var mask: PropertyMask {
+        var mask = PropertyMask()
+        for item in items { mask.insert(item.key) }
+        return mask
+    }
+
+    /// The slots whose values are not null, as a mask.
+    var filled: PropertyMask {
+        var mask = PropertyMask()
+        for item in items where !item.value.isNull { mask.insert(item.key) }
+        return mask
+    }
 
     /// The value of a slot; set to nil it is forgotten.
     subscript(slot: Int) -> Value? {

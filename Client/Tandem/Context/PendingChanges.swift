@@ -25,10 +25,8 @@ final class PendingChanges {
     /// Whether somebody is being told, so that everyone hears of one change before the next.
     private(set) var isTelling = false
 
-    /// Whether anyone listens.
-    var isHeard: Bool {
-        !streams.isEmpty || observations.contains { $0.observation?.handler != nil }
-    }
+    /// Whether anyone listens, or did when somebody was told last.
+    private(set) var isHeard = false
 
     /// Whether there is something to tell.
     var isEmpty: Bool { touches.isEmpty && merged.isEmpty }
@@ -36,12 +34,14 @@ final class PendingChanges {
     func add(_ observation: ObjectsObservation) {
         observations.removeAll { $0.observation?.handler == nil }
         observations.append(WeakObservation(observation: observation))
+        isHeard = true
     }
 
     func stream(limit: Int) -> AsyncThrowingStream<ObjectsChange, any Error> {
         let (stream, continuation) = AsyncThrowingStream<ObjectsChange, any Error>.makeStream(
             bufferingPolicy: .bufferingOldest(limit))
         streams.append(continuation)
+        isHeard = true
         return stream
     }
 
@@ -101,6 +101,7 @@ final class PendingChanges {
             default: return true
             }
         }
+        isHeard = !streams.isEmpty || observations.contains { $0.observation?.handler != nil }
     }
 
     deinit { for stream in streams { stream.finish() } }

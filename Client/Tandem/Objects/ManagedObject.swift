@@ -76,15 +76,14 @@ open class ManagedObject: Observable {
     /// Throws `validation` with all `problems`. Uniqueness, and what hangs on objects that the context does not hold, is for the
     /// daemon. Overriding methods call super's.
     open func validateForInsert() throws {
-        try check(record.entity.limited.union(record.entity.required))
+        try check(record.doubtful)
     }
 
     /// Checks a changed object before it is saved: the rules of the model for what was changed, then ``validate()``.
     ///
     /// Throws and is overridden as ``validateForInsert()``.
     open func validateForUpdate() throws {
-        try check(
-            record.entity.limited.union(record.entity.required).intersection(record.pending.mask))
+        try check(record.doubtful.intersection(record.pending.mask))
     }
 
     /// Checks an object before it is deleted: throws `deleteDenied` when a relationship of the rule `deny` leads to anything the context holds.
