@@ -16,6 +16,9 @@ public import TandemQuery
 /// path of the request, has the same verdict, order and row at the end; one that was touched is judged again. So the result
 /// is what a fetch at the position of the last step gives. What a scan or an index skipped or gave twice because
 /// it moved was touched. Bound to the store's thread. The model must not change meanwhile.
+///
+/// At an earlier position (``PastGraph``) an index leads to everything that was there but what changed since, which is
+/// told to be touched, and judged by what it was.
 public final class FetchCursor {
     private let store: Store
     private let part: FetchPart
@@ -27,15 +30,15 @@ public final class FetchCursor {
     /// The part of it that is being judged again.
     private var again: [ObjectReference] = []
 
-    /// Begins a fetch; nothing is judged yet.
+    /// Begins a fetch, of what there is or of what there was; nothing is judged yet.
     public init(
-        _ request: CompiledRequest, for part: FetchPart, in store: Store
+        _ request: CompiledRequest, for part: FetchPart, in store: Store, past: PastGraph? = nil
     ) throws(StoreError) {
         self.store = store
         self.part = part
         path = AccessPath(request)
         candidates = try FetchCandidates(path, request, store)
-        matches = FetchMatches(request, part, store)
+        matches = FetchMatches(request, part, store, past)
     }
 
     /// About the bytes that it holds.
@@ -85,9 +88,7 @@ public final class FetchCursor {
         for match in matches.answer() {
             if part == .references {
                 result.references.append(match.object)
-            } else if let stored = match.stored {
-                result.objects.append(stored)
-            } else if let stored = try store.stored(match.object) {
+            } else if let stored = try matches.stored(match) {
                 result.objects.append(stored)
             } else {
                 throw store.unreadable

@@ -23,7 +23,10 @@ final class FetchMatches {
 
     private let request: CompiledRequest
     private let store: Store
-    private let reader: StoreReader
+    private let budget = ReadBudget()
+    private let reader: PastReader
+    /// When it is fetched; nil for now.
+    private let past: PastGraph?
     private let limit: Int?
     /// Whether every row that matches is in the answer.
     private let keepsRows: Bool
@@ -39,10 +42,11 @@ final class FetchMatches {
     /// About what the matches take in memory.
     private(set) var bytes = 0
 
-    init(_ request: CompiledRequest, _ part: FetchPart, _ store: Store) {
+    init(_ request: CompiledRequest, _ part: FetchPart, _ store: Store, _ past: PastGraph?) {
         self.request = request
         self.store = store
-        reader = StoreReader(store)
+        self.past = past
+        reader = PastReader(store: StoreReader(store, budget: budget), past: past)
         limit = part == .count ? 0 : request.request.limit.map { max(0, $0) }
         keepsRows = part == .rows && limit == nil
     }
@@ -50,44 +54,56 @@ final class FetchMatches {
     // MARK: Judging
 
     /// Reads and judges an object, if there is one.
-    func look(at object: ObjectReference, _ budget: inout Int) throws(StoreError) {
-        if let value = try store.current.get(store.tables.rows, SmallKey(row: object)) {
-            try judge(object, value, &budget)
+    func look(at object: ObjectReference, _ left: inout Int) throws(StoreError) {
+        if let net = past?.net(object) {
+            guard let row = net.before else { return left -= 1 }
+            let stored = Store.Stored(object: object, version: past?.position ?? 0, row: row)
+            try row.withView { judge(object, $0, &left) { stored } }?.raise()
+        } else if let value = try store.current.get(store.tables.rows, SmallKey(row: object)) {
+            try judge(object, value, &left)
         } else {
-            budget -= 1
+            left -= 1
         }
     }
 
-    /// Judges an object where its row lies.
+    /// Judges an object where its row lies, unless that was undone.
     ///
     /// Takes one from the budget, and one for each related object that is read. Throws `damaged` for what is no row of the
     /// object's entity.
     func judge(
-        _ object: ObjectReference, _ value: UnsafeRawBufferPointer, _ budget: inout Int
+        _ object: ObjectReference, _ value: UnsafeRawBufferPointer, _ left: inout Int
     ) throws(StoreError) {
+        guard past?.net(object) == nil else { return left -= 1 }
         let row = try store.rowView(object, at: value)
-        rowsRead += 1
-        budget -= 1
-        reader.budget.beginObject()
-        defer { budget -= reader.budget.takeSpent() }
-        try store.current.lend { () throws(StoreError) in try judge(object, row, value) }
+        try store.current.lend { () throws(StoreError) in
+            try judge(object, row, &left) { Store.stored(object, value) }?.raise()
+        }
     }
 
+    /// Judges an object by its row, which is copied only if it is kept; returns why it can't be.
     private func judge(
-        _ object: ObjectReference, _ row: RowView, _ value: UnsafeRawBufferPointer
-    ) throws(StoreError) {
-        guard let matches = request.matches(object, row, reader) else { throw unsettled }
-        guard matches else { return }
-        if limit == 0 { return note(Match(key: [], object: object)) }
-        guard let key = request.sortKey(object, row, reader) else { throw unsettled }
-        let stored = keepsRows ? Store.stored(object, value) : nil
-        note(Match(key: key, object: object, stored: stored))
+        _ object: ObjectReference, _ row: RowView, _ left: inout Int,
+        _ stored: () -> Store.Stored?
+    ) -> StoreError? {
+        rowsRead += 1
+        left -= 1
+        budget.beginObject()
+        defer { left -= budget.takeSpent() }
+        guard let matches = request.matches(object, row, reader) else { return unsettled }
+        guard matches else { return nil }
+        guard limit != 0 else {
+            note(Match(key: [], object: object))
+            return nil
+        }
+        guard let key = request.sortKey(object, row, reader) else { return unsettled }
+        note(Match(key: key, object: object, stored: keepsRows ? stored() : nil))
+        return nil
     }
 
     /// Why something is not known.
     private var unsettled: StoreError {
-        if reader.budget.isExhausted { return StoreError(.tooMuch, ReadBudget.message) }
-        return reader.budget.failure ?? store.unreadable
+        if budget.isExhausted { return StoreError(.tooMuch, ReadBudget.message) }
+        return budget.failure ?? store.unreadable
     }
 
     private func note(_ match: Match) {
@@ -143,6 +159,13 @@ final class FetchMatches {
         return found[start..<(start + (wanted ?? found.count - start))]
     }
 
+    /// The row of a match, if it is still there.
+    func stored(_ match: Match) throws(StoreError) -> Store.Stored? {
+        if let stored = match.stored { return stored }
+        guard let past else { return try store.stored(match.object) }
+        return try past.stored(match.object, in: store)
+    }
+
     /// The last judgement of each object.
     private func settled() -> [Match] {
         var merge = RunMerge<Match>(by: Match.precedes)
@@ -158,4 +181,8 @@ extension Store {
     var unreadable: StoreError {
         StoreError(.failed, "the store at \(path) could not be read while fetching")
     }
+}
+
+extension StoreError {
+    fileprivate func raise() throws(StoreError) { throw self }
 }

@@ -21,7 +21,7 @@ public struct Fetch: WireCodable {
     public var related: [[String]]
     /// Entities that are added to the session's interests at or below the answer's position.
     public var interests: [EntityTag]
-    /// The position to read at; 0, the only value yet, is now.
+    /// The position to read at; 0 is now.
     public var at: UInt64
 
     /// A fetch of the given content.

@@ -12,16 +12,19 @@ public struct Read: WireCodable {
     public var modelVersion: UInt16
     /// Entities that are added to the session's interests at or below the answer's position.
     public var interests: [EntityTag]
+    /// The position to read at; 0 is now.
+    public var at: UInt64
 
     /// A read of the given content.
     public init(
         objects: [ObjectReference] = [], members: [MemberRequest] = [],
-        modelVersion: UInt16 = 0, interests: [EntityTag] = []
+        modelVersion: UInt16 = 0, interests: [EntityTag] = [], at: UInt64 = 0
     ) {
         self.objects = objects
         self.members = members
         self.modelVersion = modelVersion
         self.interests = interests
+        self.at = at
     }
 
     /// Appends the binary form.
@@ -30,6 +33,7 @@ public struct Read: WireCodable {
         writer.list(members)
         writer.uint16(modelVersion)
         writer.tags(interests)
+        writer.uint64(at)
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -38,6 +42,7 @@ public struct Read: WireCodable {
         members = try reader.list(of: MemberRequest.self, itemBytes: 11)
         modelVersion = try reader.uint16()
         interests = try reader.tags()
+        at = try reader.uint64()
     }
 }
 

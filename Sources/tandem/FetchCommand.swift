@@ -19,9 +19,17 @@ struct RequestOptions: ParsableArguments {
     @Option(help: "Leave out this many at the beginning.")
     var offset: Int = 0
 
+    @Option(help: "At this position of the journal instead of now.")
+    var at: UInt64?
+
     func validate() throws {
         if let limit, limit < 0 { throw ValidationError("--limit is not negative") }
         if offset < 0 { throw ValidationError("--offset is not negative") }
+    }
+
+    /// The position to read at, if one was named.
+    @MainActor func position(_ context: ManagedObjectContext) throws -> Position? {
+        try at.map { try context.connect().at($0) }
     }
 
     func request() throws -> FetchRequest {
@@ -52,23 +60,26 @@ struct FetchCommand: ParsableCommand {
         let (container, options, output) = (global.container(), options, output)
         try onMainActor {
             let context = container.makeContext(name: "tandem")
-            let objects = try context.fetch(try options.request())
+            let request = try options.request()
+            let objects =
+                try options.position(context).map { try context.fetch(request, at: $0) }
+                ?? context.fetch(request).map(\.snapshot)
             let model = try container.storeModel()
-            for object in objects { FetchCommand.write(object, model, output) }
+            for object in objects { try FetchCommand.write(object, model, output, context) }
         }
     }
 
     @MainActor private static func write(
-        _ object: ManagedObject, _ model: CompiledModel, _ output: OutputFormat
-    ) {
-        var values: [String: JSON] = [:]
-        for property in object.entity.properties where !property.isToMany {
-            values[property.name] = ValueText.json(object[property.name], model)
+        _ object: ObjectSnapshot, _ model: CompiledModel, _ output: OutputFormat,
+        _ context: ManagedObjectContext
+    ) throws {
+        let values = try object.values.mapValues {
+            ValueText.json(try context.withContent($0), model)
         }
         if output == .json {
             return printLine(
                 JSON.object([
-                    "id": .string(object.id.description), "entity": .string(object.entityName),
+                    "id": .string(object.id.description), "entity": .string(object.id.entity),
                     "values": .object(values),
                 ]).text)
         }
@@ -89,7 +100,11 @@ struct CountCommand: ParsableCommand {
         let (container, options) = (global.container(), options)
         try onMainActor {
             let context = container.makeContext(name: "tandem")
-            printLine(String(try context.count(for: try options.request())))
+            let request = try options.request()
+            let count =
+                try options.position(context).map { try context.count(for: request, at: $0) }
+                ?? context.count(for: request)
+            printLine(String(count))
         }
     }
 }

@@ -45,6 +45,45 @@ import Testing
         #expect(try born.firstValues == .of(#"{"born": 60.0, "players": []}"#))
     }
 
+    @Test func `fetch and count look back to a position`() throws {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let (bridge, other) = (try daemon.first(), try daemon.bridge())
+        try other.ask(#"{"do": "count", "entity": "Team", "context": "late"}"#)
+        try bridge.ask(
+            """
+            {"do": "save", "ops": [{"insert": "Team", "as": "t", "set": {"name": "A"}},
+            {"insert": "Player", "as": "p", "set": {"name": "x", "team": "$t"}}]}
+            """)
+        try bridge.ask(
+            """
+            {"do": "save", "ops": [{"update": "$t", "set": {"name": "B"}}, {"delete": "$p"},
+            {"insert": "Team", "set": {"name": "A"}}]}
+            """)
+        let then = try bridge.ask(
+            """
+            {"do": "fetch", "entity": "Team", "where": "name = 'A'", "at": 2,
+            "properties": ["name", "players"]}
+            """)
+        #expect(then.ids == ["Team/1"] && then["position"] == .int(2))
+        #expect(try then.firstValues == .of(#"{"name": "A", "players": ["Player/2"]}"#))
+        let now = try bridge.ask(
+            #"{"do": "fetch", "entity": "Team", "where": "name = 'A'", "at": 3}"#)
+        #expect(now.ids == ["Team/3"] && now["position"] == .int(3))
+        for (at, count) in [(1, 0), (2, 1), (3, 2)] {
+            let answer = try bridge.ask(#"{"do": "count", "entity": "Team", "at": \#(at)}"#)
+            #expect(try answer == .of(#"{"count": \#(count), "position": \#(at)}"#))
+        }
+        // A context that merges nothing unprompted gets there first.
+        let late = try other.ask(
+            #"{"do": "count", "entity": "Team", "context": "late", "at": 2}"#)
+        #expect(try late == .of(#"{"count": 1, "position": 2}"#))
+        #expect(
+            try bridge.refusal(#"{"do": "fetch", "entity": "Team", "at": 0}"#) == "historyExpired")
+        #expect(try bridge.finish() == .exited(0))
+        #expect(try other.finish() == .exited(0))
+    }
+
     @Test func `save carries out its ops in order, relationships from both ends`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }

@@ -21,7 +21,7 @@ import Testing
         for request in [
             #"{}"#, #"{"do": 3}"#, #"{"do": "frob"}"#, #"{"do": "batch", "update": "Team"}"#,
             #"{"do": "fetch"}"#, #"{"do": "fetch", "entity": 3}"#,
-            #"{"do": "fetch", "entity": "Team", "at": 1}"#,
+            #"{"do": "fetch", "entity": "Team", "at": -1}"#,
             #"{"do": "fetch", "entity": "Team", "wher": "x"}"#,
             #"{"do": "fetch", "entity": "Team", "limit": -1}"#,
             #"{"do": "fetch", "entity": "Team", "sort": [{"key": "name", "up": true}]}"#,

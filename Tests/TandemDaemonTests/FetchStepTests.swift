@@ -48,7 +48,9 @@ import Testing
         _ fetch: Fetch, _ graph: inout RandomGraph, _ random: inout SplitMix64, _ what: String
     ) throws {
         let committer = graph.bench.committer
-        let read = try ReadUnderWay(.fetch(fetch), fetch, id: 1, in: graph.bench.model, committer)
+        let model = try graph.bench.model
+        let read = try ReadUnderWay(
+            .fetch(fetch), fetch, at: fetch.at, id: 1, in: model, committer)
         let share = Int.random(in: 0...40, using: &random)
         var saves = 0
         var budget = 1
@@ -59,15 +61,9 @@ import Testing
             }
             budget = Int.random(in: 1...3, using: &random)
         }
-        let part: FetchPart =
-            switch fetch.kind {
-            case .rows: .rows
-            case .references: .references
-            case .count: .count
-            }
-        let (found, expected) = (
-            try read.cursor.result(), try committer.store.fetch(read.request, for: part)
-        )
+        let request = try CompiledRequest(fetch.request, in: model)
+        let found = try #require(try read.cursor?.result())
+        let expected = try committer.store.fetch(request, for: FetchPart(fetch.kind))
         #expect(found.objects == expected.objects, "\(what)")
         #expect(found.references == expected.references, "\(what)")
         #expect(found.count == expected.count, "\(what)")

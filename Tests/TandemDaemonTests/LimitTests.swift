@@ -84,6 +84,10 @@ struct LimitTests {
             for number in UInt64(1)...3 { try save(number) }
             let item = VerdictItem(request: FetchRequest(entity: "Tag"))
             return failure(try client.ask(.verdicts(VerdictRequest(from: 1, items: [item]))))
+        case .lookBackTransactions:
+            for number in UInt64(1)...3 { try save(number) }
+            let fetch = Fetch(request: FetchRequest(entity: "Tag"), at: bench.position.number - 2)
+            return failure(try client.ask(.fetch(fetch)))
         case .historyTransactions, .historyBytes:
             for number in UInt64(1)...100 { try save(number) }
             let answer = try client.ask(.history(HistoryRequest(from: 1, limit: 0)))
@@ -220,7 +224,8 @@ extension Limit {
     fileprivate var code: TandemError.Code? {
         switch self {
         case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,
-            .controllers, .transactionBytes, .consumers, .readBytes:
+            .controllers, .transactionBytes, .consumers, .readBytes,
+            .lookBackTransactions:
             .limitExceeded
         case .handshakeMilliseconds: .timeout
         case .attributeBytes, .blobBytes: .validation

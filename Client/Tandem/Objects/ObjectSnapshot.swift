@@ -8,6 +8,8 @@ public struct ObjectSnapshot: Hashable, Sendable {
     public var version: UInt64
     /// Attributes and to-one relationships by name, pending edits included.
     public var values: [String: Value]
+    /// The members of to-many relationships by name, where these were asked for.
+    public var members: [String: [ObjectID]] = [:]
 
     /// A value by name; null when there is none.
     public subscript(property: String) -> Value { values[property] ?? .null }

@@ -57,6 +57,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var sliceReads = 4_096
     /// Bytes that fetches hold which are under way, of all connections.
     public var readBytes = 512 << 20
+    /// Transactions that a read at an earlier position may undo.
+    public var lookBackTransactions = 1_000_000
 
     // MARK: History
 

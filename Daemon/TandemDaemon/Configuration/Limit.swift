@@ -44,6 +44,8 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case sliceReads
     /// Bytes that fetches under way hold.
     case readBytes
+    /// Transactions that are undone.
+    case lookBackTransactions
     /// Transactions that verdicts look at.
     case verdictTransactions
     /// Transactions in a history answer.
@@ -144,6 +146,10 @@ extension Limit {
                 \.readBytes, .bytes, 4_096...1 << 40,
                 "held by fetches under way, of all connections",
                 "limitExceeded")
+        case .lookBackTransactions:
+            facts(
+                \.lookBackTransactions, .count, 1...1 << 40,
+                "transactions that a read at an earlier position undoes", "limitExceeded")
         case .consumers:
             facts(\.consumers, .count, 1...65_536, "registered consumers", "limitExceeded")
         default: paceFacts

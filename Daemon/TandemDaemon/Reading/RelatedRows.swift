@@ -7,11 +7,13 @@ import TandemWire
 struct RelatedRows {
     private let store: Store
     private let model: CompiledModel
+    private let past: PastGraph?
     private var found: [ObjectNumber: StoredObject] = [:]
 
-    init(_ store: Store, _ model: CompiledModel) {
+    init(_ store: Store, _ model: CompiledModel, _ past: PastGraph? = nil) {
         self.store = store
         self.model = model
+        self.past = past
     }
 
     /// The rows found, by number.
@@ -36,9 +38,17 @@ struct RelatedRows {
 
     private mutating func load(_ target: ObjectReference) throws -> Row? {
         if let known = found[target.number] { return known.row }
-        guard let stored = try store.stored(target) else { return nil }
+        guard let stored = try store.stored(target, past) else { return nil }
         found[target.number] = StoredObject(
             object: stored.object, version: stored.version, row: stored.row)
         return stored.row
+    }
+}
+
+extension Store {
+    /// The row of an object as it is or was.
+    func stored(_ object: ObjectReference, _ past: PastGraph?) throws(StoreError) -> Stored? {
+        guard let past else { return try stored(object) }
+        return try past.stored(object, in: self)
     }
 }

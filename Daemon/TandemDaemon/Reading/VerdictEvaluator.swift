@@ -21,7 +21,7 @@ struct VerdictEvaluator {
         self.window = window
         self.store = store
         now = StoreReader(store, budget: budget)
-        past = PastReader(store: now, window: window)
+        past = PastReader(store: now, past: PastGraph(at: 0, window))
     }
 
     /// The verdicts on all candidates, by number.

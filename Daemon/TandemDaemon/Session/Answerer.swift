@@ -34,27 +34,66 @@ struct Answerer {
 
     // MARK: Reads
 
-    /// Begins with what has a fetch in it.
-    func begin(_ message: ClientMessage, _ fetch: Fetch, _ id: UInt32) throws -> ReadUnderWay {
-        guard fetch.at == 0 else {
-            throw TandemError(.usage, "fetching at an earlier position isn't supported yet")
-        }
-        let model = try model
-        if case .verdicts(let request) = message { try check(request) }
-        return try Answerer.telling {
-            try ReadUnderWay(message, fetch, id: id, in: model, committer)
+    /// Begins with what is carried out in steps; nil for what is answered at once.
+    func begin(_ message: ClientMessage, _ id: UInt32) throws -> ReadUnderWay? {
+        switch message {
+        case .fetch(let fetch): return try begin(message, fetch, at: fetch.at, id)
+        case .read(let read) where read.at != 0: return try begin(message, nil, at: read.at, id)
+        case .verdicts(let request):
+            guard case .fetch(let fetch) = request.alongside else { return nil }
+            try check(request)
+            return try begin(message, fetch, at: 0, id)
+        default: return nil
         }
     }
 
-    /// Answers what is done with its fetch.
-    func answer(_ read: ReadUnderWay) throws -> DaemonMessage {
-        let result = try Answerer.telling { try read.cursor.result() }
-        guard case .verdicts(let request) = read.message else {
-            return .fetched(try answer(read.fetch, result))
+    private func begin(
+        _ message: ClientMessage, _ fetch: Fetch?, at position: UInt64, _ id: UInt32
+    ) throws -> ReadUnderWay {
+        let model = try model
+        if position != 0 { try check(readingAt: position) }
+        return try Answerer.telling {
+            try ReadUnderWay(message, fetch, at: position, id: id, in: model, committer)
         }
-        var answer = try verdicts(request)
-        answer.alongside = .fetched(try self.answer(read.fetch, result))
-        return .verdicts(answer)
+    }
+
+    private func check(readingAt position: UInt64) throws {
+        let (end, bounds) = (committer.position, committer.journal.bounds)
+        guard position <= end else {
+            throw TandemError(
+                .historyExpired, "position \(position) is beyond the journal's end, \(end)")
+        }
+        let oldest = max(bounds.first - 1, committer.store.modelPosition)
+        guard position >= oldest else {
+            throw TandemError(
+                .historyExpired,
+                "what there was at position \(position) can't be told any more; the oldest that can be "
+                    + "read at is \(oldest)")
+        }
+        guard end - position <= UInt64(limits.lookBackTransactions) else {
+            throw committer.limitCounts.refusal(
+                .lookBackTransactions, limits,
+                "\(end - position) transactions are too many to undo; read at a newer position")
+        }
+    }
+
+    /// Answers what is done.
+    func answer(_ read: ReadUnderWay) throws -> DaemonMessage {
+        let result = try Answerer.telling { try read.cursor?.result() }
+        switch read.message {
+        case .read(let request): return .objects(try self.read(request, read.past))
+        case .verdicts(let request):
+            var answer = try verdicts(request)
+            answer.alongside = try result.flatMap { result in
+                try read.fetch.map { .fetched(try self.answer($0, result, nil)) }
+            }
+            return .verdicts(answer)
+        default:
+            guard let fetch = read.fetch, let result else {
+                preconditionFailure("Nothing else goes on in steps.")
+            }
+            return .fetched(try answer(fetch, result, read.past))
+        }
     }
 
     /// Does something with the store, and lets who asks hear of what is no end of the daemon.
@@ -73,18 +112,21 @@ struct Answerer {
         }
     }
 
-    private func answer(_ fetch: Fetch, _ result: FetchResult) throws -> Fetched {
+    private func answer(
+        _ fetch: Fetch, _ result: FetchResult, _ past: PastGraph?
+    ) throws -> Fetched {
         let model = try model
         engine.follow(fetch.interests, session)
         var answer = Fetched(
-            position: committer.position, count: UInt64(result.count), objects: [],
+            position: past?.position ?? committer.position, count: UInt64(result.count),
+            objects: [],
             references: [], related: [])
         switch fetch.kind {
         case .count: break
         case .references: answer.references = result.references
         case .rows:
             answer.objects = result.objects.map(StoredObject.init)
-            var related = RelatedRows(committer.store, model)
+            var related = RelatedRows(committer.store, model, past)
             for object in result.objects {
                 for path in fetch.related { try related.follow(path, from: object.row) }
             }
@@ -93,15 +135,15 @@ struct Answerer {
         return answer
     }
 
-    private func read(_ read: Read) throws -> Objects {
+    private func read(_ read: Read, _ past: PastGraph? = nil) throws -> Objects {
         let model = try model
         if !read.members.isEmpty {
             try model.check(slotsOf: read.modelVersion, "the read", "read again")
         }
         var answer = Objects(
-            position: committer.position, objects: [], missing: [], members: [])
+            position: past?.position ?? committer.position, objects: [], missing: [], members: [])
         for object in read.objects {
-            if let stored = try committer.store.stored(object) {
+            if let stored = try committer.store.stored(object, past) {
                 answer.objects.append(StoredObject(stored))
             } else {
                 answer.missing.append(object)
@@ -117,7 +159,8 @@ struct Answerer {
                     "\(model.id(of: request.owner)) has no to-many relationship "
                         + "\(request.slot)")
             }
-            let members = try committer.store.members(of: request.owner.number, relationship)
+            let now = try committer.store.members(of: request.owner.number, relationship)
+            let members = past?.members(now, of: request.owner, slot: request.slot) ?? now
             answer.members.append(
                 MemberList(owner: request.owner, slot: request.slot, members: members))
         }
@@ -139,6 +182,15 @@ struct Answerer {
         guard request.items.count <= limits.controllers else {
             throw committer.limitCounts.refusal(
                 .controllers, limits, "\(request.items.count) controllers ask at once")
+        }
+        let isPast =
+            switch request.alongside {
+            case .fetch(let fetch): fetch.at != 0
+            case .read(let read): read.at != 0
+            case nil: false
+            }
+        guard !isPast else {
+            throw TandemError(.usage, "what is read beside verdicts is read at their position")
         }
     }
 

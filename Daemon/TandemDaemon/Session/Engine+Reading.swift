@@ -2,15 +2,15 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Fetches, which go on in later slices when they take long.
+/// Fetches and looks back, which go on in later slices when they take long.
 extension Engine {
-    /// Answers a question; one with a fetch in it as far as this slice goes.
+    /// Answers a question; one that takes steps as far as this slice goes.
     func read(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         let answerer = Answerer(committer: committer, session: session, engine: self)
-        guard let fetch = message.fetch else {
+        guard let read = try answerer.begin(message, id) else {
             return session.answer(try answerer.answer(message), to: id)
         }
-        session.read = try answerer.begin(message, fetch, id)
+        session.read = read
         try advance(session, &readsLeft)
         if session.read != nil { limitCounts.note(.sliceReads) }
     }
@@ -47,8 +47,9 @@ extension Engine {
     private func step(_ read: ReadUnderWay, _ budget: inout Int) throws -> Bool {
         guard budget > 0 else { return false }
         let isDone = try Answerer.telling { try read.step(committer, &budget) }
-        readBytes += read.cursor.bytes - read.countedBytes
-        read.countedBytes = read.cursor.bytes
+        let bytes = read.bytes
+        readBytes += bytes - read.countedBytes
+        read.countedBytes = bytes
         guard readBytes <= limits.readBytes else {
             throw limitCounts.refusal(
                 .readBytes, limits,
@@ -61,18 +62,5 @@ extension Engine {
     func drop(_ session: Session) {
         readBytes -= session.read?.countedBytes ?? 0
         session.read = nil
-    }
-}
-
-extension ClientMessage {
-    /// The fetch that it asks for, alone or beside verdicts.
-    fileprivate var fetch: Fetch? {
-        switch self {
-        case .fetch(let fetch): return fetch
-        case .verdicts(let request):
-            guard case .fetch(let fetch) = request.alongside else { return nil }
-            return fetch
-        default: return nil
-        }
     }
 }

@@ -9,9 +9,6 @@ extension BridgeRequest {
                 "do", "id", "entity", "where", "arguments", "sort", "limit", "offset", "properties",
                 "includesSubentities", "at", "context",
             ])
-        if has("at") {
-            throw TandemError(.usage, "`at` is not supported yet; leave it out to read the present")
-        }
     }
 }
 
@@ -24,6 +21,9 @@ extension Bridge {
         let wanted = try fetchRequest(request)
         let properties = try request.strings("properties")
         let context = try context(request)
+        if let at = try position(request, context) {
+            return try fetch(wanted, at: at, properties, context)
+        }
         var answer = Answer()
         for _ in 0..<Self.readAttempts {
             let objects = try context.fetch(wanted)
@@ -40,15 +40,46 @@ extension Bridge {
         return answer
     }
 
+    /// What there was at a position, which the context has reached then.
+    private func fetch(
+        _ wanted: FetchRequest, at position: Position, _ properties: [String]?,
+        _ context: ManagedObjectContext
+    ) throws -> Answer {
+        try context.reach(position)
+        let model = try container.storeModel()
+        try check(properties, wanted.entity, model)
+        let lists = properties?.filter {
+            model.entity(named: wanted.entity)?.property(named: $0)?.isToMany ?? false
+        }
+        let found = try context.fetch(wanted, at: position, members: lists ?? [])
+        let shown = try found.map {
+            try BridgeValues.json($0, properties: properties, model, context)
+        }
+        return Answer(
+            members: ["objects": .array(shown), "position": .null], position: position.number)
+    }
+
+    /// The position that a request is to be answered at, if it names one.
+    private func position(
+        _ request: BridgeRequest, _ context: ManagedObjectContext
+    ) throws -> Position? {
+        try request.count("at").map { try context.connect().at(UInt64($0)) }
+    }
+
     func count(_ request: BridgeRequest) throws -> Answer {
         let wanted = try fetchRequest(request)
         let properties = try request.strings("properties")
         let context = try context(request)
-        let count = try context.count(for: wanted)
+        // At a position the daemon counts all that match.
+        let at = try position(request, context)
+        let all = try at.map { try context.count(for: wanted, at: $0) }
+        let count =
+            try all.map { min(wanted.limit ?? .max, max(0, $0 - wanted.offset)) }
+            ?? context.count(for: wanted)
         try check(properties, wanted.entity, try container.storeModel())
         return Answer(
             members: ["count": .int(Int64(count)), "position": .null],
-            position: try context.connect().number)
+            position: try at?.number ?? context.connect().number)
     }
 
     private func check(

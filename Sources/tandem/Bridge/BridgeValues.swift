@@ -30,6 +30,21 @@ enum BridgeValues {
         ])
     }
 
+    /// What of an earlier state of an object is shown.
+    static func json(
+        _ object: ObjectSnapshot, properties: [String]?, _ model: CompiledModel,
+        _ context: ManagedObjectContext
+    ) throws -> JSON {
+        var values: [String: JSON] = [:]
+        for (name, value) in object.values where properties?.contains(name) ?? true {
+            values[name] = json(try context.withContent(value), model)
+        }
+        for (name, members) in object.members { values[name] = JSON(members.sorted()) }
+        return .object([
+            "id": JSON(object.id), "entity": .string(object.id.entity), "values": .object(values),
+        ])
+    }
+
     /// An argument of a predicate; `{"object": ID}` is an object.
     static func argument(
         _ json: JSON, _ id: (JSON) throws -> ObjectID

@@ -1,0 +1,176 @@
+public import TandemModel
+public import TandemQuery
+import TandemWire
+
+/// Fetching at an earlier position: what there was, as values.
+extension ManagedObjectContext {
+    /// What a request picked at a position, in its order, as values; blocks.
+    ///
+    ///     let then = try context.fetch(FetchRequest(entity: "Team", sort: ["-wins"]), at: position)
+    ///
+    /// A context that is not there yet first merges up to the position; objects and pending edits have no part in it.
+    /// Cost: the daemon undoes what was saved since.
+    ///
+    /// - Parameters:
+    ///   - request: What is wanted.
+    ///   - position: When.
+    ///   - members: To-many relationships whose members come along.
+    /// - Returns: The objects as they were.
+    /// - Throws: `historyExpired` when the journal does not reach back to the position or the model was another one, with the oldest
+    ///   position that can be read at; `limitExceeded` when more was saved since than the daemon undoes; `timeout` for
+    ///   a position beyond the journal's end; what other fetches throw.
+    public func fetch(
+        _ request: FetchRequest, at position: Position, members: [String] = []
+    ) throws -> [ObjectSnapshot] {
+        try pastFetchStep(request, at: position, members).run(on: connection)
+    }
+
+    /// What a request picked at a position, in its order, as values.
+    public nonisolated(nonsending) func fetch(
+        _ request: FetchRequest, at position: Position, members: [String] = []
+    ) async throws -> [ObjectSnapshot] {
+        try await pastFetchStep(request, at: position, members).runAsync(on: connection)
+    }
+
+    /// How many objects a request picked at a position; blocks.
+    public func count(for request: FetchRequest, at position: Position) throws -> Int {
+        try pastCountStep(request, at: position).run(on: connection)
+    }
+
+    /// How many objects a request picked at a position.
+    public nonisolated(nonsending) func count(
+        for request: FetchRequest, at position: Position
+    ) async throws -> Int {
+        try await pastCountStep(request, at: position).runAsync(on: connection)
+    }
+
+    /// A value with its content in place of a reference to that; blocks.
+    package func withContent(_ value: Value) throws -> Value {
+        switch value {
+        case .blob(let blob): .data(try Connection.contentStep(blob).run(on: connection))
+        case .longText(let text):
+            .string(
+                String(
+                    decoding: try Connection.contentStep(text.blob).run(on: connection),
+                    as: UTF8.self))
+        default: value
+        }
+    }
+
+    // MARK: Steps
+
+    private func pastCountStep(
+        _ request: FetchRequest, at position: Position
+    ) throws -> Step<Int> {
+        try pastStep(request, .count, at: position) { answer, _ in
+            .done(Int(clamping: answer.count))
+        }
+    }
+
+    private func pastFetchStep(
+        _ request: FetchRequest, at position: Position, _ members: [String]
+    ) throws -> Step<[ObjectSnapshot]> {
+        try pastStep(request, .rows, at: position) { answer, session in
+            let found = try answer.objects.map { try ObjectSnapshot($0, session.model) }
+            return try Self.membersStep(
+                members, request.entity, answer.objects.map(\.object), at: position, session
+            ).then { lists in
+                .done(found.map { $0.adding(lists[$0.id] ?? [:], of: members) })
+            }
+        }
+    }
+
+    private func pastStep<Output>(
+        _ request: FetchRequest, _ kind: Fetch.Kind, at position: Position,
+        use: @escaping (Fetched, Session) throws -> Step<Output>
+    ) throws -> Step<Output> {
+        guard request.limit ?? 0 >= 0, request.offset >= 0 else {
+            throw TandemError(.usage, "limit and offset of a fetch can't be negative")
+        }
+        guard position.number > 0 else {
+            throw TandemError(.historyExpired, "before position 1 there is nothing to read")
+        }
+        return try behindStep(position).then { session in
+            let fetch = Fetch(request: request, kind: kind, at: position.number)
+            return .ask(.fetch(fetch)) { (answer: DaemonMessage) -> Fetched? in
+                if case .fetched(let answer) = answer { answer } else { nil }
+            } then: { answer in
+                guard answer.position == position.number else {
+                    throw TandemError(.storage, "the daemon read at another position")
+                }
+                return try use(answer, session)
+            }
+        }
+    }
+
+    /// The session, with the context at or behind a position.
+    private func behindStep(_ position: Position) throws -> Step<Session> {
+        try sessionStep().then { session in
+            if position.isComparable(with: session.position(0)), position.number <= self.merged {
+                return .done(session)
+            }
+            return try self.reachStep(position, 10).then { _ in try self.sessionStep() }
+        }
+    }
+
+    /// The members of to-many relationships of some objects at a position, by name.
+    private static func membersStep(
+        _ names: [String], _ entity: String, _ objects: [ObjectReference], at position: Position,
+        _ session: Session
+    ) throws -> Step<[ObjectID: [String: [ObjectID]]]> {
+        let model = session.model
+        for name in names
+        where model.entity(named: entity)?.property(named: name)?.isToMany != true {
+            throw TandemError(
+                .unknownProperty, "\(entity) has no to-many relationship `\(name)`")
+        }
+        let requests = objects.flatMap { object in
+            names.compactMap { name in
+                model.entity(tagged: object.tag)?.slot(of: name)
+                    .map { MemberRequest(owner: object, slot: $0) }
+            }
+        }
+        guard !requests.isEmpty else { return .done([:]) }
+        let read = Read(members: requests, modelVersion: model.version, at: position.number)
+        return .ask(.read(read)) { (answer: DaemonMessage) -> Objects? in
+            if case .objects(let answer) = answer { answer } else { nil }
+        } then: { answer in
+            var lists: [ObjectID: [String: [ObjectID]]] = [:]
+            for list in answer.members {
+                guard let entity = model.entity(tagged: list.owner.tag),
+                    entity.properties.indices.contains(list.slot),
+                    list.members.allSatisfy({ model.entity(tagged: $0.tag) != nil })
+                else {
+                    throw TandemError(.storage, "the daemon gave members that the model lacks")
+                }
+                lists[model.id(of: list.owner), default: [:]][entity.properties[list.slot].name] =
+                    list.members.map { model.id(of: $0) }
+            }
+            return .done(lists)
+        }
+    }
+}
+
+extension ObjectSnapshot {
+    /// What was stored of an object.
+    fileprivate init(_ stored: StoredObject, _ model: CompiledModel) throws(TandemError) {
+        guard let entity = model.entity(tagged: stored.object.tag),
+            stored.row.isValid(for: entity)
+        else {
+            throw TandemError(.storage, "the row of object \(stored.object.number) can't be read")
+        }
+        self.init(id: model.id(of: stored.object), version: stored.version, values: [:])
+        for property in entity.properties where !property.isToMany {
+            values[property.name] = stored.row.value(property.slot, in: entity)
+        }
+    }
+
+    /// The same with the members of relationships, none where nothing is told.
+    fileprivate func adding(
+        _ lists: [String: [ObjectID]], of names: [String]
+    ) -> ObjectSnapshot {
+        var copy = self
+        for name in names { copy.members[name] = lists[name] ?? [] }
+        return copy
+    }
+}
