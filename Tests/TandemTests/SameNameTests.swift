@@ -75,6 +75,50 @@ import Testing
         #expect(mine.name == "mine" && mine["size"] == .int(2))
     }
 
+    @Test(arguments: [true, false])
+    func `edits that outlive a refresh are a conflict with what others save after it, read or not`(
+        isOfAll: Bool
+    ) throws {
+        let (mine, other) = try shared()
+        func refresh() {
+            isOfAll ? ours.refreshAllObjects() : ours.refresh(mine, mergeChanges: true)
+        }
+        mine.name = "mine"
+        refresh()
+        #expect(mine.isFault && mine.version == 0)
+        other.name = "other"
+        try theirs.save()
+        #expect(error { try ours.save() } == .conflict)
+        #expect(error { try ours.save() } == .conflict)
+        // Refreshed again, they are based on what the refused save met, and on nothing later.
+        refresh()
+        refresh()
+        try theirs.reach(try ours.save())
+        #expect(mine.name == "mine" && other.name == "mine" && !ours.hasChanges)
+    }
+
+    @Test func `of what others save after a refresh the store's trumps edits that were not read`()
+        throws
+    {
+        let (mine, other) = try shared()
+        mine.name = "mine"
+        ours.refresh(mine, mergeChanges: true)
+        other.name = "other"
+        try theirs.save()
+        try theirs.reach(try ours.save(policy: .storeTrump))
+        #expect(mine.name == "other" && other.name == "other")
+    }
+
+    @Test func `a merge after a refresh makes edits based on what it brought`() throws {
+        let (mine, other) = try shared()
+        mine.name = "mine"
+        ours.refreshAllObjects()
+        other.name = "other"
+        try ours.reach(try theirs.save())
+        try theirs.reach(try ours.save())
+        #expect(mine.name == "mine" && other.name == "mine")
+    }
+
     @Test func `refresh without merging throws edits away, and reads when asked`() throws {
         let (mine, other) = try shared()
         mine.name = "mine"

@@ -22,8 +22,11 @@ extension ManagedObjectContext {
             let isWhole = change.kind == .insert || change.kind == .delete
             touched.append((object, isWhole ? nil : change.changed))
         }
-        for (number, version) in group.versions where records[number]?.row != nil {
-            records[number]?.version = version
+        for (number, version) in group.versions {
+            guard let record = records[number], record.row != nil || record.version != 0 else {
+                continue
+            }
+            record.version = version
         }
         for stored in related { try? adopt(stored) }
         finish(group, verdicts, touched)
@@ -110,7 +113,7 @@ extension ManagedObjectContext {
         session = now
         merged = now.position
         if isOtherModel { rebind(to: now.model) }
-        for record in records.values { record.fault() }
+        for record in records.values { record.fault(at: merged) }
         records = records.filter { !$0.value.isIdle }
         let group = MergedGroup(restartFrom: from, at: merged, missed: missed)
         finish(group, [:], records.values.compactMap(\.object).map { ($0, nil) })
@@ -147,6 +150,7 @@ extension ManagedObjectContext {
             record.inFlight = old.inFlight.renamed(from: old.entity, to: entity)
             record.seen = Edits(values: old.seen).renamed(from: old.entity, to: entity).values
             record.isMissing = old.isMissing
+            record.version = old.version
             record.base = old.base
             record.pins = old.pins
             record.object = old.object

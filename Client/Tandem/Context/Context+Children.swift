@@ -96,7 +96,7 @@ extension ObjectRecord {
     }
 
     /// The position of the save that last changed the row; 0 when it isn't held.
-    var rootVersion: UInt64 { base?.record.rootVersion ?? version }
+    var rootVersion: UInt64 { base?.record.rootVersion ?? (row == nil ? 0 : version) }
 }
 
 /// A context that its parent does not keep alive.

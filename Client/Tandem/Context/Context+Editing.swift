@@ -94,7 +94,7 @@ extension ManagedObjectContext {
             undoStack.forget(record)
             discard(record)
         }
-        record.fault()
+        record.fault(at: merged)
         object.noteChange()
     }
 }

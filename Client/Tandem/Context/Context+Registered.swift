@@ -26,7 +26,7 @@ extension ManagedObjectContext {
     public func refreshAllObjects() {
         for record in records.values where !record.isInserted && !record.isMissing {
             if record.object != nil { touch(record, .refresh) }
-            record.fault()
+            record.fault(at: merged)
             record.object?.noteChange()
         }
     }

@@ -201,6 +201,9 @@ extension ManagedObjectContext {
         }
         let records = unanswered?.records ?? []
         unanswered = nil
+        for conflict in error.conflicts {
+            self.records[conflict.object.number]?.refusedFor = conflict.theirsVersion
+        }
         for record in records {
             let edits = record.inFlight.under(record.pending)
             record.inFlight = Edits()
@@ -255,7 +258,7 @@ extension ManagedObjectContext {
         let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
         if kind == .delete, !isPreview, record.row == nil || !isHeld { record.isMissing = true }
-        if !isHeld || (kind == .insert && record.row == nil) { record.fault() }
+        if !isHeld || (kind == .insert && record.row == nil) { record.fault(at: merged) }
         record.object?.noteChange(slots)
         if isPreview { noteEnds(of: record) }
     }

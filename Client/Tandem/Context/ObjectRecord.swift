@@ -9,7 +9,11 @@ final class ObjectRecord {
     /// The row as of the context's position; nil when it isn't held.
     var row: Row?
     /// The position of the transaction that last changed the row; 0 when it isn't held.
+    ///
+    /// Of a fault with edits it is the position that these are based on; 0 when the object was never read.
     var version: UInt64 = 0
+    /// The position of the row for whose sake a save was refused; 0 when none was.
+    var refusedFor: UInt64 = 0
     /// Whether the store has no such object (any more).
     var isMissing = false
     /// The members of to-many relationships as of the context's position, where they are held.
@@ -107,9 +111,12 @@ final class ObjectRecord {
     }
 
     /// Forgets what was loaded, not what was edited.
-    func fault() {
+    ///
+    /// Edits of what was read are based on `position` then, if there is one, or on what a refused save met: a save still meets
+    /// what others change after that.
+    func fault(at position: UInt64? = nil) {
         row = nil
-        version = 0
+        version = position.map { version != 0 && hasEdits ? max($0, refusedFor) : 0 } ?? 0
         if !members.isEmpty { members.removeAll() }
     }
 }
