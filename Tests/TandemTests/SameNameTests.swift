@@ -119,6 +119,22 @@ import Testing
         #expect(mine.name == "mine" && other.name == "mine")
     }
 
+    @Test func `a value set to nil stays nil, whatever the default of a new object is`() throws {
+        let item = try ours.insert(Item.self)
+        #expect(item["size"] == .int(0))
+        item["size"] = .null
+        try ours.save()
+        #expect(item["size"] == .null)
+        #expect(try theirs.existingObject(with: item.id)["size"] == .null)
+        let child = ours.makeChild(name: "child")
+        let new = try child.insert(Item.self)
+        new["size"] = .null
+        try child.save()
+        try ours.save()
+        #expect(new["size"] == .null)
+        #expect(try theirs.existingObject(with: new.id)["size"] == .null)
+    }
+
     @Test func `refresh without merging throws edits away, and reads when asked`() throws {
         let (mine, other) = try shared()
         mine.name = "mine"

@@ -163,9 +163,6 @@ struct SlotValues: Sequence {
     /// How many there are.
     var count: Int { items.count }
 
-    /// How many there are that are not null.
-    var countOfSet: Int { items.count { !$0.value.isNull } }
-
     /// Takes over the values of others, which win.
     mutating func merge(_ others: SlotValues) {
         for (slot, value) in others { self[slot] = value }

@@ -69,8 +69,8 @@ struct SaveBuilder {
         switch record.pending.kind {
         case .delete: return writer.delete(reference, baseVersion: record.version)
         case .insert:
-            writer.insert(reference, values: record.pending.values.countOfSet)
-            for (slot, value) in record.pending.values where !value.isNull {
+            writer.insert(reference, values: record.countOfInserted)
+            for (slot, value) in record.pending.values where record.inserts(value, slot) {
                 writer.value(slot, value)
             }
             writer.links((links[reference.number] ?? []).filter(\.isAdded))
@@ -137,8 +137,8 @@ struct SaveBuilder {
         case .insert:
             // The entity of a new object is part of what is saved, its number is not.
             let object = ObjectReference(tag: reference.tag, number: neutral(reference).number)
-            writer.insert(object, values: record.pending.values.countOfSet)
-            for (slot, value) in record.pending.values where !value.isNull {
+            writer.insert(object, values: record.countOfInserted)
+            for (slot, value) in record.pending.values where record.inserts(value, slot) {
                 writer.value(slot, neutral(value))
             }
             writer.links(neutral((links[reference.number] ?? []).filter(\.isAdded)))
@@ -171,6 +171,18 @@ struct SaveBuilder {
             return reference
         }
         return ObjectReference(tag: .max, number: UInt64(ordinal))
+    }
+}
+
+extension ObjectRecord {
+    /// Whether an insert has to say a value: null only where the daemon would put a default else.
+    fileprivate func inserts(_ value: Value, _ slot: Int) -> Bool {
+        !value.isNull || !entity.defaults[slot].isNull
+    }
+
+    /// How many values an insert says.
+    fileprivate var countOfInserted: Int {
+        pending.values.count { inserts($0.value, $0.key) }
     }
 }
 
