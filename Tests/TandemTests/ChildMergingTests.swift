@@ -26,6 +26,33 @@ import Testing
         theirs = try #require(try other.existingObject(with: content.id) as? Content)
     }
 
+    @Test func `a child counts what it fetches, with the edits of all below it`() throws {
+        let small = FetchRequest(
+            entity: "Content", predicate: try ObjectPredicate(format: "size < 4"), sort: [])
+        let all = FetchRequest(entity: "Content")
+        func counts() throws -> [Int] {
+            let counts = [try child.count(for: small), try child.count(for: all)]
+            #expect(counts == [try child.fetch(small).count, try child.fetch(all).count])
+            return counts
+        }
+        #expect(try counts() == [1, 1])
+        mine.size = 9
+        #expect(try counts() == [0, 1])
+        child.rollback()
+        content.size = 8
+        #expect(try counts() == [0, 1])
+        let new = try parent.insert(Content.self)
+        try #require(try child.existingObject(with: new.id) as? Content).size = 3
+        _ = try child.insert(Content.self)
+        #expect(try counts() == [2, 3])
+        child.delete(mine)
+        #expect(try counts() == [2, 2])
+        parent.refresh(content, mergeChanges: false)
+        #expect(try counts() == [2, 2])
+        parent.delete(content)
+        #expect(try counts() == [2, 2])
+    }
+
     // MARK: Others
 
     @Test func `what others saved shows below the child's edits, and is no conflict`() throws {

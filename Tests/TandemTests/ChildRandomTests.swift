@@ -1,5 +1,6 @@
 import Tandem
 import TandemModel
+import TandemQuery
 import TestSupport
 import Testing
 
@@ -224,12 +225,19 @@ import Testing
         var found: [String] = []
         for entity in ["Bucket", "Item", "Tag"] {
             let ids = Set(try contexts[level].fetch(FetchRequest(entity: entity)).map(\.id))
+            let count = try contexts[level].count(for: FetchRequest(entity: entity))
+            if count != ids.count { found.append("\(level) \(entity): \(count) counted") }
             if ids.subtracting(strangers) != Set(graph.alive(entity)) {
                 found.append("\(level) \(entity): \(ids.subtracting(strangers))")
             }
         }
-        let ids = try contexts[level].fetch(Content.self, where: "size < 4", sort: ["name"])
-            .map(\.id).filter { !strangers.contains($0) }
+        let small = FetchRequest(
+            entity: "Content", predicate: try ObjectPredicate(format: "size < 4"),
+            sort: [SortKey("name")].compactMap { $0 })
+        let all = try contexts[level].fetch(small).map(\.id)
+        let count = try contexts[level].count(for: small)
+        if count != all.count { found.append("\(level): \(count) counted, not \(all.count)") }
+        let ids = all.filter { !strangers.contains($0) }
         let expected = graph.alive("Content").filter { graph.size($0) < 4 }.sorted {
             (graph.name($0), $0.number) < (graph.name($1), $1.number)
         }

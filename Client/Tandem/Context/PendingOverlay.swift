@@ -108,11 +108,13 @@ struct PendingOverlay {
 
     /// By how many objects more the request finds with all edits; nil when what is held does not tell.
     var countChange: Int? {
-        let stored = ContextReader(context: context)
+        let root = context.root
+        let stored = ContextReader(context: root)
         let current = ContextReader(context: context, includesEdits: true)
         var change = 0
         for record in edited {
-            if let row = record.row {
+            // Children hold no rows.
+            if let row = root.records[record.reference.number]?.row {
                 guard let matched = request.matches(record.reference, row, stored) else {
                     return nil
                 }
