@@ -88,6 +88,9 @@ extension ManagedObjectContext {
     /// Makes an object a fault; with `mergeChanges` pending edits stay on top, else they are dropped.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         let record = object.record
+        precondition(
+            object.managedObjectContext === self,
+            "\(object.id) belongs to another context; refresh it there.")
         if record.isInserted { return }
         touch(record, .refresh)
         if !mergeChanges {

@@ -116,6 +116,7 @@ open class ManagedObject: Observable {
             precondition(
                 property.accepts(newValue),
                 "\(entityName).\(property.name) can't hold \(newValue).")
+            if let target = newValue.reference { check(target, property) }
             managedObjectContext?.set(newValue, slot(property), of: record)
         }
     }
@@ -136,16 +137,14 @@ open class ManagedObject: Observable {
 
     /// Sets the object at the end of a to-one relationship; its other end follows.
     public func setObject(_ object: ManagedObject?, for relationship: String) {
-        precondition(
-            object.map { $0.managedObjectContext === managedObjectContext } ?? true,
-            "Objects of different contexts can't be related; use object(with:) first.")
+        if let object { checkContext(of: object) }
         self[relationship] = object.map { .reference($0.record.reference) } ?? .null
     }
 
     /// The objects at the end of a to-many relationship; loading them may block.
     public func objects(_ relationship: String) -> Set<ManagedObject> {
         guard let context = managedObjectContext else { return [] }
-        let wanted = toManySlot(relationship)
+        let wanted = toMany(relationship).slot
         access(wanted)
         if record.members(wanted) == nil {
             context.fire { try $0.loadStep([], members: [(record.reference, wanted)]) }
@@ -159,12 +158,18 @@ open class ManagedObject: Observable {
     ///
     /// Adding a member does nothing.
     public func add(_ member: ManagedObject, to relationship: String) {
-        managedObjectContext?.add(member.record, to: toManySlot(relationship), of: record)
+        let property = toMany(relationship)
+        checkContext(of: member)
+        check(member.record.reference, property)
+        managedObjectContext?.add(member.record, to: property.slot, of: record)
     }
 
     /// Removes an object from a to-many relationship; the other end follows.
     public func remove(_ member: ManagedObject, from relationship: String) {
-        managedObjectContext?.remove(member.record, from: toManySlot(relationship), of: record)
+        let property = toMany(relationship)
+        checkContext(of: member)
+        check(member.record.reference, property)
+        managedObjectContext?.remove(member.record, from: property.slot, of: record)
     }
 
     /// The value of a slot; what is too long for a row as its reference.
@@ -193,11 +198,27 @@ open class ManagedObject: Observable {
         return slot
     }
 
-    private func toManySlot(_ relationship: String) -> Int {
+    private func toMany(_ relationship: String) -> CompiledProperty {
         let property = record.entity.declared(relationship)
         precondition(
             property.isToMany, "\(entityName).\(relationship) is no to-many relationship.")
-        return property.slot
+        return property
+    }
+
+    private func checkContext(of object: ManagedObject) {
+        precondition(
+            object.managedObjectContext === managedObjectContext,
+            "Objects of different contexts can't be related; use object(with:) first.")
+    }
+
+    /// Checks that an object is of the entity that a relationship leads to, or of one below it.
+    private func check(_ target: ObjectReference, _ property: CompiledProperty) {
+        guard let destination = property.relationship?.destination,
+            let entity = managedObjectContext?.session?.model.entity(tagged: target.tag)
+        else { return }
+        precondition(
+            entity.ancestors.contains(destination),
+            "\(entityName).\(property.name) can't lead to an object of \(entity.name).")
     }
 
     // MARK: Observation
