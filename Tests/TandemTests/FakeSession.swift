@@ -110,6 +110,7 @@ final class FakeSession: Sendable {
         case .history where daemonState.expiresHistory:
             send(.failure(TandemError(.historyExpired, "it is no longer there")), id)
         case .history(let request):
+            if let error = daemonState.refusesHistory { return send(.failure(error), id) }
             if daemonState.savesBeforeHistory > 0, let one = daemonState.rows.values.first {
                 daemonState.savesBeforeHistory -= 1
                 saveAgain(one.reference, &daemonState)

@@ -59,6 +59,7 @@ extension ManagedObjectContext {
     /// Lets an object that became another one, or nothing, stand for that here, too.
     func follow(_ lost: ObjectReference, to outcome: ObjectReference?) {
         if let record = records[lost.number] {
+            undoStack.forget(record)
             edited.remove(record)
             if let outcome {
                 let existing = self.record(outcome)

@@ -87,7 +87,7 @@ extension ManagedObjectContext {
             let request = self.request(session, options, records)
             // Without edits there is nothing to send, except a repeat that a save id stands for.
             guard !request.isEmpty || options.saveID != nil else {
-                self.dropHints()
+                self.dropHints(records)
                 return .done(session.position(self.merged))
             }
             self.putInFlight(request, records, session, hasOwnID: options.saveID == nil)
@@ -110,12 +110,12 @@ extension ManagedObjectContext {
     }
 
     /// Drops edits that only mirror other ends, when there is nothing else to save.
-    private func dropHints() {
-        let objects = edited.objects
-        edited.removeAll()
-        for object in objects {
-            if object.record.pending.isPreview { touch(object.record, .refresh) }
-            object.record.pending = Edits()
+    private func dropHints(_ records: [ObjectRecord]) {
+        for record in records where !record.pending.isEmpty {
+            let object = object(of: record)
+            edited.remove(record)
+            if record.pending.isPreview { touch(record, .refresh) }
+            record.pending = Edits()
             object.noteChange()
         }
     }
@@ -125,10 +125,11 @@ extension ManagedObjectContext {
     ) {
         undoStack.clear()
         for record in records {
+            // What was edited first while these were validated is for the next save.
+            edited.remove(record)
             // Nothing is in flight: one save follows another.
             swap(&record.inFlight, &record.pending)
         }
-        edited.removeAll()
         unanswered = UnansweredSave(
             request: request, records: records, model: session.model,
             sentAt: connection.knownSession?.position ?? merged, hasOwnID: hasOwnID)
@@ -136,9 +137,15 @@ extension ManagedObjectContext {
 
     private func sendStep(_ request: SaveRequest, attempt: Int = 1) throws -> Step<Position> {
         let inserts = request.inserts.count
+        let sent = unanswered
         return .ask(.save(request)) { result in
             switch result {
             case .failure(let error):
+                if let sent, sent.isSettled, !error.isAnswered, let session = self.session {
+                    // It is merged already, and what its inserts became is known: nobody needs the answer.
+                    if self.unanswered === sent { self.unanswered = nil }
+                    return .done(session.position(self.merged))
+                }
                 guard error.code == .schemaMismatch, let save = self.unanswered,
                     save.request.saveID == request.saveID
                 else { throw self.failed(error, request.saveID) }
@@ -151,7 +158,7 @@ extension ManagedObjectContext {
                         TandemError(.unknownOutcome, "the daemon's answer does not fit the save"),
                         request.saveID)
                 }
-                return try self.mergeStep(through: saved.position).then { _ in
+                return try self.mergeStep(of: saved, sent).then { _ in
                     self.settle(saved, request.saveID)
                     self.lastReceipt = self.session.map { SaveReceipt(saved, $0) }
                     guard let session = self.session else { return try self.connectStep() }
@@ -159,6 +166,24 @@ extension ManagedObjectContext {
                 }
             case .success(let answer): throw Step<Position>.unexpected(answer)
             }
+        }
+    }
+
+    /// Merges up to a save that has happened; if that fails before the save itself is merged, the next save asks for it again.
+    private func mergeStep(of saved: Saved, _ save: UnansweredSave?) throws -> Step<Void> {
+        func failed(_ error: TandemError) throws -> Step<Void> {
+            guard let save else { throw error }
+            // What came after it is for the next merge.
+            if save.isMerged { return .done(()) }
+            guard unanswered === save else { throw error }
+            save.isUnknown = true
+            save.request.firstSentAt = save.sentAt
+            throw TandemError(.unknownOutcome, error.message)
+        }
+        do {
+            return try mergeStep(through: saved.position).recover(failed)
+        } catch {
+            return try failed(error as? TandemError ?? TandemError(.storage, "\(error)"))
         }
     }
 
@@ -204,7 +229,11 @@ extension ManagedObjectContext {
         for conflict in error.conflicts {
             self.records[conflict.object.number]?.refusedFor = conflict.theirsVersion
         }
+        var unborn: [ObjectRecord] = []
         for record in records {
+            if record.inFlight.kind == .insert, record.pending.kind == .delete {
+                unborn.append(record)
+            }
             let edits = record.inFlight.under(record.pending)
             record.inFlight = Edits()
             edited.remove(record)
@@ -213,6 +242,20 @@ extension ManagedObjectContext {
             guard !record.pending.isEmpty else { continue }
             edited.add(object(of: record))
         }
+        // What was never saved is not deleted, but forgotten.
+        for record in unborn where !record.isMissing {
+            let object = object(of: record)
+            touch(record, .refresh)
+            // Only what is new has members without being loaded.
+            record.pending.kind = .insert
+            unlinkAll(record)
+            record.pending.kind = .delete
+            discard(record)
+            record.isMissing = true
+            object.noteChange()
+        }
+        // Steps noted during the flight lead back to edits without those that were in flight.
+        undoStack.clear()
         return error
     }
 
@@ -271,6 +314,7 @@ extension ManagedObjectContext {
             touch(lost, .refresh)
             lost.inFlight = Edits()
             lost.isMissing = true
+            undoStack.forget(lost)
             edited.remove(lost)
             lost.object?.noteChange()
             if let outcome { move(lost, to: record(outcome)) }

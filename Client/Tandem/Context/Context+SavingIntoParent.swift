@@ -12,7 +12,13 @@ extension ManagedObjectContext {
         )
         return try sessionStep().then { session in
             self.processPendingChanges()
-            let records = try self.validRecords()
+            let valid = try self.validRecords()
+            // What validating read may have brought another model.
+            guard self.session?.model === session.model else {
+                return try self.saveStep(options, into: parent)
+            }
+            // It may also have brought deletions, which end the edits of their objects.
+            let records = valid.filter { !$0.pending.isEmpty }
             let conflicts = records.filter { $0.isInConflict && !$0.pending.isPreview }
             let policy = options.policy ?? self.mergePolicy
             if policy == .error, !conflicts.isEmpty { throw self.error(conflicts, session) }
@@ -26,8 +32,8 @@ extension ManagedObjectContext {
     /// Lets the parent's values show through.
     private func forgetEdits(of records: [ObjectRecord]) {
         undoStack.clear()
-        edited.removeAll()
         for record in records {
+            edited.remove(record)
             if record.pending.kind == .insert { record.base = parent?.object(record.reference) }
             record.pending = Edits()
             record.seen = SlotValues()

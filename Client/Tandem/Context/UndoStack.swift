@@ -53,7 +53,6 @@ final class UndoStack {
 
     /// Takes the last group off to be exchanged; ``push(_:isUndo:)`` puts its counterpart on the other stack.
     func pop(isUndo: Bool) -> [Entry]? {
-        depth = 0
         close()
         return isUndo ? done.popLast() : undone.popLast()
     }
