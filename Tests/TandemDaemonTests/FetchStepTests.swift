@@ -163,6 +163,30 @@ import Testing
         #expect(found.objects.count == 200)
     }
 
+    @Test func `law 7: what a longer step looks at is taken from the budget`() throws {
+        let bench = try bench(200, sliceReads: 10)
+        let committer = bench.bench.committer
+        let read = try ReadUnderWay(
+            .fetch(Fetch(request: nodes)), Fetch(request: nodes), at: 0, id: 1,
+            in: try bench.bench.model, committer)
+        var (steps, looked, left) = (0, 0, 0)
+        var isDone = false
+        while !isDone, steps < 200 {
+            left = 10
+            let before = read.cursor?.rowsRead ?? 0
+            isDone = try read.step(committer, &left)
+            looked = (read.cursor?.rowsRead ?? 0) - before
+            #expect(left <= 10 - looked)
+            steps += 1
+            guard !isDone else { break }
+            try bench.bench.save(
+                try (2..<202).map {
+                    try bench.bench.update("Node", $0, ["rank": .int(Int64(steps % 100))])
+                })
+        }
+        #expect(isDone && looked >= 200 && left <= 10 - 200)
+    }
+
     @Test func `law 2: what a client asks behind a fetch is answered behind it`() throws {
         let bench = try bench(50, sliceReads: 5)
         let (asker, other) = (try bench.client(), try bench.client())

@@ -62,6 +62,8 @@ final class ReadUnderWay {
     var bytes: Int { (cursor?.bytes ?? 0) + (past?.window.bytes ?? 0) }
 
     /// Goes on until a budget is used up; true when it is done, at the committer's position.
+    ///
+    /// What a longer step takes beyond the budget leaves it below nothing.
     func step(_ committer: Committer, _ budget: inout Int) throws -> Bool {
         guard committer.store.modelPosition == modelPosition else {
             throw TandemError(
@@ -73,9 +75,10 @@ final class ReadUnderWay {
         guard cursor.isScanned, cursor.hasTouched else { return try cursor.step(&budget) }
         // If others alter more than one step judges again, the steps get longer until they do.
         lateSteps += 1
-        var longer = budget << min(lateSteps / DaemonLimits.lateSteps, 32)
-        let isDone = try cursor.step(&longer)
-        budget = min(budget, longer)
+        let given = budget << min(lateSteps / DaemonLimits.lateSteps, 32)
+        var left = given
+        let isDone = try cursor.step(&left)
+        budget -= given - left
         return isDone
     }
 
