@@ -20,7 +20,7 @@ public final class ReadBudget {
     func note(_ error: StoreError) { if failure == nil { failure = error } }
 
     /// How much was read since this was last asked.
-    package func takeSpent() -> Int {
+    func takeSpent() -> Int {
         defer { spent = 0 }
         return spent
     }

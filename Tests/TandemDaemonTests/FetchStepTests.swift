@@ -189,28 +189,6 @@ import Testing
         #expect(isDone && looked >= 200 && left <= 10 - 200)
     }
 
-    @Test func `law 7: catching up with those who alter a hub is taken from the budget`() throws {
-        let bench = try bench(200, sliceReads: 10, isGrouped: true)
-        let committer = bench.bench.committer
-        let predicate = try ObjectPredicate(format: "group.title != 'x'")
-        let fetch = Fetch(request: FetchRequest(entity: "Node", predicate: predicate))
-        let read = try ReadUnderWay(
-            .fetch(fetch), fetch, at: 0, id: 1, in: try bench.bench.model, committer)
-        var (steps, left) = (1, 10)
-        var isDone = try read.step(committer, &left)
-        while !isDone, steps < 20 {
-            let title = Value.string("g\(steps)")
-            try bench.bench.save([try bench.bench.update("Group", 1, ["title": title])])
-            left = 10
-            isDone = try read.step(committer, &left)
-            // The members were looked at to catch up, and as many were judged.
-            #expect(left < 10 - 200 - 100)
-            steps += 1
-        }
-        #expect(isDone && steps < 20)
-        #expect(try read.cursor?.result().count == 200)
-    }
-
     /// A bench where one and a half fetches of all of 300 nodes fit, and what one holds at its end.
     private func narrowBench() throws -> (EngineBench, whole: Int) {
         let roomy = try bench(300, sliceReads: 10)

@@ -32,8 +32,6 @@ final class ReadUnderWay {
     private var beginsAnew = false
     /// Steps that began with something touched behind the last candidate.
     private var lateSteps = 0
-    /// Whether all its steps count as such.
-    private var isLate = false
     /// The bytes that are counted for it.
     var countedBytes = 0
 
@@ -71,13 +69,14 @@ final class ReadUnderWay {
         guard past == nil else { return false }
         cursor = nil
         beginsAnew = true
+        lateSteps = 0
         position = committer.position
         return true
     }
 
     /// Goes on until a budget is used up; true when it is done, at the committer's position.
     ///
-    /// What a longer step and catching up take beyond the budget leaves it below nothing.
+    /// What a longer step takes beyond the budget leaves it below nothing.
     func step(_ committer: Committer, _ budget: inout Int) throws -> Bool {
         guard committer.store.modelPosition == modelPosition else {
             throw TandemError(
@@ -88,47 +87,29 @@ final class ReadUnderWay {
             position = committer.position
             beginsAnew = false
         }
-        let given = budget
-        if past == nil {
-            try judgeAgain(committer, &budget)
-        } else {
-            try undo(committer, &budget)
-        }
+        if past == nil { try judgeAgain(committer) } else { try undo(committer, &budget) }
         guard position == committer.position else { return false }
         guard let cursor else { return true }
-        // More is judged than catching up looked at, or those who save could keep it from going on.
-        var left = max(given, given - budget + (given + 1) / 2)
-        if isLate || (cursor.isScanned && cursor.hasTouched) {
-            // If others alter more than one step judges again, the steps get longer until they do.
-            lateSteps += 1
-            left = max(left, given << min(lateSteps / DaemonLimits.lateSteps, 32))
-        }
-        budget -= left
-        defer { budget += left }
-        return try cursor.step(&left)
+        guard cursor.isScanned, cursor.hasTouched else { return try cursor.step(&budget) }
+        // If others alter more than one step judges again, the steps get longer until they do.
+        lateSteps += 1
+        let given = budget << min(lateSteps / DaemonLimits.lateSteps, 32)
+        var left = given
+        let isDone = try cursor.step(&left)
+        budget -= given - left
+        return isDone
     }
 
     /// Lets what others saved since the last step be judged again; begins anew when that is too much to look at.
-    private func judgeAgain(_ committer: Committer, _ budget: inout Int) throws {
+    private func judgeAgain(_ committer: Committer) throws {
         let end = committer.position
         guard position < end, let request else { return }
         defer { position = end }
         guard end - position <= UInt64(committer.limits.verdictTransactions),
             position + 1 >= committer.journal.bounds.first
         else { return cursor = try beginning(committer.store) }
-        budget -= Int(end - position)
         let window = try TransactionWindow(committer, after: position, model, of: tags)
-        let evaluator = VerdictEvaluator(request, window, committer.store)
-        defer { budget -= evaluator.takeLooked() }
-        do {
-            cursor?.touch(try evaluator.candidates())
-        } catch let error as TandemError {
-            guard error.code == .limitExceeded else { throw error }
-            // In steps that get longer from now on it ends before the next one who alters that much.
-            lateSteps += DaemonLimits.lateSteps
-            isLate = true
-            cursor = try beginning(committer.store)
-        }
+        cursor?.touch(try VerdictEvaluator(request, window, committer.store).candidates())
     }
 
     /// Undoes what happened since the position that is read, in steps until it has caught up with the savers.

@@ -32,9 +32,6 @@ struct VerdictEvaluator {
         try candidates().sorted().map(verdict)
     }
 
-    /// How many changes and related objects were looked at since this was last asked.
-    func takeLooked() -> Int { window.changes.count + budget.takeSpent() }
-
     private func checkReads() throws(TandemError) {
         if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }
         if let failure = budget.failure { throw TandemError(.storage, failure.message) }
