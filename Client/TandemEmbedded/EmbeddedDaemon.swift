@@ -66,11 +66,16 @@ public final class EmbeddedDaemon: Sendable {
     /// How a container of this process reaches the daemon; each connection is a pair of sockets.
     public var transport: Transport {
         let handle = handle
-        return .connected {
-            let (mine, its) = try Socket.pair()
-            handle.connect(its)
-            return mine
-        }
+        return .connected { try Self.connect(to: handle) }
+    }
+
+    /// The same; the daemon stays for as long as the transport does.
+    var keptByTransport: Transport { .connected { [self] in try Self.connect(to: handle) } }
+
+    private static func connect(to handle: Daemon.Handle) throws -> Socket {
+        let (mine, its) = try Socket.pair()
+        handle.connect(its)
+        return mine
     }
 
     /// Stops the daemon after what it accepted, and waits for its checkpoint.

@@ -221,6 +221,8 @@ public final class CompiledProperty: Sendable {
     let type: AttributeType?
     /// Whether an attribute may have no value; true for relationships.
     public let allowsNull: Bool
+    /// What a text has to match.
+    let pattern: TextPattern?
     /// Whether a value of the right type may still be against the rules: limits, allowed values, a length.
     public let limitsValues: Bool
 
@@ -234,6 +236,8 @@ public final class CompiledProperty: Sendable {
             isToMany = false
             type = attribute.type
             allowsNull = attribute.optional
+            // One that can't be read was refused with its model.
+            pattern = attribute.pattern.flatMap { try? TextPattern($0) }
             let hasLength = [.string, .url, .data].contains(attribute.type)
             limitsValues =
                 hasLength || attribute.minimum != nil || attribute.maximum != nil
@@ -243,6 +247,7 @@ public final class CompiledProperty: Sendable {
             isToMany = relationship.toMany
             type = nil
             allowsNull = true
+            pattern = nil
             limitsValues = false
         }
     }

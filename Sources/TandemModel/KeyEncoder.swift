@@ -34,13 +34,22 @@ public struct KeyEncoder: Sendable {
     public mutating func append(
         _ slot: Int, of row: Row, in entity: CompiledEntity, ascending: Bool = true
     ) {
+        row.withView { append(slot, of: $0, in: entity, ascending: ascending) }
+    }
+
+    /// Appends a slot of a row where it lies.
+    public mutating func append(
+        _ slot: Int, of row: RowView, in entity: CompiledEntity, ascending: Bool = true
+    ) {
         let start = bytes.count
-        let isBytes: Void? = row.withBytes(slot, in: entity) { content in
-            guard entity.layout.columns[slot]?.storage != .decimal else { return }
+        if entity.layout.columns[slot]?.storage != .decimal,
+            let content = row.content(slot, in: entity)
+        {
             bytes.append(1)
             appendEscaped(content)
+        } else {
+            appendAscending(row.value(slot, in: entity))
         }
-        if isBytes == nil || bytes.count == start { appendAscending(row.value(slot, in: entity)) }
         if !ascending { invert(from: start) }
     }
 

@@ -93,7 +93,7 @@ public struct Attribute: Property {
     public var minimum: Double?
     /// The largest value allowed; for strings and data the largest length.
     public var maximum: Double?
-    /// A regular expression that a string has to match.
+    /// A regular expression that the whole of a string or URL has to match, see ``TextPattern``.
     public var pattern: String?
     /// The name this attribute had in an earlier model.
     public var renamedFrom: String?

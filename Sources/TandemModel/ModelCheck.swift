@@ -54,9 +54,7 @@ enum ModelCheck {
 
     private static func check(_ attribute: Attribute) -> [String] {
         var messages: [String] = []
-        if attribute.pattern != nil {
-            messages.append("`pattern` isn't supported yet; leave it out and check in the app")
-        }
+        messages += check(pattern: attribute)
         let values = [attribute.defaultValue] + (attribute.allowedValues ?? [])
         for value in values where !value.isNull && value.type != attribute.type {
             messages.append("default and allowed values must be of type \(attribute.type.rawValue)")
@@ -69,6 +67,19 @@ enum ModelCheck {
             messages.append("`min` is above `max`")
         }
         return messages
+    }
+
+    private static func check(pattern attribute: Attribute) -> [String] {
+        guard let text = attribute.pattern else { return [] }
+        guard attribute.type == .string || attribute.type == .url else {
+            return ["`pattern` is for strings and URLs"]
+        }
+        do {
+            _ = try TextPattern(text)
+            return []
+        } catch {
+            return ["`pattern` can't be read: \(error)"]
+        }
     }
 
     private static func check(

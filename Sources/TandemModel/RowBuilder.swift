@@ -89,11 +89,7 @@ enum RowBuilder {
     /// Makes a column what it is before a value is written.
     private static func clear(_ column: RowLayout.Column, _ bytes: inout [UInt8]) {
         bytes[RowLayout.headerBytes + column.nullBit >> 3] &= ~(1 << UInt8(column.nullBit & 7))
-        bytes.withUnsafeMutableBytes { bytes in
-            let columnBytes = bytes[column.place..<(column.place + column.storage.width)]
-            UnsafeMutableRawBufferPointer(rebasing: columnBytes)
-                .initializeMemory(as: UInt8.self, repeating: 0)
-        }
+        for at in column.place..<(column.place + column.storage.width) { bytes[at] = 0 }
     }
 
     private static func write(
@@ -127,6 +123,8 @@ enum RowBuilder {
     }
 
     static func store<T: FixedWidthInteger>(_ value: T, _ bytes: inout [UInt8], _ at: Int) {
+        precondition(
+            at >= 0 && at + MemoryLayout<T>.size <= bytes.count, "The row is too short.")
         bytes.withUnsafeMutableBytes {
             $0.storeBytes(of: value.littleEndian, toByteOffset: at, as: T.self)
         }

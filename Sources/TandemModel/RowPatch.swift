@@ -10,14 +10,14 @@ public struct RowPatch: Hashable, Sendable {
     ///
     /// Cost: the bytes are copied, once for all values.
     public init(_ row: Row, version: UInt16) {
-        precondition(row.bytes.count >= 2, "A row begins with the version of its model.")
         bytes = row.bytes
         RowBuilder.store(version, &bytes, 0)
     }
 
     /// Writes a value over that of a slot.
     ///
-    /// A slot that is not of fixed width (``CompiledEntity/isFixed(_:)``) traps, and a value that is not of its type.
+    /// A slot that is not of fixed width (``CompiledEntity/isFixed(_:)``) traps, a value that is not of its type, and a
+    /// row that ends before the column.
     public mutating func set(_ value: Value, _ slot: Int, in entity: CompiledEntity) {
         precondition(entity.isFixed(slot), "Only a column of fixed width can be set in place.")
         RowBuilder.setFixed(value, slot, &bytes, entity)

@@ -72,6 +72,17 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         self.problems = problems
     }
 
+    /// The refusal to delete an object whose relationship of the rule `deny` still leads to others, one at least.
+    public static func deleteDenied(
+        _ object: ObjectID, by relationship: String, left: [ObjectID]
+    ) -> TandemError {
+        let first = left.first?.description ?? "others"
+        let more = left.count > 1 ? " and \(left.count - 1) more" : ""
+        return TandemError(
+            .deleteDenied,
+            "\(object) can't be deleted: its \(relationship) still has \(first)\(more)")
+    }
+
     /// `code: message`.
     public var description: String { "\(code.rawValue): \(message)" }
 }

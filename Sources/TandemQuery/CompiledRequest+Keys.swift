@@ -8,6 +8,13 @@ extension CompiledRequest {
     public func sortKey<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> [UInt8]? {
+        row.withView { sortKey(object, $0, reader) }
+    }
+
+    /// The same of a row that is lent.
+    public func sortKey<R: GraphReader & ~Copyable>(
+        _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
+    ) -> [UInt8]? {
         guard let evaluation = evaluation(object, row) else { return nil }
         var encoder = KeyEncoder()
         for (path, key) in sort {
@@ -31,10 +38,12 @@ extension CompiledRequest {
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> SectionName {
         guard let sectionPath else { return .known("") }
-        guard let evaluation = evaluation(object, row),
-            let value = evaluation.value(sectionPath, reader)
-        else { return .unknown }
-        return .known(value.sectionName)
+        return row.withView { row in
+            guard let evaluation = evaluation(object, row),
+                let value = evaluation.value(sectionPath, reader)
+            else { return .unknown }
+            return .known(value.sectionName)
+        }
     }
 
     /// Bytes that are equal when the refresh key paths reach the same values; nil when the reader does not hold them.
@@ -43,6 +52,12 @@ extension CompiledRequest {
     /// bytes: more is replaced by its hash.
     public func refreshValues<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
+    ) -> [UInt8]? {
+        row.withView { refreshValues(object, $0, reader) }
+    }
+
+    private func refreshValues<R: GraphReader & ~Copyable>(
+        _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
     ) -> [UInt8]? {
         guard let evaluation = evaluation(object, row) else { return nil }
         var writer = ByteWriter()

@@ -89,6 +89,13 @@ public struct CompiledRequest: Sendable {
     public func matches<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> Bool? {
+        row.withView { matches(object, $0, reader) }
+    }
+
+    /// The same of a row that is lent.
+    public func matches<R: GraphReader & ~Copyable>(
+        _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
+    ) -> Bool? {
         guard includes(tag: row.tag), let evaluation = evaluation(object, row) else { return false }
         guard let predicate else { return true }
         // What stays in the row needs the reader only for texts that are too long for it.
@@ -98,9 +105,9 @@ public struct CompiledRequest: Sendable {
         return evaluation.holds(predicate, reader)
     }
 
-    /// The evaluation of an object; nil when its row is of no known entity.
+    /// The evaluation of an object, for as long as its row is lent; nil when that is of no known entity.
     @inline(__always)
-    func evaluation(_ object: ObjectReference, _ row: Row) -> Evaluation? {
+    func evaluation(_ object: ObjectReference, _ row: RowView) -> Evaluation? {
         let tag = row.tag
         if tag == entity.tag {
             let scope = Evaluation.Scope(object: object, row: row, entity: entity)

@@ -1,22 +1,18 @@
 import TandemModel
 
 extension Evaluation {
-    /// What is known of an object that a path has come to.
-    private enum Place {
-        case row(Row, CompiledEntity)
-        case missing
-        case unknown
-    }
-
-    private func place<R: GraphReader & ~Copyable>(
-        _ object: ObjectReference, _ reader: borrowing R
-    ) -> Place {
-        switch reader.row(of: object) {
-        case .missing: return .missing
-        case .unknown: return .unknown
-        case .row(let row):
-            guard let entity = model.entity(tagged: row.tag) else { return .unknown }
-            return .row(row, entity)
+    /// Reads an object that a path has come to: calls `body` once, with nil where there is none, and not at all where it isn't held.
+    private func visit<R: GraphReader & ~Copyable>(
+        _ object: ObjectReference, _ reader: borrowing R, _ body: (Scope?) -> Void
+    ) {
+        reader.withRow(of: object) { lookup in
+            switch lookup {
+            case .unknown: break
+            case .missing: body(nil)
+            case .row(let row):
+                guard let entity = model.entity(tagged: row.tag) else { return }
+                body(Scope(object: object, row: row, entity: entity))
+            }
         }
     }
 
@@ -42,18 +38,25 @@ extension Evaluation {
 
     /// What a path over to-one relationships reaches; null where it breaks off.
     func value<R: GraphReader & ~Copyable>(_ path: CompiledPath, _ reader: borrowing R) -> Value? {
-        let scope = start(path.root)
-        var (row, entity, object) = (scope.row, scope.entity, scope.object)
-        for hop in path.hops {
-            guard let next = row.reference(hop.slot, in: entity) else { return .null }
-            switch place(next, reader) {
-            case .unknown: return nil
-            case .missing: return .null
-            case .row(let found, let its): (row, entity, object) = (found, its, next)
-            }
+        value(path, 0, from: start(path.root), reader)
+    }
+
+    private func value<R: GraphReader & ~Copyable>(
+        _ path: CompiledPath, _ index: Int, from scope: Scope, _ reader: borrowing R
+    ) -> Value? {
+        guard index < path.hops.count else { return end(of: path, scope) }
+        let slot = path.hops[index].slot
+        guard let next = scope.row.reference(slot, in: scope.entity) else { return .null }
+        var reached: Value?
+        visit(next, reader) { scope in
+            guard let scope else { return reached = .null }
+            reached = value(path, index + 1, from: scope, reader)
         }
-        guard let final = path.final else { return .reference(object) }
-        return row.value(final, in: entity)
+        return reached
+    }
+
+    private func end(of path: CompiledPath, _ scope: Scope) -> Value {
+        path.final.map { scope.row.value($0, in: scope.entity) } ?? .reference(scope.object)
     }
 
     // MARK: Many values
@@ -73,53 +76,54 @@ extension Evaluation {
     func values<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, from scope: Scope, _ reader: borrowing R
     ) -> [Value]? {
-        var places: [Scope?] = [scope]
-        for (index, hop) in path.hops.enumerated() {
-            let isLast = index == path.hops.count - 1 && path.final == nil
-            var targets: [ObjectReference?] = []
-            for place in places {
-                guard let place else {
-                    targets.append(nil)
-                    continue
-                }
-                guard hop.relationship.toMany else {
-                    targets.append(place.row.reference(hop.slot, in: place.entity))
-                    continue
-                }
-                let members = reader.members(of: place.object, hop.relationship, slot: hop.slot)
-                guard let members else { return nil }
-                targets += members
-            }
-            if isLast { return targets.map { $0.map { .reference($0) } ?? .null } }
-            guard let next = scopes(targets, reader) else { return nil }
-            places = next
-        }
-        return places.map { place in
-            guard let place else { return .null }
-            return path.final.map { place.row.value($0, in: place.entity) }
-                ?? .reference(place.object)
-        }
+        var reached: [Value] = []
+        return collect(path, 0, from: scope, reader, &reached) ? reached : nil
     }
 
-    /// The rows of objects; nil for those that are missing, and altogether when one isn't held.
-    private func scopes<R: GraphReader & ~Copyable>(
-        _ objects: [ObjectReference?], _ reader: borrowing R
-    ) -> [Scope?]? {
-        var result: [Scope?] = []
-        result.reserveCapacity(objects.count)
-        for object in objects {
-            guard let object else {
-                result.append(nil)
-                continue
-            }
-            switch place(object, reader) {
-            case .unknown: return nil
-            case .missing: result.append(nil)
-            case .row(let row, let entity):
-                result.append(Scope(object: object, row: row, entity: entity))
-            }
+    /// Appends what a path reaches from a scope behind so many hops; false when something isn't held.
+    private func collect<R: GraphReader & ~Copyable>(
+        _ path: CompiledPath, _ index: Int, from scope: Scope, _ reader: borrowing R,
+        _ reached: inout [Value]
+    ) -> Bool {
+        guard index < path.hops.count else {
+            reached.append(end(of: path, scope))
+            return true
         }
-        return result
+        let hop = path.hops[index]
+        guard hop.relationship.toMany else {
+            let target = scope.row.reference(hop.slot, in: scope.entity)
+            return collect(path, index + 1, at: target, reader, &reached)
+        }
+        let members = reader.members(of: scope.object, hop.relationship, slot: hop.slot)
+        guard let members else { return false }
+        for member in members {
+            guard collect(path, index + 1, at: member, reader, &reached) else { return false }
+        }
+        return true
+    }
+
+    /// The same from an object, or from where a way broke off.
+    private func collect<R: GraphReader & ~Copyable>(
+        _ path: CompiledPath, _ index: Int, at target: ObjectReference?, _ reader: borrowing R,
+        _ reached: inout [Value]
+    ) -> Bool {
+        guard let target else {
+            reached.append(.null)
+            return true
+        }
+        if index == path.hops.count, path.final == nil {
+            reached.append(.reference(target))
+            return true
+        }
+        var isHeld = false
+        visit(target, reader) { scope in
+            guard let scope else {
+                reached.append(.null)
+                return isHeld = true
+            }
+            isHeld = collect(path, index, from: scope, reader, &reached)
+        }
+        return isHeld
     }
 
     // MARK: Collections
@@ -132,19 +136,28 @@ extension Evaluation {
         case .path(let path):
             return values(.path(path), reader)?.distinctObjects
         case .subquery(let path, let predicate):
-            guard let members = values(.path(path), reader)?.distinctObjects,
-                let rows = scopes(members, reader)
-            else { return nil }
+            guard let members = values(.path(path), reader)?.distinctObjects else { return nil }
             var result: [ObjectReference] = []
-            var inner = self
-            for scope in rows {
-                guard let scope else { continue }
-                inner.variables = variables + [scope]
-                guard let holds = inner.holds(predicate, reader) else { return nil }
-                if holds { result.append(scope.object) }
+            for member in members {
+                guard let holds = holds(predicate, with: member, reader) else { return nil }
+                if holds { result.append(member) }
             }
             return result
         }
+    }
+
+    /// Whether a predicate holds with an object as the innermost variable; false when that is missing.
+    private func holds<R: GraphReader & ~Copyable>(
+        _ predicate: PredicateNode, with member: ObjectReference, _ reader: borrowing R
+    ) -> Bool? {
+        var result: Bool?
+        visit(member, reader) { scope in
+            guard let scope else { return result = false }
+            var inner = self
+            inner.variables.append(scope)
+            result = inner.holds(predicate, reader)
+        }
+        return result
     }
 
     private func aggregate<R: GraphReader & ~Copyable>(
@@ -153,14 +166,16 @@ extension Evaluation {
     ) -> Value? {
         guard let objects = objects(collection, reader) else { return nil }
         if aggregate == .count { return .int(Int64(objects.count)) }
-        guard let rows = scopes(objects, reader) else { return nil }
-        var values: [Value] = []
-        for scope in rows {
-            guard let scope else { continue }
-            guard let reached = self.values(tail, from: scope, reader) else { return nil }
-            values += reached
+        var reached: [Value] = []
+        for object in objects {
+            var isHeld = false
+            visit(object, reader) { scope in
+                guard let scope else { return isHeld = true }
+                isHeld = collect(tail, 0, from: scope, reader, &reached)
+            }
+            guard isHeld else { return nil }
         }
-        return Calculation.aggregate(aggregate, values)
+        return Calculation.aggregate(aggregate, reached)
     }
 }
 

@@ -2,13 +2,14 @@ import TandemModel
 
 /// One object under evaluation, with the variables bound around it.
 ///
+/// Rows are read where they lie, so none of this outlives the closures that they are lent to; what is returned is copied.
 /// Results are optional: nil stands for "depends on something that the reader does not hold". False and unknown is
 /// false, true or unknown is true.
 struct Evaluation {
-    /// An object that paths begin at; without a row when it is missing or not read yet.
+    /// An object that paths begin at.
     struct Scope {
         var object: ObjectReference
-        var row: Row
+        var row: RowView
         var entity: CompiledEntity
     }
 
@@ -52,7 +53,9 @@ struct Evaluation {
                 if let text = object.row.longText(slot, in: object.entity) {
                     return holds(text, test, reader)
                 }
-                let result = object.row.withBytes(slot, in: object.entity) { test.holds(utf8: $0) }
+                let result = object.row.content(slot, in: object.entity).map {
+                    test.holds(utf8: $0)
+                }
                 return result ?? (test.op == .notEqual)
             }
             return holds(object.row.value(slot, in: object.entity), node, reader)

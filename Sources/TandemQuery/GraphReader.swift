@@ -10,10 +10,22 @@ public enum RowLookup: Sendable {
     case unknown
 }
 
+/// What is known of an object whose row is lent.
+public enum LentRow {
+    /// Its row, where it lies.
+    case row(RowView)
+    /// It does not exist.
+    case missing
+    /// It isn't held here.
+    case unknown
+}
+
 /// What an evaluator reads: the store's snapshot in the daemon, the row cache in a client.
 public protocol GraphReader: ~Copyable {
     /// The row of an object.
     func row(of object: ObjectReference) -> RowLookup
+    /// Calls `body` once with the row of an object where it lies; nothing of the view may leave `body`.
+    func withRow(of object: ObjectReference, _ body: (LentRow) -> Void)
     /// The members of a to-many relationship in any order; nil when they aren't held here.
     func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
@@ -23,6 +35,15 @@ public protocol GraphReader: ~Copyable {
 }
 
 extension GraphReader where Self: ~Copyable {
+    /// Lends the row that ``row(of:)`` hands out.
+    public func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
+        switch row(of: object) {
+        case .row(let row): row.withView { body(.row($0)) }
+        case .missing: body(.missing)
+        case .unknown: body(.unknown)
+        }
+    }
+
     /// Nothing: whoever holds no contents lets the daemon decide.
     public func content(of text: TextReference) -> [UInt8]? { nil }
 }

@@ -46,6 +46,9 @@ public final class FetchCursor {
         matches.bytes + (touched.count + again.count) * MemoryLayout<ObjectReference>.stride
     }
 
+    /// How many rows were judged.
+    package var rowsRead: Int { matches.rowsRead }
+
     /// Whether all candidates were judged, so that only what is touched is left.
     public var isScanned: Bool { candidates.isDone }
 

@@ -38,8 +38,6 @@ final class FetchMatches {
     private var counted: [ObjectReference] = []
     /// What was judged more than once; nil for what does not match, or is not judged yet.
     private var again: [ObjectReference: Match?] = [:]
-    /// The candidate's row; given away with a row that is kept, else used again.
-    private var buffer: [UInt8] = []
     private(set) var rowsRead = 0
     /// About what the matches take in memory.
     private(set) var bytes = 0
@@ -56,57 +54,50 @@ final class FetchMatches {
     // MARK: Judging
 
     /// Reads and judges an object, if there is one.
-    func look(at object: ObjectReference, _ budget: inout Int) throws(StoreError) {
+    func look(at object: ObjectReference, _ left: inout Int) throws(StoreError) {
         if let net = past?.net(object) {
-            guard let row = net.before else { return budget -= 1 }
-            _ = try judge(object, row, version: past?.position ?? 0, &budget)
+            guard let row = net.before else { return left -= 1 }
+            let stored = Store.Stored(object: object, version: past?.position ?? 0, row: row)
+            try row.withView { judge(object, $0, &left) { stored } }?.raise()
         } else if let value = try store.current.get(store.tables.rows, SmallKey(row: object)) {
-            try judge(object, value, &budget)
+            try judge(object, value, &left)
         } else {
-            budget -= 1
+            left -= 1
         }
     }
 
-    /// Judges an object by what is stored of it, unless that was undone.
+    /// Judges an object where its row lies, unless that was undone.
     ///
     /// Takes one from the budget, and one for each related object that is read. Throws `damaged` for what is no row of the
     /// object's entity.
     func judge(
-        _ object: ObjectReference, _ value: UnsafeRawBufferPointer, _ budget: inout Int
+        _ object: ObjectReference, _ value: UnsafeRawBufferPointer, _ left: inout Int
     ) throws(StoreError) {
-        guard past?.net(object) == nil else { return budget -= 1 }
-        guard value.count >= 8 + RowLayout.minimumRowBytes,
-            let entity = store.model?.entity(tagged: object.tag)
-        else { throw store.damaged(.rows, object.number, "a value of \(value.count) bytes") }
-        buffer.removeAll(keepingCapacity: true)
-        buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: value[8...]))
-        let row = Row(bytes: buffer)
-        guard row.hasShape(of: entity) else {
-            throw store.damaged(.rows, object.number, "\(value.count) bytes that are no row")
+        guard past?.net(object) == nil else { return left -= 1 }
+        let row = try store.rowView(object, at: value)
+        try store.current.lend { () throws(StoreError) in
+            try judge(object, row, &left) { Store.stored(object, value) }?.raise()
         }
-        let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
-        let isKept = try judge(object, row, version: version, &budget)
-        if isKept { buffer = [] }
     }
 
-    /// Judges an object by its row; true when that is kept.
+    /// Judges an object by its row, which is copied only if it is kept; returns why it can't be.
     private func judge(
-        _ object: ObjectReference, _ row: Row, version: UInt64, _ left: inout Int
-    ) throws(StoreError) -> Bool {
+        _ object: ObjectReference, _ row: RowView, _ left: inout Int,
+        _ stored: () -> Store.Stored?
+    ) -> StoreError? {
         rowsRead += 1
         left -= 1
         budget.beginObject()
         defer { left -= budget.takeSpent() }
-        guard let matches = request.matches(object, row, reader) else { throw unsettled }
-        guard matches else { return false }
+        guard let matches = request.matches(object, row, reader) else { return unsettled }
+        guard matches else { return nil }
         guard limit != 0 else {
             note(Match(key: [], object: object))
-            return false
+            return nil
         }
-        guard let key = request.sortKey(object, row, reader) else { throw unsettled }
-        let stored = Store.Stored(object: object, version: version, row: row)
-        note(Match(key: key, object: object, stored: keepsRows ? stored : nil))
-        return keepsRows
+        guard let key = request.sortKey(object, row, reader) else { return unsettled }
+        note(Match(key: key, object: object, stored: keepsRows ? stored() : nil))
+        return nil
     }
 
     /// Why something is not known.
@@ -190,4 +181,8 @@ extension Store {
     var unreadable: StoreError {
         StoreError(.failed, "the store at \(path) could not be read while fetching")
     }
+}
+
+extension StoreError {
+    fileprivate func raise() throws(StoreError) { throw self }
 }

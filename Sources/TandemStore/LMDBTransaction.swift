@@ -11,6 +11,8 @@ final class LMDBTransaction {
     private let handle: OpaquePointer
     private let environment: LMDBEnvironment
     private var isOpen = true
+    /// How many readers look at what lies in the pages.
+    private var lent = 0
     /// How often each table was written to.
     private var writes = [Int](repeating: 0, count: 2 + StoreTables.count)
     /// The cursor of each table through which it is read and written, once there is one.
@@ -34,6 +36,7 @@ final class LMDBTransaction {
     /// Makes everything durable and ends the transaction.
     func commit() throws(StoreError) {
         precondition(isOpen, "The transaction has ended.")
+        expectNothingLent()
         isOpen = false
         closeCursors()
         try environment.check(mdb_txn_commit(handle), "commit to")
@@ -42,9 +45,21 @@ final class LMDBTransaction {
     /// Throws everything away and ends the transaction.
     func abort() {
         guard isOpen else { return }
+        expectNothingLent()
         isOpen = false
         closeCursors()
         mdb_txn_abort(handle)
+    }
+
+    /// Lets `body` read in the pages: until it returns nothing may be written, and the transaction may not end.
+    func lend<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
+        lent += 1
+        defer { lent -= 1 }
+        try body()
+    }
+
+    private func expectNothingLent() {
+        precondition(lent == 0, "What is being read in place would be overwritten.")
     }
 
     // MARK: Cursors
@@ -183,6 +198,7 @@ final class LMDBTransaction {
     }
 
     private func remove(_ table: LMDBTable, _ key: UnsafeRawBufferPointer) -> Int32 {
+        expectNothingLent()
         closeCursor(table)
         writes[Int(table)] += 1
         var key = MDB_val(key)
@@ -199,6 +215,7 @@ final class LMDBTransaction {
     func writes(_ table: LMDBTable) -> Int { writes[Int(table)] }
 
     private func writing(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {
+        expectNothingLent()
         writes[Int(table)] += 1
         return try cursor(table)
     }
@@ -212,6 +229,7 @@ final class LMDBTransaction {
 
     /// Empties a table.
     func clear(_ table: LMDBTable) throws(StoreError) {
+        expectNothingLent()
         closeCursor(table)
         try environment.check(mdb_drop(handle, table, 0), "clear a table of")
     }

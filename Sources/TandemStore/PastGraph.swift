@@ -62,6 +62,13 @@ public struct PastReader: GraphReader {
         return net.before.map { .row($0) } ?? .missing
     }
 
+    /// Lends the row of an object where it lies.
+    public func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
+        guard let net = past?.net(object) else { return store.withRow(of: object, body) }
+        guard let before = net.before else { return body(.missing) }
+        before.withView { body(.row($0)) }
+    }
+
     /// The UTF-8 of a long text, which never changes.
     public func content(of text: TextReference) -> [UInt8]? { store.content(of: text) }
 

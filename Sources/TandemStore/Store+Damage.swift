@@ -17,6 +17,25 @@ extension Store {
         return stored
     }
 
+    /// The row in a value of the rows table, where it lies: until the next write.
+    ///
+    /// Throws `damaged` for bytes that are no row of the object's entity.
+    func rowView(
+        _ object: ObjectReference, at value: UnsafeRawBufferPointer
+    ) throws(StoreError) -> RowView {
+        guard value.count >= Store.versionBytes + RowLayout.minimumRowBytes else {
+            throw damaged(.rows, object.number, "a value of \(value.count) bytes")
+        }
+        let row = RowView(UnsafeRawBufferPointer(rebasing: value[Store.versionBytes...]))
+        guard let entity = model?.entity(tagged: object.tag), row.hasShape(of: entity) else {
+            throw damaged(.rows, object.number, "\(value.count) bytes that are no row")
+        }
+        return row
+    }
+
+    /// What comes before the row in a value.
+    static let versionBytes = 8
+
     /// A row with its version, not checked against a model; nil for bytes that are too few for any.
     static func stored(_ object: ObjectReference, _ value: UnsafeRawBufferPointer) -> Stored? {
         guard value.count >= 8 + RowLayout.minimumRowBytes else { return nil }

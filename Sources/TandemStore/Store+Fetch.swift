@@ -30,7 +30,7 @@ extension Store {
     /// Fetches from the open write transaction, at ``appliedPosition``, in one go.
     ///
     /// Cost: the candidates; sorting keeps a key of each match in memory. Rows are copied into the answer only: every
-    /// candidate is judged in one buffer, and with a limit the rows of the answer are read at the end. Throws ``StoreError``: `tooMuch`
+    /// candidate is judged where it lies, and with a limit the rows of the answer are read at the end. Throws ``StoreError``: `tooMuch`
     /// when key paths and subqueries reach more than ``ReadBudget`` has.
     public func fetch(
         _ request: CompiledRequest, for part: FetchPart = .rows

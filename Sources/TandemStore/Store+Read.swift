@@ -28,6 +28,23 @@ extension Store {
         return try stored(object, at: value)
     }
 
+    /// Lends the row of an object where it lies; false when there is none.
+    ///
+    /// Until `body` returns nothing may be written or ended: that traps. Throws `damaged` for what is no row of the object's entity.
+    func withRow(
+        of object: ObjectReference, _ body: (RowView) -> Void
+    ) throws(StoreError) -> Bool {
+        if let kept = writtenRows[object] {
+            kept.row.withView(body)
+            return true
+        }
+        let open = try current
+        guard let value = try open.get(tables.rows, SmallKey(row: object)) else { return false }
+        let row = try rowView(object, at: value)
+        open.lend { body(row) }
+        return true
+    }
+
     /// The entity that a number was ever used for, also by an object that is deleted.
     public func entity(ofNumber number: ObjectNumber) throws(StoreError) -> EntityTag? {
         guard let value = try current.get(tables.numbers, SmallKey(number: number)) else {

@@ -28,6 +28,20 @@ public struct StoreReader: GraphReader {
         }
     }
 
+    /// Lends the row of an object where it lies.
+    public func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
+        guard budget.spend(1) else { return body(.unknown) }
+        do {
+            let isThere = try store.withRow(of: object) { row in
+                body(budget.spend(row.bytes.count / 64) ? .row(row) : .unknown)
+            }
+            if !isThere { body(.missing) }
+        } catch {
+            budget.note(error)
+            body(.unknown)
+        }
+    }
+
     /// The UTF-8 of a long text.
     public func content(of text: TextReference) -> [UInt8]? {
         guard budget.spend(1 + text.length / 64) else { return nil }

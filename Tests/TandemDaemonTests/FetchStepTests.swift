@@ -73,9 +73,11 @@ import Testing
     // MARK: Sessions
 
     private func bench(
-        _ count: Int, sliceReads: Int, isGrouped: Bool = false
+        _ count: Int, sliceReads: Int, isGrouped: Bool = false,
+        readBytes: Int = DaemonLimits().readBytes
     ) throws -> EngineBench {
         var limits = DaemonLimits()
+        limits.readBytes = readBytes
         limits.sliceReads = sliceReads
         limits.leaseNumbers = 1 << 20
         let bench = try EngineBench(limits: limits, engineClock: ManualClock())
@@ -161,6 +163,85 @@ import Testing
             return
         }
         #expect(found.objects.count == 200)
+    }
+
+    @Test func `law 7: what a longer step looks at is taken from the budget`() throws {
+        let bench = try bench(200, sliceReads: 10)
+        let committer = bench.bench.committer
+        let read = try ReadUnderWay(
+            .fetch(Fetch(request: nodes)), Fetch(request: nodes), at: 0, id: 1,
+            in: try bench.bench.model, committer)
+        var (steps, looked, left) = (0, 0, 0)
+        var isDone = false
+        while !isDone, steps < 200 {
+            left = 10
+            let before = read.cursor?.rowsRead ?? 0
+            isDone = try read.step(committer, &left)
+            looked = (read.cursor?.rowsRead ?? 0) - before
+            #expect(left <= 10 - looked)
+            steps += 1
+            guard !isDone else { break }
+            try bench.bench.save(
+                try (2..<202).map {
+                    try bench.bench.update("Node", $0, ["rank": .int(Int64(steps % 100))])
+                })
+        }
+        #expect(isDone && looked >= 200 && left <= 10 - 200)
+    }
+
+    /// A bench where one and a half fetches of all of 300 nodes fit, and what one holds at its end.
+    private func narrowBench() throws -> (EngineBench, whole: Int) {
+        let roomy = try bench(300, sliceReads: 10)
+        let read = try ReadUnderWay(
+            .fetch(Fetch(request: nodes)), Fetch(request: nodes), at: 0, id: 1,
+            in: try roomy.bench.model, roomy.bench.committer)
+        var budget = Int.max >> 1
+        _ = try read.step(roomy.bench.committer, &budget)
+        let whole = read.bytes
+        return (try bench(300, sliceReads: 10, readBytes: whole * 3 / 2), whole)
+    }
+
+    @Test func `law 7: who stops reading while it fetches takes nobody's room`() throws {
+        let (bench, whole) = try narrowBench()
+        let stopped = try bench.client(Hello(author: "stopped", interests: ["Tag"]))
+        let (saver, asker) = (try bench.client(), try bench.client())
+        let id = try stopped.send(.fetch(Fetch(request: nodes)))
+        var turns = 0
+        while (stopped.session.read?.countedBytes ?? 0) < whole * 3 / 4, turns < 100 {
+            try bench.turn()
+            turns += 1
+        }
+        let text = Value.string(String(repeating: "x", count: 30_000))
+        try saver.save(
+            try (UInt64(1_000)..<1_030).map { try bench.bench.insert("Tag", $0, ["label": text]) })
+        #expect(stopped.session.isWaitingToWrite)
+        #expect((stopped.session.read?.countedBytes ?? 0) >= whole * 3 / 4)
+        for _ in 0..<2 {
+            #expect(try asker.fetch(Fetch(request: nodes)).objects.count == 300)
+        }
+        #expect((stopped.session.read?.countedBytes ?? whole) < whole / 4)
+        try saver.save([try insert(bench, 5_000)])
+        guard case .fetched(let found) = try stopped.answer(id) else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(found.objects.count == 301 && found.position == bench.position.number)
+        #expect(bench.engine.readBytes == 0)
+    }
+
+    @Test func `law 7: fetches that fit alone but not together end one after the other`() throws {
+        let (bench, _) = try narrowBench()
+        let askers = try (0..<5).map { _ in try bench.client() }
+        let ids = try askers.map { try $0.send(.fetch(Fetch(request: nodes))) }
+        for (asker, id) in zip(askers, ids) {
+            guard case .fetched(let found) = try asker.answer(id) else {
+                Issue.record("no answer")
+                continue
+            }
+            #expect(found.objects.count == 300)
+        }
+        #expect(bench.engine.limitCounts[.readBytes] > 0)
+        #expect(bench.engine.readBytes == 0)
     }
 
     @Test func `law 2: what a client asks behind a fetch is answered behind it`() throws {

@@ -20,6 +20,57 @@ struct RowTests {
         }
     }
 
+    @Test func aViewReadsWhatTheRowHas() throws {
+        var random = RandomValue(seed)
+        let entity = try compiled("Content")
+        for _ in 0..<200 {
+            let row = Row(random.values(entity), of: entity, version: 3)
+            let other = Row(random.values(entity), of: entity, version: 3)
+            // At an address that fits no integer.
+            ([0] + row.bytes).withUnsafeBytes { bytes in
+                let view = RowView(UnsafeRawBufferPointer(rebasing: bytes[1...]))
+                #expect(view.hasShape(of: entity) && view.tag == entity.tag)
+                for slot in entity.properties.indices {
+                    #expect(view.value(slot, in: entity) == row.value(slot, in: entity))
+                    let isSame = other.withView { view.hasSameValue(as: $0, slot, in: entity) }
+                    #expect(isSame == row.hasSameValue(as: other, slot, in: entity))
+                    var (one, two) = (KeyEncoder(), KeyEncoder())
+                    one.append(slot, of: view, in: entity, ascending: slot % 2 == 0)
+                    two.append(row.value(slot, in: entity), ascending: slot % 2 == 0)
+                    #expect(one.bytes == two.bytes, "seed \(seed)")
+                }
+            }
+        }
+    }
+
+    @Test func rowsOfAnyBytesHaveAShapeOrAreNotRead() throws {
+        var random = RandomValue(seed)
+        let entity = try compiled("Content")
+        let row = Row(random.values(entity), of: entity, version: 3)
+        for count in 0..<row.bytes.count {
+            #expect(!Row(bytes: Array(row.bytes[..<count])).hasShape(of: entity))
+        }
+    }
+
+    @Test func aRowThatEndsBeforeTheColumnIsNotPatched() async throws {
+        let entity = try compiled("Content")
+        let row = Row(entity.defaults, of: entity, version: 1)
+        let slot = try #require(entity.slot(of: "count"))
+        var patch = RowPatch(row, version: 2)
+        patch.set(.int(2), slot, in: entity)
+        #expect(
+            patch.row
+                == row.replacing([SlotValue(slot: slot, value: .int(2))], in: entity, version: 2))
+        await #expect(processExitsWith: .failure) {
+            let entity = try compiled("Content")
+            var patch = RowPatch(Row(bytes: [0, 0, 0, 0, 0, 0, 0]), version: 1)
+            patch.set(.int(2), entity.slot(of: "count") ?? 0, in: entity)
+        }
+        await #expect(processExitsWith: .failure) {
+            _ = RowPatch(Row(bytes: [1]), version: 1)
+        }
+    }
+
     @Test func textIsReadInPlace() throws {
         let entity = try compiled("Bucket")
         let slot = try #require(entity.slot(of: "name"))

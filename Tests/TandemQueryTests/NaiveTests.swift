@@ -229,6 +229,32 @@ struct NaiveTests {
         }
     }
 
+    @Test func rowsInPlaceAreJudgedAndSortedAsCopiesAre() throws {
+        let seed = seed &+ 1
+        var random = RandomLeague(seed)
+        for _ in 0..<10 {
+            let graph = try random.graph()
+            let lent = LentGraph(graph: graph)
+            for _ in 0..<40 {
+                let predicate = random.predicate()
+                let request = try CompiledRequest(
+                    FetchRequest(
+                        entity: "Team", predicate: predicate,
+                        sort: [SortKey("league.name"), SortKey("name", ascending: false)]),
+                    in: graph.model)
+                for (object, row) in graph.rows where object.tag == request.entity.tag {
+                    let what = "seed \(seed): \(object.number) \(predicate.format)"
+                    LentGraph.lend(row) {
+                        let matches = request.matches(object, $0, lent)
+                        #expect(matches == request.matches(object, row, graph), "\(what)")
+                    }
+                    let key = LentGraph.lend(row) { request.sortKey(object, $0, lent) }
+                    #expect(key == request.sortKey(object, row, graph), "\(what)")
+                }
+            }
+        }
+    }
+
     /// Whatever matches has to satisfy every constraint that a planner is told.
     private func satisfies(_ row: Row, _ request: CompiledRequest) -> Bool {
         request.constraints.allSatisfy { constraint in

@@ -40,6 +40,7 @@ final class FakeDaemon: Sendable {
         /// So many connections get no welcome.
         var silentWelcomes = 0
         var expiresHistory = false
+        var refusesHistory: TandemError?
         var epoch: UInt32 = 1
         var saveIDFloor: UInt64 = 0
         /// What new objects become instead of themselves, by number; nil for nothing.

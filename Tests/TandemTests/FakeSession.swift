@@ -107,7 +107,10 @@ final class FakeSession: Sendable {
             daemonState.nextNumber += UInt64(count)
             let first = daemonState.nextNumber - UInt64(count)
             send(.lease(Lease(first: first, count: count, epoch: 1)), id)
+        case .history where daemonState.expiresHistory:
+            send(.failure(TandemError(.historyExpired, "it is no longer there")), id)
         case .history(let request):
+            if let error = daemonState.refusesHistory { return send(.failure(error), id) }
             if daemonState.savesBeforeHistory > 0, let one = daemonState.rows.values.first {
                 daemonState.savesBeforeHistory -= 1
                 saveAgain(one.reference, &daemonState)

@@ -78,6 +78,79 @@ final class Strict: ManagedObject, ManagedEntity {
         #expect(!content.isDeleted && !context.hasChanges)
     }
 
+    @Test func `nothing is noted unless that was asked for`() throws {
+        let context = try FakeDaemon(buckets).container().makeContext(name: "plain")
+        let content = try context.insert(Content.self)
+        content.name = "a"
+        #expect(!context.allowsUndo && !context.canUndo)
+        context.undo()
+        #expect(content.name == "a")
+    }
+
+    @Test func `undoing an edit leaves what others saved`() throws {
+        let daemon = try FakeDaemon(buckets)
+        let stored = daemon.insert("Content", ["name": .string("a"), "size": .int(1)])
+        let context = daemon.container().makeContext(name: "undo")
+        context.allowsUndo = true
+        let content = try #require(try context.fetch(Content.self).first)
+        content.name = "mine"
+        daemon.update(stored, ["name": .string("theirs"), "size": .int(2)])
+        try context.reach(daemon.end)
+        #expect(content.name == "mine" && content.size == 2)
+        context.undo()
+        #expect(content.name == "theirs" && content.size == 2 && !context.hasChanges)
+        context.redo()
+        #expect(content.name == "mine" && context.updatedObjects == [content])
+    }
+
+    @Test func `what others deleted can't be undone`() throws {
+        let daemon = try FakeDaemon(buckets)
+        let stored = daemon.insert("Content", [:])
+        let context = daemon.container().makeContext(name: "undo")
+        context.allowsUndo = true
+        let content = try #require(try context.fetch(Content.self).first)
+        content.name = "mine"
+        daemon.delete(stored)
+        try context.reach(daemon.end)
+        #expect(content.isDeleted && !context.canUndo && !context.canRedo)
+    }
+
+    @Test func `rollback drops edits and steps, and reset what is held besides`() throws {
+        let daemon = try FakeDaemon(buckets)
+        _ = daemon.insert("Content", ["name": .string("a")])
+        let context = daemon.container().makeContext(name: "undo")
+        context.allowsUndo = true
+        let content = try #require(try context.fetch(Content.self).first)
+        func edit() throws -> ManagedObject {
+            content.name = "mine"
+            context.delete(content)
+            return try context.insert(Content.self)
+        }
+        let first = try edit()
+        context.rollback()
+        #expect(first.isDeleted && !content.isDeleted && !content.isFault && content.name == "a")
+        #expect(!context.hasChanges && !context.canUndo && !context.canRedo)
+        let second = try edit()
+        context.reset()
+        #expect(second.isDeleted && content.isFault && !context.hasChanges && !context.canUndo)
+        #expect(content.name == "a" && !content.isDeleted)
+    }
+
+    @Test func `refreshing keeps the steps of edits that it keeps`() throws {
+        let daemon = try FakeDaemon(buckets)
+        _ = daemon.insert("Content", ["name": .string("a")])
+        let context = daemon.container().makeContext(name: "undo")
+        context.allowsUndo = true
+        let content = try #require(try context.fetch(Content.self).first)
+        content.name = "mine"
+        context.refresh(content, mergeChanges: true)
+        context.undo()
+        #expect(content.name == "a" && !context.hasChanges)
+        context.redo()
+        context.refresh(content, mergeChanges: false)
+        #expect(content.name == "a" && !context.canUndo)
+    }
+
     @Test func `an object may refuse to be saved`() throws {
         let context = try FakeDaemon(Model(Strict.self)).container().makeContext(name: "strict")
         let object = try context.insert(Strict.self)

@@ -15,6 +15,13 @@ final class ContextLink: Sendable {
         Task { await run(on: actor) }
     }
 
+    /// Lets the context tell what became of its objects, once the job that changes them is over.
+    func signalChanges() { Task { await process(on: actor) } }
+
+    private func process(on actor: isolated any Actor) async {
+        context?.processScheduled()
+    }
+
     private func run(on actor: isolated any Actor) async {
         isScheduled.store(false, ordering: .releasing)
         await context?.followPushes()

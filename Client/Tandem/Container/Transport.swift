@@ -7,7 +7,7 @@ import TandemModel
 public struct Transport: Sendable {
     /// What error messages call the other side.
     let name: String
-    let connect: @Sendable () throws -> Socket
+    package let connect: @Sendable () throws -> Socket
 
     /// Connects to the socket at a path.
     public static func socketPath(_ path: String) -> Transport {

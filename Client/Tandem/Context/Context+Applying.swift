@@ -9,40 +9,50 @@ extension ManagedObjectContext {
     ) {
         deliver()
         guard session != nil, group.to >= merged else { return }
+        let start = debug?.now ?? 0
+        touch(group, besides: unanswered)
         advance(to: group.to)
         settleUnanswered(with: group)
-        var touched: [ManagedObject] = []
+        var touched: [(object: ManagedObject, slots: PropertyMask?)] = []
         for change in group.changes {
             correct(change.object)
             guard let record = records[change.object.number] else { continue }
             take(change, into: record, version: group.versions[change.object.number])
-            if let object = record.object { touched.append(object) }
+            guard let object = record.object, object.isRead || !children.isEmpty else { continue }
+            let isWhole = change.kind == .insert || change.kind == .delete
+            touched.append((object, isWhole ? nil : change.changed))
         }
-        for (number, version) in group.versions where records[number]?.row != nil {
-            records[number]?.version = version
+        for (number, version) in group.versions {
+            guard let record = records[number], record.row != nil || record.version != 0 else {
+                continue
+            }
+            record.version = version
         }
         for stored in related { try? adopt(stored) }
         finish(group, verdicts, touched)
+        tell(group, since: start)
     }
 
     /// Notes that everything up to a position is merged.
     func advance(to position: UInt64) {
         guard let session, position >= merged else { return }
         merged = position
-        if position > session.position { self.session?.position = position }
+        if position > session.position { standing.session?.position = position }
     }
 
     private func finish(
-        _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]], _ touched: [ManagedObject]
+        _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
+        _ touched: [(object: ManagedObject, slots: PropertyMask?)]
     ) {
         let all = participants.compactMap(\.value)
         for participant in all { participant.step(group, verdicts[ObjectIdentifier(participant)]) }
         undelivered = all
-        for object in touched { object.noteChange() }
+        for (object, slots) in touched { object.noteChange(slots) }
         if let session, payloads.hasListeners {
             payloads.describe { session.position($0) }
             for transaction in group.transactions { payloads.publish(transaction, session.model) }
         }
+        processPendingChanges()
         deliver()
     }
 
@@ -70,6 +80,7 @@ extension ManagedObjectContext {
             record.isMissing = true
             edited.remove(record)
             record.pending = Edits()
+            for child in children { child.value?.giveUp(change.object.number) }
             return
         }
         takeLinks(change, into: record)
@@ -93,17 +104,20 @@ extension ManagedObjectContext {
     /// Starts anew at the session's position: everything held is dropped, edits stay.
     func restart(in now: Session) {
         deliver()
+        let start = debug?.now ?? 0
         let from = merged
         let missed = missed(now)
         if missed != nil { payloads.interrupt() }
+        for record in records.values where record.object != nil { touch(record, .invalidation) }
         let isOtherModel = session?.model !== now.model
         session = now
         merged = now.position
         if isOtherModel { rebind(to: now.model) }
-        for record in records.values { record.fault() }
+        for record in records.values { record.fault(at: merged) }
         records = records.filter { !$0.value.isIdle }
         let group = MergedGroup(restartFrom: from, at: merged, missed: missed)
-        finish(group, [:], records.values.compactMap(\.object))
+        finish(group, [:], records.values.compactMap(\.object).map { ($0, nil) })
+        tell(group, since: start)
     }
 
     /// The saves that starting anew leaves out, if any; a model that took effect is none.
@@ -134,7 +148,10 @@ extension ManagedObjectContext {
             let record = ObjectRecord(reference, entity)
             record.pending = old.pending.renamed(from: old.entity, to: entity)
             record.inFlight = old.inFlight.renamed(from: old.entity, to: entity)
+            record.seen = Edits(values: old.seen).renamed(from: old.entity, to: entity).values
             record.isMissing = old.isMissing
+            record.version = old.version
+            record.base = old.base
             record.pins = old.pins
             record.object = old.object
             old.object?.rebind(to: record)
@@ -144,6 +161,7 @@ extension ManagedObjectContext {
         if let records = unanswered?.records {
             unanswered?.records = records.map { self.records[$0.reference.number] ?? $0 }
         }
+        for child in children { child.value?.rebind(to: model) }
     }
 }
 
@@ -153,6 +171,7 @@ extension Edits {
         func slot(_ slot: Int) -> Int? { new.slot(of: old.properties[slot].name) }
         var result = Edits()
         result.kind = kind
+        result.isPreview = isPreview
         result.serial = serial
         for (old, value) in values {
             if let slot = slot(old), new.properties[slot].accepts(value) {

@@ -7,11 +7,12 @@ extension ManagedObjectContext {
     ///
     /// Blocks when the context does not hold it.
     func content(of blob: BlobReference) -> [UInt8]? {
-        if let held = blobs[blob] { return held }
-        fire { context in
-            try Connection.contentStep(blob).then { .done(context.blobs.keep($0, blob)) }
+        let root = root
+        if let held = root.blobs[blob] { return held }
+        fire { _ in
+            try Connection.contentStep(blob).then { .done(root.blobs.keep($0, blob)) }
         }
-        return blobs[blob]
+        return root.blobs[blob]
     }
 }
 

@@ -31,7 +31,7 @@ extension ManagedObjectContext {
             }
             let theirs = conflict.theirs.flatMap { $0.isValid(for: entity) ? $0 : nil }
             return ConflictDetails(
-                object: model.id(of: conflict.object), base: named { record.committedValue($0) },
+                object: model.id(of: conflict.object), base: named { record.baseValue($0) },
                 ours: named { record.value($0) },
                 theirs: theirs.map { row in named { row.value($0, in: entity) } })
         }

@@ -37,7 +37,7 @@ extension ManagedObjectContext {
     }
 
     private func insert(_ entity: CompiledEntity, _ number: ObjectNumber) -> ManagedObject {
-        let record = record(ObjectReference(tag: entity.tag, number: number))
+        let record = newRecord(ObjectReference(tag: entity.tag, number: number), entity)
         // Before it is inserted there is no such object: that is what undoing leads back to.
         record.isMissing = true
         edit(record) { edits in
@@ -50,51 +50,14 @@ extension ManagedObjectContext {
         return object(of: record)
     }
 
-    /// Marks an object for deletion by the next save; a new object is simply forgotten.
-    ///
-    /// Relationships show it gone at once. What delete rules lead to (cascades, refusals) is found by the daemon at the save.
-    public func delete(_ object: ManagedObject) {
-        let record = object.record
-        precondition(
-            object.managedObjectContext === self,
-            "\(object.id) belongs to another context; delete it there.")
-        guard !record.isDeleted else { return }
-        undoStack.begin()
-        defer { undoStack.end() }
-        if record.pending.kind == .insert {
-            unlinkAll(record)
-            undoStack.note(record)
-            discard(record)
-            record.isMissing = true
-            return
-        } else {
-            edit(record) { edits in
-                edits = Edits()
-                edits.kind = .delete
-            }
-        }
-        for property in record.entity.properties {
-            guard let relationship = property.relationship else { continue }
-            noteOthers(of: record, property.slot, relationship)
-        }
-    }
-
-    /// Lets those who observe the other ends know.
-    private func noteOthers(
-        of record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship
-    ) {
-        let others =
-            relationship.toMany
-            ? Array(record.members(slot) ?? [])
-            : record.committedValue(slot)?.reference.map { [$0] } ?? []
-        for other in others { records[other.number]?.object?.noteChange() }
-    }
-
     /// Drops the pending edits of a record.
     func discard(_ record: ObjectRecord) {
+        touch(record, .refresh)
         edited.remove(record)
+        let wasDeleted = record.pending.kind == .delete
         record.pending = Edits()
         record.object?.noteChange()
+        if wasDeleted { noteEnds(of: record) }
     }
 
     /// Drops all pending edits; new objects are gone, values are again what was merged.
@@ -102,6 +65,7 @@ extension ManagedObjectContext {
         undoStack.clear()
         for object in edited.objects {
             let record = object.record
+            touch(record, .refresh)
             if record.pending.kind == .insert { record.isMissing = true }
             discard(record)
         }
@@ -112,6 +76,7 @@ extension ManagedObjectContext {
     ///
     /// Objects that are still held become faults without edits.
     public func reset() {
+        for record in records.values where record.object != nil { touch(record, .invalidation) }
         rollback()
         for record in records.values {
             record.fault()
@@ -123,12 +88,16 @@ extension ManagedObjectContext {
     /// Makes an object a fault; with `mergeChanges` pending edits stay on top, else they are dropped.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         let record = object.record
+        precondition(
+            object.managedObjectContext === self,
+            "\(object.id) belongs to another context; refresh it there.")
         if record.isInserted { return }
+        touch(record, .refresh)
         if !mergeChanges {
             undoStack.forget(record)
             discard(record)
         }
-        record.fault()
+        record.fault(at: merged)
         object.noteChange()
     }
 }

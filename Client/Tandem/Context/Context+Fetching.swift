@@ -39,14 +39,14 @@ extension ManagedObjectContext {
         return try await fetch(request).compactMap { $0 as? Object }
     }
 
-    /// How many objects a request picks in the store; pending edits don't count.
+    /// How many objects a request picks, with pending edits, offset and limit taken into account; blocks.
     ///
-    /// Blocks.
+    /// Costs as much as a fetch only where pending edits lead to objects that are not held.
     public func count(for request: FetchRequest) throws -> Int {
         try countStep(request).run(on: connection)
     }
 
-    /// How many objects a request picks in the store; pending edits don't count.
+    /// How many objects a request picks, with pending edits, offset and limit taken into account.
     public nonisolated(nonsending) func count(for request: FetchRequest) async throws -> Int {
         try await countStep(request).runAsync(on: connection)
     }
@@ -58,10 +58,34 @@ extension ManagedObjectContext {
         _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = []
     ) throws -> Step<Fetched> {
+        if let parent {
+            sweep()
+            return try sessionStep().then { _ in
+                try parent.fetchedStep(
+                    request, kind: kind, related: related, interests: interests)
+            }
+        }
         guard request.limit ?? 0 >= 0, request.offset >= 0 else {
             throw TandemError(.usage, "limit and offset of a fetch can't be negative")
         }
-        return try sessionStep().then { session in
+        guard let debug, debug.tells(.fetch) else {
+            return try askedStep(request, kind, related, interests)
+        }
+        return try told(.fetch, debug) { answer in
+            [
+                ("entity", request.entity), ("where", request.predicate?.format ?? "-"),
+                ("count", "\(kind == .count ? Int(clamping: answer.count) : answer.objects.count)"),
+            ]
+        } _: {
+            try self.askedStep(request, kind, related, interests)
+        }
+    }
+
+    private func askedStep(
+        _ request: FetchRequest, _ kind: Fetch.Kind, _ related: [[String]],
+        _ interests: [EntityTag]
+    ) throws -> Step<Fetched> {
+        try sessionStep().then { session in
             guard let entity = session.model.entity(named: request.entity) else {
                 throw TandemError(
                     .unknownEntity,
@@ -130,17 +154,29 @@ extension ManagedObjectContext {
     private func editsAbove(
         _ request: FetchRequest, _ model: CompiledModel
     ) throws(TandemError) -> PendingOverlay? {
-        guard !edited.isEmpty || unanswered != nil else { return nil }
+        guard hasEdits else { return nil }
         let overlay = try PendingOverlay(request, self, model)
         return overlay.isEmpty ? nil : overlay
     }
 
     private func countStep(_ request: FetchRequest) throws -> Step<Int> {
-        try fetchedStep(request, kind: .count).then { .done(Int(clamping: $0.count)) }
+        try fetchedStep(request, kind: .count).then { answer in
+            let stored = Int(clamping: answer.count)
+            guard let session = self.session,
+                let overlay = try self.editsAbove(request, session.model)
+            else { return .done(request.clipped(stored)) }
+            guard let change = overlay.countChange else {
+                return try self.fetchStep(request).then { .done($0.count) }
+            }
+            return .done(request.clipped(stored + change))
+        }
     }
 }
 
 extension FetchRequest {
+    /// How many of the objects that match it picks.
+    fileprivate func clipped(_ count: Int) -> Int { min(limit ?? .max, max(0, count - offset)) }
+
     fileprivate init(
         _ entity: String, _ format: String?, _ arguments: [PredicateArgument], _ sort: [String],
         _ limit: Int?

@@ -4,6 +4,7 @@ import TandemWire
 extension ManagedObjectContext {
     /// Merges everything up to a position as one group.
     func mergeStep(through target: UInt64) throws -> Step<Void> {
+        if let parent { return try parent.mergeStep(through: target) }
         guard let session, !isCurrent(through: target) || isAnyoneWaiting else {
             return .done(())
         }

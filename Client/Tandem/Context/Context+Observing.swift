@@ -151,7 +151,7 @@ extension ManagedObjectContext {
         _ entity: String, where predicate: ObjectPredicate? = nil,
         _ handler: @escaping (Observation) -> Void
     ) throws -> ContextObserver {
-        try observeStep(entity, predicate, handler).run(on: connection)
+        try root.observeStep(entity, predicate, handler).run(on: connection)
     }
 
     private func observeStep(

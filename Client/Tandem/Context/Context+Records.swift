@@ -68,8 +68,24 @@ extension ManagedObjectContext {
             preconditionFailure("References are checked against the model when they come in.")
         }
         let record = ObjectRecord(reference, entity)
+        record.base = parent?.object(reference)
         records[reference.number] = record
         return record
+    }
+
+    /// The record of an object that is new here.
+    func newRecord(_ reference: ObjectReference, _ entity: CompiledEntity) -> ObjectRecord {
+        let record = records[reference.number] ?? ObjectRecord(reference, entity)
+        record.base = nil
+        records[reference.number] = record
+        return record
+    }
+
+    /// The record of a reference, if this context or one that it saves into has any.
+    func known(_ reference: ObjectReference) -> ObjectRecord? {
+        if let record = records[reference.number] { return record }
+        guard let parent, parent.known(reference) != nil else { return nil }
+        return record(reference)
     }
 
     /// Forgets rows that nobody uses when there are many; they can be asked for again.
@@ -110,6 +126,11 @@ extension ManagedObjectContext {
         _ objects: [ObjectReference], members: [(owner: ObjectReference, slot: Int)],
         attempt: Int = 1
     ) throws -> Step<Void> {
+        if let parent {
+            return try parent.loadStep(
+                objects.filter { record($0).isFault },
+                members: members.filter { record($0.owner).members($0.slot) == nil })
+        }
         let rows = objects.filter { self.record($0).isFault }
         let lists = members.filter { self.record($0.owner).members($0.slot) == nil }
         guard let before = session?.model, !rows.isEmpty || !lists.isEmpty else {
@@ -120,11 +141,7 @@ extension ManagedObjectContext {
             objects: rows,
             members: lists.map { MemberRequest(owner: $0.owner, slot: $0.slot) },
             modelVersion: before.version, interests: Set(tags).sorted())
-        return try positionedStep(.read(read)) { part -> Objects? in
-            if case .objects(let answer) = part { answer } else { nil }
-        } use: { answer in
-            try self.adopt(answer)
-        }.recover { error in
+        return try readStep(read).recover { error in
             guard error.code == .schemaMismatch, attempt < self.core.limits.modelAttempts else {
                 throw error
             }
@@ -134,6 +151,28 @@ extension ManagedObjectContext {
                     members: try lists.map { try translation.slot($0.slot, of: $0.owner) },
                     attempt: attempt + 1)
             }
+        }
+    }
+
+    /// Reads rows and members, and adopts them.
+    private func readStep(_ read: Read) throws -> Step<Void> {
+        let step = {
+            try self.positionedStep(.read(read)) { part -> Objects? in
+                if case .objects(let answer) = part { answer } else { nil }
+            } use: { answer in
+                try self.adopt(answer)
+            }
+        }
+        guard let debug, debug.tells(.fault) else { return try step() }
+        let first = read.objects.first ?? read.members.first?.owner
+        let entity = first.map { record($0).entity.name } ?? "-"
+        return try told(.fault, debug) { _ in
+            [
+                ("entity", entity), ("rows", "\(read.objects.count)"),
+                ("lists", "\(read.members.count)"),
+            ]
+        } _: {
+            try step()
         }
     }
 
@@ -184,10 +223,12 @@ extension ManagedObjectContext {
         }
         records[reference.number] = nil
         edited.remove(wrong)
-        guard let object = wrong.object else { return }
-        let right = record(reference)
-        right.object = object
-        object.rebind(to: right)
+        if let object = wrong.object {
+            let right = record(reference)
+            right.object = object
+            object.rebind(to: right)
+        }
+        for child in children { child.value?.correct(reference) }
     }
 
     /// Checks references that came from outside.

@@ -4,16 +4,19 @@ extension ManagedObjectContext {
     /// The members of a to-many relationship with all edits of both ends; nil when the list has to be loaded first.
     func members(of record: ObjectRecord, _ slot: Int) -> Set<ObjectReference>? {
         guard let relationship = record.entity.properties[slot].relationship,
-            let members = record.members(slot)
+            let below = record.membersBelow(slot)
         else { return nil }
-        return members.filter { member in
-            guard let other = records[member.number] else { return true }
+        if relationship.inverseToMany {
+            return record.members(slot)?.filter { records[$0.number]?.isDeleted != true }
+        }
+        let added = [record.inFlight, record.pending].compactMap { $0.added[slot] }
+        return added.reduce(below) { $0.union($1) }.filter { member in
+            guard let other = records[member.number] else { return below.contains(member) }
             if other.isDeleted { return false }
-            if relationship.inverseToMany { return true }
-            // The to-one end is the truth: a member that was moved elsewhere is none.
-            let inverse = relationship.inverseSlot
-            guard let value = other.pending.values[inverse] ?? other.inFlight.values[inverse]
-            else { return true }
+            // The to-one end is the truth, whatever was noted at this one.
+            guard let value = other.editedValues[relationship.inverseSlot] else {
+                return below.contains(member)
+            }
             return value.reference?.number == record.reference.number
         }
     }
@@ -22,32 +25,30 @@ extension ManagedObjectContext {
     ///
     /// An object that is gone takes no edits.
     func set(_ value: Value, _ slot: Int, of record: ObjectRecord) {
-        guard !record.isMissing else { return }
+        guard !record.isGone else { return }
         // Writing back what the store has leaves nothing to save.
         let isBack =
-            record.row != nil && record.inFlight.values[slot] == nil
+            record.isBased && record.inFlight.values[slot] == nil
             && record.committedValue(slot) == value.inRow
         let edited = isBack ? nil : value
         guard let relationship = record.entity.properties[slot].relationship else {
-            return edit(record) { $0.values[slot] = edited }
+            return edit(record, slot) { $0.values[slot] = edited }
         }
         undoStack.begin()
         defer { undoStack.end() }
         unlink(record, slot, relationship)
-        edit(record) { $0.values[slot] = edited }
+        edit(record, slot) { $0.values[slot] = edited }
         if let target = value.reference { link(record, to: target, relationship) }
     }
 
     /// Takes a record out of the far end of its to-one relationship.
     private func unlink(_ record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship) {
-        guard let old = record.value(slot)?.reference, let other = records[old.number] else {
-            return
-        }
+        guard let old = record.value(slot)?.reference, let other = known(old) else { return }
         let inverse = relationship.inverseSlot
         if relationship.inverseToMany {
-            edit(other) { $0.remove(record.reference, from: inverse) }
+            lose(record, from: inverse, of: other)
         } else if other.value(inverse)?.reference?.number == record.reference.number {
-            edit(other) { $0.values[inverse] = .null }
+            edit(other, inverse) { $0.values[inverse] = .null }
         }
     }
 
@@ -58,16 +59,15 @@ extension ManagedObjectContext {
         let other = self.record(target)
         let inverse = relationship.inverseSlot
         if relationship.inverseToMany {
-            edit(other) { $0.add(record.reference, to: inverse) }
-            return
+            return gain(record, to: inverse, of: other)
         }
         let slot = other.entity.properties[inverse].relationship?.inverseSlot ?? 0
         if let rival = other.value(inverse)?.reference, rival.number != record.reference.number,
-            let loser = records[rival.number]
+            let loser = known(rival)
         {
-            edit(loser) { $0.values[slot] = .null }
+            edit(loser, slot) { $0.values[slot] = .null }
         }
-        edit(other) { $0.values[inverse] = .reference(record.reference) }
+        edit(other, inverse) { $0.values[inverse] = .reference(record.reference) }
     }
 
     /// Adds a member to a to-many relationship, on both ends.
@@ -79,8 +79,8 @@ extension ManagedObjectContext {
         if members(of: record, slot)?.contains(member.reference) == true { return }
         undoStack.begin()
         defer { undoStack.end() }
-        edit(record) { $0.add(member.reference, to: slot) }
-        edit(member) { $0.add(record.reference, to: relationship.inverseSlot) }
+        gain(member, to: slot, of: record)
+        gain(record, to: relationship.inverseSlot, of: member)
     }
 
     /// Removes a member from a to-many relationship, on both ends.
@@ -90,11 +90,21 @@ extension ManagedObjectContext {
         undoStack.begin()
         defer { undoStack.end() }
         if relationship.inverseToMany {
-            edit(record) { $0.remove(member.reference, from: slot) }
-            edit(member) { $0.remove(record.reference, from: relationship.inverseSlot) }
+            lose(member, from: slot, of: record)
+            lose(record, from: relationship.inverseSlot, of: member)
         } else {
             set(.null, relationship.inverseSlot, of: member)
         }
+    }
+
+    private func gain(_ member: ObjectRecord, to slot: Int, of record: ObjectRecord) {
+        let below = record.membersInFlight(slot)
+        edit(record, slot) { $0.add(member.reference, to: slot, below: below) }
+    }
+
+    private func lose(_ member: ObjectRecord, from slot: Int, of record: ObjectRecord) {
+        let below = record.membersInFlight(slot)
+        edit(record, slot) { $0.remove(member.reference, from: slot, below: below) }
     }
 
     /// Lets nothing lead to an object that was never saved and will not be.
@@ -106,26 +116,31 @@ extension ManagedObjectContext {
                 continue
             }
             for member in members(of: record, property.slot) ?? [] {
-                guard let other = records[member.number] else { continue }
+                guard let other = known(member) else { continue }
                 remove(other, from: property.slot, of: record)
             }
         }
     }
 
-    /// Changes the pending layer of a record and keeps the books.
-    func edit(_ record: ObjectRecord, _ change: (inout Edits) -> Void) {
+    /// Changes the pending layer of a record, of one slot or as a whole, and keeps the books.
+    func edit(_ record: ObjectRecord, _ slot: Int? = nil, _ change: (inout Edits) -> Void) {
         let object = object(of: record)
+        var slots: PropertyMask?
+        if object.isRead, let slot { slots = PropertyMask(CollectionOfOne(slot)) }
+        touch(record, .edit)
         undoStack.note(record)
-        object.willChange()
+        object.willChange(slots)
         switch record.pending.edit(change) {
         case .none: break
         case .first:
             record.pending.serial = edited.nextSerial()
             edited.add(object)
+            record.noteSeen()
         case .gone:
             edited.remove(record)
             record.pending.serial = 0
         }
-        object.didChange()
+        object.didChange(slots)
+        if !children.isEmpty { noteInChildren(record.reference.number, slots) }
     }
 }

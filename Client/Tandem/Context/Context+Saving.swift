@@ -22,7 +22,7 @@ extension ManagedObjectContext {
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
         contentHash: StableHash? = nil
     ) throws -> Position {
-        try saveStep(SaveOptions(policy, saveID, author, contentHash)).run(on: connection)
+        try toldStep(SaveOptions(policy, saveID, author, contentHash)).run(on: connection)
     }
 
     /// The same, for a saver who wants to know of every insert what it became, also of those that were deleted again before.
@@ -33,7 +33,7 @@ extension ManagedObjectContext {
     ) throws -> Position {
         var options = SaveOptions(policy, saveID, author, contentHash)
         options.inserts = inserts.map(\.record)
-        return try saveStep(options).run(on: connection)
+        return try toldStep(options).run(on: connection)
     }
 
     /// Saves all edits as one transaction; the actor is free meanwhile, and what is edited then is kept for the next save.
@@ -41,7 +41,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
     ) async throws -> Position {
-        try await saveStep(SaveOptions(policy, saveID, author, nil)).runAsync(on: connection)
+        try await toldStep(SaveOptions(policy, saveID, author, nil)).runAsync(on: connection)
     }
 
     func checkSaveID(_ saveID: [UInt8]) {
@@ -50,12 +50,27 @@ extension ManagedObjectContext {
             "A save id has 1 to \(WireLimits.saveIDBytes) bytes.")
     }
 
+    private func toldStep(_ options: SaveOptions) throws -> Step<Position> {
+        guard let debug, debug.tells(.save) else { return try saveStep(options) }
+        let count = edited.count
+        return try told(.save, debug) { _ in
+            [("objects", "\(count)")]
+        } _: {
+            try saveStep(options)
+        }
+    }
+
     private func saveStep(_ options: SaveOptions) throws -> Step<Position> {
         lastReceipt = nil
         // Who only saves never reads, and would keep a row of all it saved.
         sweep()
         if let saveID = options.saveID { checkSaveID(saveID) }
+        if let parent { return try saveStep(options, into: parent) }
         return try sessionStep().then { session in
+            // Who is told may edit and even save, so it comes before anything is decided.
+            self.processPendingChanges()
+            // Who hears of a save may save again, although it is not answered yet.
+            if self.unanswered?.isSettled == true { self.unanswered = nil }
             if let unanswered = self.unanswered {
                 guard unanswered.isUnknown else {
                     throw TandemError(.usage, "another save of this context is under way")
@@ -66,27 +81,18 @@ extension ManagedObjectContext {
             }
             let records = try self.validRecords()
             // What validating read may have brought another model.
-            guard self.session?.model === session.model else { return try self.saveStep(options) }
+            guard self.session?.model === session.model, self.unanswered == nil else {
+                return try self.saveStep(options)
+            }
             let request = self.request(session, options, records)
             // Without edits there is nothing to send, except a repeat that a save id stands for.
             guard !request.isEmpty || options.saveID != nil else {
-                self.dropHints()
+                self.dropHints(records)
                 return .done(session.position(self.merged))
             }
             self.putInFlight(request, records, session, hasOwnID: options.saveID == nil)
             return try self.sendStep(request)
         }
-    }
-
-    /// What is to be saved, once every new and changed object said that it may be; a refusal leaves all as it is.
-    private func validRecords() throws -> [ObjectRecord] {
-        var records: [ObjectRecord] = []
-        records.reserveCapacity(edited.count)
-        try edited.forEach { object in
-            if object.record.pending.kind != .delete { try object.validate() }
-            records.append(object.record)
-        }
-        return records
     }
 
     private func request(
@@ -104,9 +110,14 @@ extension ManagedObjectContext {
     }
 
     /// Drops edits that only mirror other ends, when there is nothing else to save.
-    private func dropHints() {
-        for object in edited.objects { object.record.pending = Edits() }
-        edited.removeAll()
+    private func dropHints(_ records: [ObjectRecord]) {
+        for record in records where !record.pending.isEmpty {
+            let object = object(of: record)
+            edited.remove(record)
+            if record.pending.isPreview { touch(record, .refresh) }
+            record.pending = Edits()
+            object.noteChange()
+        }
     }
 
     private func putInFlight(
@@ -114,10 +125,11 @@ extension ManagedObjectContext {
     ) {
         undoStack.clear()
         for record in records {
+            // What was edited first while these were validated is for the next save.
+            edited.remove(record)
             // Nothing is in flight: one save follows another.
             swap(&record.inFlight, &record.pending)
         }
-        edited.removeAll()
         unanswered = UnansweredSave(
             request: request, records: records, model: session.model,
             sentAt: connection.knownSession?.position ?? merged, hasOwnID: hasOwnID)
@@ -125,22 +137,29 @@ extension ManagedObjectContext {
 
     private func sendStep(_ request: SaveRequest, attempt: Int = 1) throws -> Step<Position> {
         let inserts = request.inserts.count
+        let sent = unanswered
         return .ask(.save(request)) { result in
             switch result {
             case .failure(let error):
-                guard error.code == .schemaMismatch, let model = self.unanswered?.model else {
-                    throw self.failed(error)
+                if let sent, sent.isSettled, !error.isAnswered, let session = self.session {
+                    // It is merged already, and what its inserts became is known: nobody needs the answer.
+                    if self.unanswered === sent { self.unanswered = nil }
+                    return .done(session.position(self.merged))
                 }
-                return try self.sendAgainStep(model, error, attempt: attempt + 1)
+                guard error.code == .schemaMismatch, let save = self.unanswered,
+                    save.request.saveID == request.saveID
+                else { throw self.failed(error, request.saveID) }
+                return try self.sendAgainStep(save, error, attempt: attempt + 1)
             case .success(.saved(let saved)):
                 guard saved.inserted.count == inserts,
                     (try? self.check(saved.inserted.compactMap { $0 })) != nil
                 else {
                     throw self.failed(
-                        TandemError(.unknownOutcome, "the daemon's answer does not fit the save"))
+                        TandemError(.unknownOutcome, "the daemon's answer does not fit the save"),
+                        request.saveID)
                 }
-                return try self.mergeStep(through: saved.position).then { _ in
-                    self.settle(saved)
+                return try self.mergeStep(of: saved, sent).then { _ in
+                    self.settle(saved, request.saveID)
                     self.lastReceipt = self.session.map { SaveReceipt(saved, $0) }
                     guard let session = self.session else { return try self.connectStep() }
                     return .done(session.position(self.merged))
@@ -150,22 +169,40 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Sends a save again that the daemon refused because it has another model than `before`, in the slots of that.
+    /// Merges up to a save that has happened; if that fails before the save itself is merged, the next save asks for it again.
+    private func mergeStep(of saved: Saved, _ save: UnansweredSave?) throws -> Step<Void> {
+        func failed(_ error: TandemError) throws -> Step<Void> {
+            guard let save else { throw error }
+            // What came after it is for the next merge.
+            if save.isMerged { return .done(()) }
+            guard unanswered === save else { throw error }
+            save.isUnknown = true
+            save.request.firstSentAt = save.sentAt
+            throw TandemError(.unknownOutcome, error.message)
+        }
+        do {
+            return try mergeStep(through: saved.position).recover(failed)
+        } catch {
+            return try failed(error as? TandemError ?? TandemError(.storage, "\(error)"))
+        }
+    }
+
+    /// Sends a save again that the daemon refused because it has another model by now, in the slots of that.
     ///
     /// Id and hash stay: it is the same save, of which nothing has happened. What the new model has no place for is not left out,
     /// it makes the save fail.
     private func sendAgainStep(
-        _ before: CompiledModel, _ error: TandemError, attempt: Int
+        _ save: UnansweredSave, _ error: TandemError, attempt: Int
     ) throws -> Step<Position> {
-        unanswered?.isUnknown = false
+        save.isUnknown = false
         let limit = core.limits.modelAttempts
-        return try followModelStep(from: before, error).then {
+        return try followModelStep(from: save.model, error).then {
             translation -> Step<(SaveRequest, CompiledModel)> in
-            guard let save = self.unanswered, attempt <= limit else { throw error }
+            guard self.unanswered === save, attempt <= limit else { throw error }
             return .done((try translation.save(save.request), translation.new))
-        }.recover { throw self.failed($0) }.then { request, model in
-            self.unanswered?.request = request
-            self.unanswered?.model = model
+        }.recover { throw self.failed($0, save.request.saveID) }.then { request, model in
+            save.request = request
+            save.model = model
             return try self.sendStep(request, attempt: attempt)
         }
     }
@@ -173,7 +210,8 @@ extension ManagedObjectContext {
     // MARK: Outcomes
 
     /// Returns what was in flight to pending, unless the save may have happened; what was edited meanwhile stays on top.
-    private func failed(_ error: TandemError) -> TandemError {
+    private func failed(_ error: TandemError, _ saveID: [UInt8]) -> TandemError {
+        guard unanswered?.request.saveID == saveID else { return error }
         if let save = unanswered, error.code == .unknownOutcome || save.isUnknown {
             if save.isMerged, error.code == .unknownOutcome {
                 unanswered = nil
@@ -188,7 +226,14 @@ extension ManagedObjectContext {
         }
         let records = unanswered?.records ?? []
         unanswered = nil
+        for conflict in error.conflicts {
+            self.records[conflict.object.number]?.refusedFor = conflict.theirsVersion
+        }
+        var unborn: [ObjectRecord] = []
         for record in records {
+            if record.inFlight.kind == .insert, record.pending.kind == .delete {
+                unborn.append(record)
+            }
             let edits = record.inFlight.under(record.pending)
             record.inFlight = Edits()
             edited.remove(record)
@@ -197,15 +242,27 @@ extension ManagedObjectContext {
             guard !record.pending.isEmpty else { continue }
             edited.add(object(of: record))
         }
+        // What was never saved is not deleted, but forgotten.
+        for record in unborn where !record.isMissing {
+            let object = object(of: record)
+            touch(record, .refresh)
+            // Only what is new has members without being loaded.
+            record.pending.kind = .insert
+            unlinkAll(record)
+            record.pending.kind = .delete
+            discard(record)
+            record.isMissing = true
+            object.noteChange()
+        }
+        // Steps noted during the flight lead back to edits without those that were in flight.
+        undoStack.clear()
         return error
     }
 
     /// Clears what is in flight if the group contains its transaction: row and edits change places in one step.
     func settleUnanswered(with group: MergedGroup) {
         guard let save = unanswered, !save.isMerged,
-            let transaction = group.transactions.first(where: {
-                $0.saveID == save.request.saveID && $0.contentHash == save.request.contentHash
-            })
+            let transaction = group.transactions.first(where: save.isMade)
         else { return }
         unanswered?.isMerged = true
         let changed = Set(group.changes.map(\.object.number))
@@ -214,19 +271,20 @@ extension ManagedObjectContext {
             let isFollowed = interests.contains(record.reference.tag)
             clearInFlight(record, isHeld: changed.contains(record.reference.number) || isFollowed)
         }
-        guard save.isUnknown else { return }
         // Under an id that others may have used, only the answer tells which objects are meant.
         guard save.hasOwnID || save.request.inserts.isEmpty else { return }
-        unanswered = nil
         let outcomes = save.outcomes(by: transaction.exceptions)
-        if (try? check(outcomes.compactMap { $0 })) != nil { rebind(save, outcomes) }
+        let isReadable = (try? check(outcomes.compactMap { $0 })) != nil
+        if isReadable { rebind(save, outcomes) }
+        unanswered?.isSettled = isReadable
+        if save.isUnknown { unanswered = nil }
     }
 
     /// Settles what the stream did not: a save without effect, or of entities that nobody follows.
-    private func settle(_ saved: Saved) {
-        guard let save = unanswered else { return }
+    private func settle(_ saved: Saved, _ saveID: [UInt8]) {
+        guard let save = unanswered, save.request.saveID == saveID else { return }
         unanswered = nil
-        rebind(save, saved.inserted)
+        if !save.isSettled { rebind(save, saved.inserted) }
         guard !save.isMerged else { return }
         let interests = connection.interests
         for record in save.records {
@@ -237,11 +295,15 @@ extension ManagedObjectContext {
 
     /// Ends the flight of a record; a row that may have changed unseen is dropped, to be read when needed.
     func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
-        let kind = record.inFlight.kind
+        let (kind, isPreview) = (record.inFlight.kind, record.inFlight.isPreview)
+        if isPreview { touch(record, .refresh) }
+        // Values that the row has taken over are as before, but for a policy that dropped some.
+        let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
-        if kind == .delete, record.row == nil || !isHeld { record.isMissing = true }
-        if !isHeld || (kind == .insert && record.row == nil) { record.fault() }
-        record.object?.noteChange()
+        if kind == .delete, !isPreview, record.row == nil || !isHeld { record.isMissing = true }
+        if !isHeld || (kind == .insert && record.row == nil) { record.fault(at: merged) }
+        record.object?.noteChange(slots)
+        if isPreview { noteEnds(of: record) }
     }
 
     /// Lets new objects that became other ones, or nothing, stand for those.
@@ -249,17 +311,20 @@ extension ManagedObjectContext {
         guard !outcomes.isEmpty else { return }
         for (new, outcome) in zip(save.request.inserts, outcomes) where new != outcome {
             guard let lost = records[new.number] else { continue }
+            touch(lost, .refresh)
             lost.inFlight = Edits()
             lost.isMissing = true
+            undoStack.forget(lost)
             edited.remove(lost)
             lost.object?.noteChange()
             if let outcome { move(lost, to: record(outcome)) }
             lost.pending = Edits()
+            for child in children { child.value?.follow(new, to: outcome) }
         }
     }
 
     /// Puts an existing object in the place of a new one, also in what was edited while the save was in flight.
-    private func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
+    func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
         let (old, new) = (lost.reference, existing.reference)
         records[old.number] = nil
         if let object = lost.object {
@@ -277,7 +342,7 @@ extension ManagedObjectContext {
 }
 
 /// What a save is told besides the edits.
-private struct SaveOptions {
+struct SaveOptions {
     var policy: MergePolicy?
     var saveID: [UInt8]?
     var author: String?

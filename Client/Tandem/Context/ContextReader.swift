@@ -9,8 +9,8 @@ struct ContextReader: GraphReader {
     var includesEdits = false
 
     func row(of object: ObjectReference) -> RowLookup {
-        guard let record = context.records[object.number] else { return .unknown }
-        if record.isMissing || (includesEdits && record.isDeleted) { return .missing }
+        guard let record = context.known(object) else { return .unknown }
+        if record.isGone || (includesEdits && record.isDeleted) { return .missing }
         if includesEdits {
             let version = context.session?.model.version ?? 0
             return record.currentRow(modelVersion: version).map { .row($0) } ?? .unknown
@@ -22,7 +22,7 @@ struct ContextReader: GraphReader {
     func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]? {
-        guard let record = context.records[object.number] else { return nil }
+        guard let record = context.known(object) else { return nil }
         if includesEdits { return context.members(of: record, slot).map { $0.sorted() } }
         return record.members[slot].map { $0.sorted() }
     }
@@ -30,8 +30,9 @@ struct ContextReader: GraphReader {
     /// With edits on top, texts that were read or set here; without, none, so that whatever is merged is judged alike.
     func content(of text: TextReference) -> [UInt8]? {
         guard includesEdits else { return nil }
-        if let read = context.blobs[text.blob] { return read }
-        let pending = context.edited.objects.lazy.flatMap { $0.record.pending.values.map(\.value) }
+        if let read = context.root.blobs[text.blob] { return read }
+        let edited = context.lineage.flatMap(\.edited.objects)
+        let pending = edited.lazy.flatMap { $0.record.pending.values.map(\.value) }
         for case .string(let edited) in pending where edited.utf8.count == text.length {
             let content = Array(edited.utf8)
             if text.blob.stands(for: content) { return content }

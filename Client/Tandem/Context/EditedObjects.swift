@@ -58,7 +58,7 @@ final class EditedObjects {
     func remove(_ record: ObjectRecord) {
         let index = index(of: record.pending.serial)
         guard index < entries.count, entries[index].serial == record.pending.serial,
-            let object = entries[index].object
+            let object = entries[index].object, object.record === record
         else { return }
         withExtendedLifetime(object) {
             entries[index].object = nil

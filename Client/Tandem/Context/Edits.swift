@@ -6,6 +6,8 @@ struct Edits {
 
     /// Whether the object is new or to be deleted.
     var kind = Kind.none
+    /// Whether the deletion is what a delete rule is expected to do: it is shown, and left to the daemon.
+    var isPreview = false
     /// The values that were set, by slot.
     var values = SlotValues()
     /// The members that to-many relationships gained, by slot.
@@ -26,6 +28,15 @@ struct Edits {
         Set(values.keys).union(added.keys).union(removed.keys)
     }
 
+    /// The slots that were changed, as a mask.
+    var mask: PropertyMask {
+        var mask = values.mask
+        guard hasLinks else { return mask }
+        for slot in added.keys { mask.insert(slot) }
+        for slot in removed.keys { mask.insert(slot) }
+        return mask
+    }
+
     /// What an edit means for the books of a context.
     enum Effect { case none, first, gone }
 
@@ -38,13 +49,21 @@ struct Edits {
         return before == 0 ? .first : .none
     }
 
-    mutating func add(_ member: ObjectReference, to slot: Int) {
-        if removed[slot]?.remove(member) == nil { added[slot, default: []].insert(member) }
+    /// Adds a member; `below` are those without edits, nil if nobody knows: then what was removed is taken to be there.
+    mutating func add(
+        _ member: ObjectReference, to slot: Int, below: Set<ObjectReference>? = nil
+    ) {
+        let wasRemoved = removed[slot]?.remove(member) != nil
+        if !(below?.contains(member) ?? wasRemoved) { added[slot, default: []].insert(member) }
         tidy(slot)
     }
 
-    mutating func remove(_ member: ObjectReference, from slot: Int) {
-        if added[slot]?.remove(member) == nil { removed[slot, default: []].insert(member) }
+    /// Removes a member; without `below` what was added is taken not to be there.
+    mutating func remove(
+        _ member: ObjectReference, from slot: Int, below: Set<ObjectReference>? = nil
+    ) {
+        let wasAdded = added[slot]?.remove(member) != nil
+        if below?.contains(member) ?? !wasAdded { removed[slot, default: []].insert(member) }
         tidy(slot)
     }
 
@@ -63,7 +82,10 @@ struct Edits {
         for (slot, members) in later.removed {
             for member in members { result.remove(member, from: slot) }
         }
-        if later.kind != .none { result.kind = later.kind }
+        if later.kind != .none {
+            result.kind = later.kind
+            result.isPreview = later.isPreview
+        }
         return result
     }
 
@@ -96,6 +118,20 @@ struct SlotValues: Sequence {
     /// The slots, ascending.
     var keys: some Sequence<Int> { items.lazy.map(\.key) }
 
+    /// The slots as a mask.
+    var mask: PropertyMask {
+        var mask = PropertyMask()
+        for item in items { mask.insert(item.key) }
+        return mask
+    }
+
+    /// The slots whose values are not null, as a mask.
+    var filled: PropertyMask {
+        var mask = PropertyMask()
+        for item in items where !item.value.isNull { mask.insert(item.key) }
+        return mask
+    }
+
     /// The value of a slot; set to nil it is forgotten.
     subscript(slot: Int) -> Value? {
         get { items.first { $0.key == slot }?.value }
@@ -126,9 +162,6 @@ struct SlotValues: Sequence {
 
     /// How many there are.
     var count: Int { items.count }
-
-    /// How many there are that are not null.
-    var countOfSet: Int { items.count { !$0.value.isNull } }
 
     /// Takes over the values of others, which win.
     mutating func merge(_ others: SlotValues) {

@@ -13,12 +13,17 @@ import TandemWire
 public final class ManagedObjectContext {
     /// The name under which the journal lists this context's saves.
     public let name: String
+    /// The context that this one saves into; nil for one that saves into the store.
+    public let parent: ManagedObjectContext?
     /// Whether the context follows every save of others unprompted, unless it is paused.
     public let mergesAutomatically: Bool
     /// The policy of saves that name none.
     public var mergePolicy = MergePolicy.error
     /// Whether ``pause()`` was called last.
-    public internal(set) var isPaused = false
+    public internal(set) var isPaused: Bool {
+        get { standing.isPaused }
+        set { standing.isPaused = newValue }
+    }
     /// Why an object could not be loaded when one of its properties was read.
     ///
     /// Such a property reads as null; the next throwing call of the context throws this error.
@@ -29,9 +34,8 @@ public final class ManagedObjectContext {
     let core: ContainerCore
     let connection: Connection
     let link: ContextLink
-    var session: Session?
-    /// Everything up to here is merged.
-    var merged: UInt64 = 0
+    let standing: Standing
+    var children: [WeakContext] = []
     var records: [ObjectNumber: ObjectRecord] = [:]
     /// Reads that were asked again because the context had merged beyond their answers: until they are done nothing is merged unprompted.
     var readsHeld = 0
@@ -49,8 +53,12 @@ public final class ManagedObjectContext {
     var unanswered: UnansweredSave?
     var saveIDs = SaveIDs()
     let undoStack: UndoStack
+    /// What became of objects and was not told yet.
+    let changes = PendingChanges()
     var blobs: BlobCache
     let payloads: PayloadHub
+    /// Who is told of merges, fetches, faults and saves; nil without `TANDEM_DEBUG`.
+    var debug = DebugLog.process
 
     init(
         core: ContainerCore, name: String, mergesAutomatically: Bool, actor: any Actor
@@ -58,6 +66,8 @@ public final class ManagedObjectContext {
         self.core = core
         self.name = name
         self.mergesAutomatically = mergesAutomatically
+        parent = nil
+        standing = Standing()
         connection = core.connection
         link = ContextLink(actor: actor)
         undoStack = UndoStack(limit: core.limits.undoSteps)
@@ -68,7 +78,24 @@ public final class ManagedObjectContext {
         connection.attach(link)
     }
 
-    deinit { connection.detach(link) }
+    init(child name: String, of parent: ManagedObjectContext) {
+        core = parent.core
+        self.name = name
+        self.parent = parent
+        mergesAutomatically = parent.mergesAutomatically
+        mergePolicy = parent.mergePolicy
+        standing = parent.standing
+        connection = core.connection
+        link = parent.link
+        undoStack = UndoStack(limit: core.limits.undoSteps)
+        sweepAt = core.limits.cachedRows
+        blobs = BlobCache(limit: 0)
+        payloads = parent.payloads
+        parent.children.removeAll { $0.value == nil }
+        parent.children.append(WeakContext(value: self))
+    }
+
+    deinit { if parent == nil { connection.detach(link) } }
 
     /// The position up to which everything is merged; nil before the context was first used.
     public var position: Position? { session.map { $0.position(merged) } }

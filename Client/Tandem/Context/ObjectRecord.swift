@@ -9,7 +9,11 @@ final class ObjectRecord {
     /// The row as of the context's position; nil when it isn't held.
     var row: Row?
     /// The position of the transaction that last changed the row; 0 when it isn't held.
+    ///
+    /// Of a fault with edits it is the position that these are based on; 0 when the object was never read.
     var version: UInt64 = 0
+    /// The position of the row for whose sake a save was refused; 0 when none was.
+    var refusedFor: UInt64 = 0
     /// Whether the store has no such object (any more).
     var isMissing = false
     /// The members of to-many relationships as of the context's position, where they are held.
@@ -19,6 +23,13 @@ final class ObjectRecord {
     @exclusivity(unchecked) var inFlight = Edits()
     /// What the next save will carry.
     @exclusivity(unchecked) var pending = Edits()
+    /// The object of the parent context whose values lie below this record's edits; nil in a context that has no parent, and for
+    /// what is new in a child.
+    ///
+    /// Such a record holds no row itself.
+    var base: ManagedObject?
+    /// What the parent had edited when this record was first edited.
+    var seen = SlotValues()
     /// How many lists need the row to be kept.
     var pins = 0
     /// The object that shows this record, if somebody holds it.
@@ -29,16 +40,28 @@ final class ObjectRecord {
         self.entity = entity
     }
 
-    /// Whether the object is new: not in the store as of the context's position.
+    /// The printable id.
+    var id: ObjectID { ObjectID(entity: entity.name, number: reference.number) }
+
+    /// Whether the object is new: not in the store as of the context's position, or not in the parent.
     var isInserted: Bool {
         row == nil && (pending.kind == .insert || inFlight.kind == .insert) && !isDeleted
     }
 
     /// Whether the object is gone or will be with the next save.
-    var isDeleted: Bool { isMissing || pending.kind == .delete || inFlight.kind == .delete }
+    var isDeleted: Bool { isGone || pending.kind == .delete || inFlight.kind == .delete }
+
+    /// Whether there is no such object below the edits (any more).
+    var isGone: Bool { isMissing || (base?.record.isDeleted ?? false) }
 
     /// Whether nothing is known of the values yet.
-    var isFault: Bool { row == nil && !isInserted && !isMissing }
+    var isFault: Bool {
+        if let base { return base.record.isFault }
+        return row == nil && !isInserted && !isMissing
+    }
+
+    /// Whether there are known values below the edits.
+    var isBased: Bool { row != nil || base.map { !$0.record.isFault } ?? false }
 
     /// Whether there is anything that the store does not have.
     var hasEdits: Bool { !pending.isEmpty || !inFlight.isEmpty }
@@ -49,24 +72,35 @@ final class ObjectRecord {
     /// The value with all edits; nil when the row has to be loaded first.
     func value(_ slot: Int) -> Value? {
         if let value = pending.values[slot] ?? inFlight.values[slot] { return value }
-        if let row { return row.value(slot, in: entity) }
-        return isFault ? nil : .null
+        return committedValue(slot)
     }
 
     /// The value without edits; nil when the row has to be loaded first.
     func committedValue(_ slot: Int) -> Value? {
         if let row { return row.value(slot, in: entity) }
+        if let base { return base.record.value(slot) }
         return isFault ? nil : .null
     }
 
     /// The members with all edits; nil when they have to be loaded first.
     func members(_ slot: Int) -> Set<ObjectReference>? {
-        let base = members[slot] ?? (isInserted || isMissing ? [] : nil)
-        return base.map { pending.applied(to: inFlight.applied(to: $0, slot), slot) }
+        membersBelow(slot).map { pending.applied(to: inFlight.applied(to: $0, slot), slot) }
+    }
+
+    /// The members without pending edits; nil when they have to be loaded first.
+    func membersInFlight(_ slot: Int) -> Set<ObjectReference>? {
+        membersBelow(slot).map { inFlight.applied(to: $0, slot) }
+    }
+
+    /// The members without edits; nil when they have to be loaded first.
+    func membersBelow(_ slot: Int) -> Set<ObjectReference>? {
+        if let base { return base.managedObjectContext?.members(of: base.record, slot) }
+        return members[slot] ?? (isInserted || isMissing ? [] : nil)
     }
 
     /// The row with all edits on top; nil when there is none or it has to be loaded first.
     func currentRow(modelVersion: UInt16) -> Row? {
+        let row = row ?? base?.record.currentRow(modelVersion: modelVersion)
         if row == nil, !isInserted { return nil }
         var edits = inFlight.values
         edits.merge(pending.values)
@@ -77,9 +111,12 @@ final class ObjectRecord {
     }
 
     /// Forgets what was loaded, not what was edited.
-    func fault() {
+    ///
+    /// Edits of what was read are based on `position` then, if there is one, or on what a refused save met: a save still meets
+    /// what others change after that.
+    func fault(at position: UInt64? = nil) {
         row = nil
-        version = 0
+        version = position.map { version != 0 && hasEdits ? max($0, refusedFor) : 0 } ?? 0
         if !members.isEmpty { members.removeAll() }
     }
 }

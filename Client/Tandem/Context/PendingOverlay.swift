@@ -17,9 +17,9 @@ struct PendingOverlay {
         self.context = context
         self.request = compiled
         var edited: [ObjectNumber: ObjectRecord] = [:]
-        for record in context.edited.objects.map(\.record) + (context.unanswered?.records ?? [])
+        for record in context.lineage.flatMap(\.editedRecords)
         where record.hasEdits && compiled.includes(tag: record.reference.tag) {
-            edited[record.reference.number] = record
+            edited[record.reference.number] = context.record(record.reference)
         }
         self.edited = edited.values.sorted { $0.reference < $1.reference }
     }
@@ -106,10 +106,36 @@ struct PendingOverlay {
         return (request.request.limit.map { rest.prefix($0) } ?? rest).map(\.record)
     }
 
+    /// By how many objects more the request finds with all edits; nil when what is held does not tell.
+    var countChange: Int? {
+        let root = context.root
+        let stored = ContextReader(context: root)
+        let current = ContextReader(context: context, includesEdits: true)
+        var change = 0
+        for record in edited {
+            // Children hold no rows.
+            if let row = root.records[record.reference.number]?.row {
+                guard let matched = request.matches(record.reference, row, stored) else {
+                    return nil
+                }
+                if matched { change -= 1 }
+            } else if record.isFault {
+                return nil
+            }
+            if record.isDeleted { continue }
+            guard let row = currentRow(record),
+                let matches = request.matches(record.reference, row, current)
+            else { return nil }
+            if matches { change += 1 }
+        }
+        return change
+    }
+
     /// A record that stands where the store has it.
     private func stored(_ record: ObjectRecord) -> Placed {
-        let reader = ContextReader(context: context)
-        let key = record.row.flatMap { request.sortKey(record.reference, $0, reader) }
+        let reader = ContextReader(context: context.root)
+        let row = context.root.records[record.reference.number]?.row
+        let key = row.flatMap { request.sortKey(record.reference, $0, reader) }
         return Placed(key: key, record: record)
     }
 

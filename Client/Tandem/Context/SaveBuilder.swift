@@ -4,7 +4,7 @@ import TandemWire
 /// Turns edits into the operations of a save, in the form in which they are sent.
 struct SaveBuilder {
     let policy: MergePolicy
-    /// Those whose edits are more than the mirrored ends of others'.
+    /// Those whose edits are more than the mirrored ends of others', or what others' delete rules lead to.
     private let records: [ObjectRecord]
     /// The new objects in the order of insertion, by number.
     private let ordinals: [ObjectNumber: Int]
@@ -19,7 +19,9 @@ struct SaveBuilder {
         for record in records {
             switch record.pending.kind {
             case .insert: ordinals[record.reference.number] = ordinals.count
-            case .delete: continue
+            case .delete:
+                hasHints = hasHints || record.pending.isPreview
+                continue
             case .none: hasHints = hasHints || record.pending.values.isEmpty
             }
             if record.pending.hasLinks { links.owners.append(record) }
@@ -30,8 +32,8 @@ struct SaveBuilder {
         self.records =
             hasHints
             ? records.filter { record in
-                record.pending.kind != .none || !record.pending.values.isEmpty
-                    || sent[record.reference.number] != nil
+                record.pending.kind != .none && !record.pending.isPreview
+                    || !record.pending.values.isEmpty || sent[record.reference.number] != nil
             } : records
     }
 
@@ -67,8 +69,8 @@ struct SaveBuilder {
         switch record.pending.kind {
         case .delete: return writer.delete(reference, baseVersion: record.version)
         case .insert:
-            writer.insert(reference, values: record.pending.values.countOfSet)
-            for (slot, value) in record.pending.values where !value.isNull {
+            writer.insert(reference, values: record.countOfInserted)
+            for (slot, value) in record.pending.values where record.inserts(value, slot) {
                 writer.value(slot, value)
             }
             writer.links((links[reference.number] ?? []).filter(\.isAdded))
@@ -135,8 +137,8 @@ struct SaveBuilder {
         case .insert:
             // The entity of a new object is part of what is saved, its number is not.
             let object = ObjectReference(tag: reference.tag, number: neutral(reference).number)
-            writer.insert(object, values: record.pending.values.countOfSet)
-            for (slot, value) in record.pending.values where !value.isNull {
+            writer.insert(object, values: record.countOfInserted)
+            for (slot, value) in record.pending.values where record.inserts(value, slot) {
                 writer.value(slot, neutral(value))
             }
             writer.links(neutral((links[reference.number] ?? []).filter(\.isAdded)))
@@ -169,6 +171,18 @@ struct SaveBuilder {
             return reference
         }
         return ObjectReference(tag: .max, number: UInt64(ordinal))
+    }
+}
+
+extension ObjectRecord {
+    /// Whether an insert has to say a value: null only where the daemon would put a default else.
+    fileprivate func inserts(_ value: Value, _ slot: Int) -> Bool {
+        !value.isNull || !entity.defaults[slot].isNull
+    }
+
+    /// How many values an insert says.
+    fileprivate var countOfInserted: Int {
+        pending.values.count { inserts($0.value, $0.key) }
     }
 }
 

@@ -15,6 +15,8 @@ final class UnansweredSave {
     var isUnknown = false
     /// Whether its transaction was merged.
     var isMerged = false
+    /// Whether it is known, too, what its inserts became: only the answer itself is to come.
+    var isSettled = false
 
     init(
         request: SaveRequest, records: [ObjectRecord], model: CompiledModel, sentAt: UInt64,
@@ -25,6 +27,11 @@ final class UnansweredSave {
         self.model = model
         self.sentAt = sentAt
         self.hasOwnID = hasOwnID
+    }
+
+    /// Whether it is this save that a transaction is of.
+    func isMade(by transaction: Transaction) -> Bool {
+        transaction.saveID == request.saveID && transaction.contentHash == request.contentHash
     }
 
     /// What the inserts became, by the header of this save's own transaction.

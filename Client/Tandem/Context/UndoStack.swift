@@ -53,7 +53,6 @@ final class UndoStack {
 
     /// Takes the last group off to be exchanged; ``push(_:isUndo:)`` puts its counterpart on the other stack.
     func pop(isUndo: Bool) -> [Entry]? {
-        depth = 0
         close()
         return isUndo ? done.popLast() : undone.popLast()
     }
@@ -124,11 +123,13 @@ extension ManagedObjectContext {
             let record = entry.record
             counterpart.append(UndoStack.Entry(record))
             edited.remove(record)
+            touch(record, .edit)
             record.pending = entry.edits
             record.isMissing = entry.isMissing
             let object = object(of: record)
             if !record.pending.isEmpty { edited.add(object) }
             object.noteChange()
+            noteEnds(of: record)
         }
         undoStack.push(counterpart, isUndo: isUndo)
     }

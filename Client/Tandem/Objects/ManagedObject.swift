@@ -12,15 +12,20 @@ public struct ObjectBinding {
 /// An object is a fault until one of its properties is read. Three layers make up what it shows: the row as merged, what a save
 /// in flight carries, and what is pending; saves of others change the first only. It belongs to its context's actor.
 ///
-/// Views that read properties under `withObservationTracking` are told of edits and merges alike.
+/// Views that read properties under `withObservationTracking` are told of edits and merges alike, of those properties that they read
+/// and no others; ``hasChanges``, ``isDeleted`` and their like count as one.
 open class ManagedObject: Observable {
     /// The context; nil when that is gone, and then every property reads as null.
     public weak let managedObjectContext: ManagedObjectContext?
     private let properties: PropertyCache
     private(set) var record: ObjectRecord
     private var registrar: ObservationRegistrar?
-    /// Whether a property was read, so that somebody may observe; asking for the registrar itself takes far longer.
-    private var isRead = false
+    /// Whether anything was read, so that somebody may observe; asking for the registrar itself takes far longer.
+    private(set) var isRead = false
+    /// The properties that were read.
+    private var readSlots = PropertyMask()
+    /// Whether it was read in what state the object is.
+    private var isStateRead = false
 
     /// Made by contexts: insert or fetch objects instead.
     public required init(binding: ObjectBinding) {
@@ -30,9 +35,7 @@ open class ManagedObject: Observable {
     }
 
     /// The id, final from the moment of insertion.
-    public var id: ObjectID {
-        ObjectID(entity: record.entity.name, number: record.reference.number)
-    }
+    public var id: ObjectID { record.id }
 
     /// The name of the object's own entity.
     public var entityName: String { record.entity.name }
@@ -41,30 +44,53 @@ open class ManagedObject: Observable {
     public var entity: CompiledEntity { record.entity }
 
     /// Whether the object is new and not in the store.
-    public var isInserted: Bool { record.isInserted }
+    public var isInserted: Bool { state.isInserted }
 
     /// Whether there are unsaved edits to an object that is in the store.
     public var isUpdated: Bool {
-        !record.isInserted && !record.isDeleted && !record.pending.isEmpty
+        !state.isInserted && !record.isDeleted && !record.pending.isEmpty
     }
 
     /// Whether the object is gone from the store, or will be with the next save.
-    public var isDeleted: Bool { record.isDeleted }
+    public var isDeleted: Bool { state.isDeleted }
 
     /// Whether the values have to be loaded when they are needed.
-    public var isFault: Bool { record.isFault }
+    public var isFault: Bool { state.isFault }
 
     /// Whether there are unsaved edits.
-    public var hasChanges: Bool { !record.pending.isEmpty }
+    public var hasChanges: Bool { !state.pending.isEmpty }
 
     /// The position of the save that last changed the object's row; 0 when it isn't held.
-    public var version: UInt64 { record.version }
+    public var version: UInt64 { state.rootVersion }
 
-    /// Called before a save for every new or changed object; throw to refuse the save.
+    // MARK: Validation
+
+    /// The rules of the app's own: called before a save for every new or changed object; throw to refuse the save.
     ///
-    /// The rules of the model (bounds, patterns, allowed values, uniqueness) are checked by the daemon besides. Overriding
-    /// methods may read anything and change nothing.
+    /// Overriding methods may read anything and change nothing. A ``TandemModel/TandemError`` of the code `validation` is
+    /// reported together with all other problems of the save, any other error by itself.
     open func validate() throws {}
+
+    /// Checks a new object before it is saved: every rule of the model that can be checked here, then ``validate()``.
+    ///
+    /// Throws `validation` with all `problems`. Uniqueness, and what hangs on objects that the context does not hold, is for the
+    /// daemon. Overriding methods call super's.
+    open func validateForInsert() throws {
+        try check(record.doubtful)
+    }
+
+    /// Checks a changed object before it is saved: the rules of the model for what was changed, then ``validate()``.
+    ///
+    /// Throws and is overridden as ``validateForInsert()``.
+    open func validateForUpdate() throws {
+        try check(record.doubtful.intersection(record.pending.mask))
+    }
+
+    /// Checks an object before it is deleted: throws `deleteDenied` when a relationship of the rule `deny` leads to anything the context holds.
+    ///
+    /// A save leaves that code to the daemon, which knows all members as they are by then; throw `validation` to refuse the
+    /// save.
+    open func validateForDelete() throws { try checkDenials() }
 
     // MARK: Values
 
@@ -90,6 +116,7 @@ open class ManagedObject: Observable {
             precondition(
                 property.accepts(newValue),
                 "\(entityName).\(property.name) can't hold \(newValue).")
+            if let target = newValue.reference { check(target, property) }
             managedObjectContext?.set(newValue, slot(property), of: record)
         }
     }
@@ -110,17 +137,15 @@ open class ManagedObject: Observable {
 
     /// Sets the object at the end of a to-one relationship; its other end follows.
     public func setObject(_ object: ManagedObject?, for relationship: String) {
-        precondition(
-            object.map { $0.managedObjectContext === managedObjectContext } ?? true,
-            "Objects of different contexts can't be related; use object(with:) first.")
+        if let object { checkContext(of: object) }
         self[relationship] = object.map { .reference($0.record.reference) } ?? .null
     }
 
     /// The objects at the end of a to-many relationship; loading them may block.
     public func objects(_ relationship: String) -> Set<ManagedObject> {
         guard let context = managedObjectContext else { return [] }
-        let wanted = toManySlot(relationship)
-        access()
+        let wanted = toMany(relationship).slot
+        access(wanted)
         if record.members(wanted) == nil {
             context.fire { try $0.loadStep([], members: [(record.reference, wanted)]) }
         }
@@ -133,22 +158,36 @@ open class ManagedObject: Observable {
     ///
     /// Adding a member does nothing.
     public func add(_ member: ManagedObject, to relationship: String) {
-        managedObjectContext?.add(member.record, to: toManySlot(relationship), of: record)
+        let property = toMany(relationship)
+        checkContext(of: member)
+        check(member.record.reference, property)
+        managedObjectContext?.add(member.record, to: property.slot, of: record)
     }
 
     /// Removes an object from a to-many relationship; the other end follows.
     public func remove(_ member: ManagedObject, from relationship: String) {
-        managedObjectContext?.remove(member.record, from: toManySlot(relationship), of: record)
+        let property = toMany(relationship)
+        checkContext(of: member)
+        check(member.record.reference, property)
+        managedObjectContext?.remove(member.record, from: property.slot, of: record)
     }
 
     /// The value of a slot; what is too long for a row as its reference.
     func storedValue(_ slot: Int) -> Value {
-        access()
-        if let value = record.value(slot) { return value }
+        access(slot)
+        if let value = record.value(slot) { return shown(value) }
         let name = record.entity.properties[slot].name
         managedObjectContext?.fire { try $0.loadStep($0.faultBatch(record), members: []) }
         // Loading may have brought another model.
-        return record.entity.slot(of: name).flatMap { record.value($0) } ?? .null
+        return record.entity.slot(of: name).flatMap { record.value($0) }.map(shown) ?? .null
+    }
+
+    /// A value as it will be once all deletions are saved: nothing leads to what is gone.
+    private func shown(_ value: Value) -> Value {
+        guard let target = value.reference, let context = managedObjectContext,
+            context.known(target)?.isDeleted == true
+        else { return value }
+        return .null
     }
 
     private func slot(_ property: CompiledProperty) -> Int {
@@ -159,39 +198,85 @@ open class ManagedObject: Observable {
         return slot
     }
 
-    private func toManySlot(_ relationship: String) -> Int {
+    private func toMany(_ relationship: String) -> CompiledProperty {
         let property = record.entity.declared(relationship)
         precondition(
             property.isToMany, "\(entityName).\(relationship) is no to-many relationship.")
-        return property.slot
+        return property
+    }
+
+    private func checkContext(of object: ManagedObject) {
+        precondition(
+            object.managedObjectContext === managedObjectContext,
+            "Objects of different contexts can't be related; use object(with:) first.")
+    }
+
+    /// Checks that an object is of the entity that a relationship leads to, or of one below it.
+    private func check(_ target: ObjectReference, _ property: CompiledProperty) {
+        guard let destination = property.relationship?.destination,
+            let entity = managedObjectContext?.session?.model.entity(tagged: target.tag)
+        else { return }
+        precondition(
+            entity.ancestors.contains(destination),
+            "\(entityName).\(property.name) can't lead to an object of \(entity.name).")
     }
 
     // MARK: Observation
 
-    private static var observed: KeyPath<ManagedObject, Bool> { \ManagedObject.hasChanges }
+    private static var stateKey: KeyPath<ManagedObject, Bool> { \ManagedObject.hasChanges }
 
-    private func access() {
-        if !isRead {
-            registrar = ObservationRegistrar()
-            isRead = true
-        }
-        registrar?.access(self, keyPath: Self.observed)
+    /// Stands for a property in key paths that registrars compare.
+    subscript(observed slot: Int) -> Bool { false }
+
+    private func access(_ slot: Int) {
+        if !isRead { beginObservation() }
+        if !readSlots.contains(slot) { readSlots.insert(slot) }
+        registrar?.access(self, keyPath: properties.observed(slot))
     }
 
-    func willChange() { if isRead { registrar?.willSet(self, keyPath: Self.observed) } }
+    /// The record, for those who ask in what state the object is.
+    private var state: ObjectRecord {
+        if !isRead { beginObservation() }
+        if !isStateRead { isStateRead = true }
+        registrar?.access(self, keyPath: Self.stateKey)
+        return record
+    }
 
-    func didChange() { if isRead { registrar?.didSet(self, keyPath: Self.observed) } }
+    private func beginObservation() {
+        registrar = ObservationRegistrar()
+        isRead = true
+    }
 
-    func noteChange() {
-        willChange()
-        didChange()
+    /// Says that properties will change, and with them the state; nil stands for all.
+    func willChange(_ slots: PropertyMask?) {
+        guard isRead, let registrar else { return }
+        if isStateRead { registrar.willSet(self, keyPath: Self.stateKey) }
+        for slot in slots?.intersection(readSlots) ?? readSlots {
+            registrar.willSet(self, keyPath: properties.observed(slot))
+        }
+    }
+
+    /// Says that properties have changed.
+    func didChange(_ slots: PropertyMask?) {
+        guard isRead, let registrar else { return }
+        if isStateRead { registrar.didSet(self, keyPath: Self.stateKey) }
+        for slot in slots?.intersection(readSlots) ?? readSlots {
+            registrar.didSet(self, keyPath: properties.observed(slot))
+        }
+    }
+
+    /// Says of what has changed already.
+    func noteChange(_ slots: PropertyMask? = nil) {
+        willChange(slots)
+        didChange(slots)
+        managedObjectContext?.noteInChildren(record.reference.number, slots)
     }
 
     /// Lets this object show another record.
     func rebind(to record: ObjectRecord) {
-        willChange()
+        willChange(nil)
         self.record = record
-        didChange()
+        didChange(nil)
     }
 }
 

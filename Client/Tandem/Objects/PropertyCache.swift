@@ -19,6 +19,8 @@ final class PropertyCache {
     }
 
     private static let size = 128
+    /// What stands for properties where objects are observed, by slot.
+    private var observed: [KeyPath<ManagedObject, Bool>] = []
     private let entries = UnsafeMutablePointer<Entry?>.allocate(capacity: size)
 
     init() { entries.initialize(repeating: nil, count: Self.size) }
@@ -41,6 +43,12 @@ final class PropertyCache {
         let property = entity.declared(name())
         entries[index] = Entry(keyPath, entity, property)
         return property
+    }
+
+    /// What stands for a property in registrars: equal for one slot, whatever the object.
+    func observed(_ slot: Int) -> KeyPath<ManagedObject, Bool> {
+        while observed.count <= slot { observed.append(\.[observed: observed.count]) }
+        return observed[slot]
     }
 
     private static func index(_ keyPath: AnyKeyPath, _ entity: CompiledEntity) -> Int {

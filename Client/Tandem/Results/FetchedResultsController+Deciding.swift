@@ -8,7 +8,7 @@ extension FetchedResultsController {
     func decide(
         _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
     ) -> RowJudge {
-        var judge = RowJudge(plan: plan, reader: GroupReader(context, group.changes))
+        var judge = RowJudge(plan: plan, reader: GroupReader(source, group.changes))
         judge.reader.isAuthoritative = verdicts != nil
         judge.note(group)
         if let verdicts {
@@ -43,7 +43,7 @@ extension FetchedResultsController {
         let answer = prefetched.answer
         let isOpening = opening != nil
         let tail = group.tail(after: answer.position, plan.compiled.model)
-        var judge = RowJudge(plan: plan, reader: GroupReader(context, tail))
+        var judge = RowJudge(plan: plan, reader: GroupReader(source, tail))
         judge.reader.isAuthoritative = true
         judge.reader.answered = answer.rows(includingObjects: keepsRows(plan, answer.objects.count))
         judge.note(group)
@@ -101,7 +101,7 @@ extension FetchedResultsController {
         for verdict in verdicts ?? [] where verdict.refreshed {
             reasons[verdict.object.number, default: []].formUnion(.refreshPath)
         }
-        if let interruption, let now = context.position {
+        if let interruption, let now = source.position {
             let isOtherLog = !interruption.isComparable(with: now)
             for object in answer.objects
             where isOtherLog || object.version > interruption.number {
@@ -133,7 +133,7 @@ extension FetchedResultsController {
 
     /// Whether the rows of a list stay at hand: where they are needed to place others, and if they are few enough.
     private func keepsRows(_ plan: ResultsPlan, _ count: Int) -> Bool {
-        plan.mode == .related || count <= context.core.limits.cachedRows / 2
+        plan.mode == .related || count <= source.core.limits.cachedRows / 2
     }
 
     /// Keeps rows at hand, and in step with what they reach.
@@ -150,11 +150,11 @@ extension FetchedResultsController {
                 let reference = ObjectReference(tag: row.entityTag, number: row.number)
                 guard case .row(let bytes) = reader.row(of: reference) else { continue }
                 let current = overrides[row.number]?.row ?? bytes
-                context.hold(reference, current, version: versions[row.number])
-                new.note(row.number, current, context, reader, versions)
+                source.hold(reference, current, version: versions[row.number])
+                new.note(row.number, current, source, reader, versions)
             }
         }
-        old?.forgetAll(context)
+        old?.forgetAll(source)
         links = new.isEmpty ? nil : new
     }
 }

@@ -26,7 +26,7 @@ extension FetchedResultsController {
         if let needed = plan.needed, known.rows.count / 8 > needed + slack {
             gone += known.trim(to: needed + 2 * slack)
         }
-        for number in gone { links?.forget(number, context) }
+        for number in gone { links?.forget(number, source) }
         held = known
         show(window(of: known, plan), changed: edits.reasons, isSilent: false)
     }
@@ -91,7 +91,7 @@ extension FetchedResultsController {
 
     /// Hands a change to those who read along, and keeps it for the delegate unless it is silent.
     private func report(_ change: ResultsChange, old: SectionedList?, isSilent: Bool = false) {
-        guard let position = context.position, let model = plan?.compiled.model else { return }
+        guard let position = source.position, let model = plan?.compiled.model else { return }
         let value = ControllerChange(position: position, change: change, model: model)
         feeds.publish(value, from: old, to: list)
         if !isSilent { outbox.append(.change(value)) }
@@ -101,14 +101,14 @@ extension FetchedResultsController {
 
     /// Keeps the rows that were decided on at hand, and in step with what they reach.
     private func relink(_ judge: RowJudge, _ group: MergedGroup, _ verdicts: [Verdict]?) {
-        for number in judge.edits.removed { links?.forget(number, context) }
+        for number in judge.edits.removed { links?.forget(number, source) }
         var versions = group.versions
         for verdict in verdicts ?? [] { versions[verdict.object.number] = verdict.version }
         for row in judge.edits.upserted {
             let reference = ObjectReference(tag: row.entityTag, number: row.number)
             guard case .row(let bytes) = judge.reader.row(of: reference) else { continue }
-            context.hold(reference, bytes, version: versions[row.number])
-            links?.note(row.number, bytes, context, judge.reader, versions)
+            source.hold(reference, bytes, version: versions[row.number])
+            links?.note(row.number, bytes, source, judge.reader, versions)
         }
     }
 }

@@ -36,7 +36,7 @@ extension FetchedResultsController: ResultsParticipant {
     /// Whether only a text that is too long for its row can tell if an object matches.
     private func dependsOnTexts(_ changes: [Change], _ plan: ResultsPlan) -> Bool {
         guard plan.compiled.predicateReadsTexts else { return false }
-        let reader = GroupReader(context, [])
+        let reader = GroupReader(source, [])
         return changes.contains { change in
             guard plan.compiled.includes(tag: change.object.tag), !plan.leavesPlace(change),
                 let row = change.row,
@@ -57,7 +57,7 @@ extension FetchedResultsController: ResultsParticipant {
         guard let links else { return true }
         let relevant = group.changes.filter { concerns($0, plan) }
         if relevant.isEmpty { return true }
-        let reader = GroupReader(context, group.changes)
+        let reader = GroupReader(source, group.changes)
         for change in relevant where plan.compiled.includes(tag: change.object.tag) {
             guard let row = change.row, !plan.leavesPlace(change) else { continue }
             if plan.compiled.matches(change.object, row, reader) == false { continue }
@@ -92,7 +92,7 @@ extension FetchedResultsController: ResultsParticipant {
 
     /// The plan to fetch by, made anew if the model was replaced.
     private func currentPlan() -> ResultsPlan? {
-        guard let plan = opening ?? plan, let model = context.session?.model else { return nil }
+        guard let plan = opening ?? plan, let model = source.session?.model else { return nil }
         if plan.compiled.model === model { return plan }
         do throws(TandemError) {
             let renewed = try ResultsPlan(
@@ -162,7 +162,7 @@ extension FetchedResultsController: ResultsParticipant {
     // MARK: Stepping
 
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
-        defer { if interruption == nil, plan != nil { lastPosition = context.position } }
+        defer { if interruption == nil, plan != nil { lastPosition = source.position } }
         if group.isRestart {
             prefetched = nil
             isRefused = false

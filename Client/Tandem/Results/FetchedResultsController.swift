@@ -43,6 +43,8 @@ public final class FetchedResultsController {
     /// With `outOfOrderSection` it goes on showing the last good list and recovers by itself, with one change.
     public internal(set) var error: TandemError?
 
+    /// The context whose merges the list follows: ``context``, or the one that its edits end up in.
+    let source: ManagedObjectContext
     var plan: ResultsPlan?
     var opening: ResultsPlan?
     var openingFailure: TandemError?
@@ -58,7 +60,7 @@ public final class FetchedResultsController {
     var outbox: [ResultsDelivery] = []
     var isDelivering = false
     /// Rows beyond a window that are fetched with it, at least.
-    var slack: Int { context.core.limits.windowSlack }
+    var slack: Int { source.core.limits.windowSlack }
     /// How often rows were fetched.
     var fetches = 0
     let feeds = ResultsFeeds()
@@ -81,11 +83,12 @@ public final class FetchedResultsController {
     ) throws(TandemError) {
         self.fetchRequest = fetchRequest
         self.context = context
+        source = context.root
         self.sectionNameKeyPath = sectionNameKeyPath
         self.relationshipKeyPathsForRefreshing = relationshipKeyPathsForRefreshing
         self.cacheName = cacheName
         list = SectionedList(sectioned: sectionNameKeyPath != nil)
-        if let model = context.session?.model {
+        if let model = source.session?.model {
             _ = try makePlan(model)
         } else {
             try ResultsPlan.check(fetchRequest)
@@ -93,7 +96,7 @@ public final class FetchedResultsController {
     }
 
     deinit {
-        links?.forgetAll(context)
+        links?.forgetAll(source)
         feeds.finish()
     }
 
@@ -107,13 +110,13 @@ public final class FetchedResultsController {
     /// `limitExceeded`; the list and what it follows are then as they were.
     public func performFetch() throws {
         defer { opening = nil }
-        try openStep().run(on: context.connection)
+        try openStep().run(on: source.connection)
     }
 
     /// Fetches the list and follows it from now on; the delegate hears nothing of it.
     public nonisolated(nonsending) func performFetch() async throws {
         defer { opening = nil }
-        try await openStep().runAsync(on: context.connection)
+        try await openStep().runAsync(on: source.connection)
     }
 
     func makePlan(_ model: CompiledModel) throws(TandemError) -> ResultsPlan {
@@ -124,27 +127,27 @@ public final class FetchedResultsController {
 
     private func openStep() throws -> Step<Void> {
         try ResultsPlan.check(fetchRequest)
-        return try context.sessionStep().then { session in
-            if self.place == nil { self.place = try ControllerPlace(self.context.connection) }
+        return try source.sessionStep().then { session in
+            if self.place == nil { self.place = try ControllerPlace(self.source.connection) }
             self.opening = try self.makePlan(session.model)
             self.openingFailure = nil
             self.prefetched = nil
-            self.context.add(self)
+            self.source.add(self)
             return try self.settleStep(attempt: 1)
         }
     }
 
     /// Merges until the fetch is taken over or refused; others may merge in between.
     private func settleStep(attempt: Int) throws -> Step<Void> {
-        try context.mergeStep(through: context.merged).then { _ in
+        try source.mergeStep(through: source.merged).then { _ in
             if let failure = self.openingFailure {
                 // The old list may have lost the thread meanwhile.
-                return try self.context.mergeStep(through: self.context.merged).then { _ in
+                return try self.source.mergeStep(through: self.source.merged).then { _ in
                     throw failure
                 }
             }
             guard self.opening != nil else { return .done(()) }
-            guard attempt < self.context.core.limits.readAttempts else {
+            guard attempt < self.source.core.limits.readAttempts else {
                 throw TandemError(.timeout, "the list could not be fetched; try again")
             }
             return try self.settleStep(attempt: attempt + 1)

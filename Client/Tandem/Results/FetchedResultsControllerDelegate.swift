@@ -8,7 +8,9 @@ public import TandemResults
 /// batch updates: deletes, updates and move sources count in the list before, inserts and move targets in the list
 /// after. The controller shows the new list already. Take a change as one batch: the paths of its parts are not to be applied one by one.
 ///
-/// Calls come synchronously from whatever merges, after all controllers of the context have stepped.
+/// Calls come synchronously from whatever merges, after all controllers of the context have stepped. They may read, edit and save the
+/// context, blocking, also when what they hear of is its own save; not, though, while one that inserts under an id of the caller's
+/// awaits its answer (`usage`).
 public protocol FetchedResultsControllerDelegate: AnyObject {
     /// A change begins.
     func controllerWillChangeContent(_ controller: FetchedResultsController)

@@ -151,10 +151,11 @@ struct SavePlanner {
 
     /// True when the store's value is no longer the one that the save was based on.
     private func storeChanged(_ value: SaveValue, _ stored: Store.Stored?) -> Bool {
-        guard let stored, let base = value.base,
-            let entity = model.entity(tagged: stored.object.tag),
+        guard let stored, let entity = model.entity(tagged: stored.object.tag),
             value.slot < entity.properties.count
         else { return false }
+        // Who does not hold the value that the save is based on can't tell that nobody changed it.
+        guard let base = value.base else { return true }
         return stored.row.value(value.slot, in: entity) != base.inRow
     }
 

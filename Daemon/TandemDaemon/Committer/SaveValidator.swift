@@ -19,14 +19,11 @@ struct SaveValidator {
     private func checkDenials() throws {
         for denial in graph.denials {
             let left = denial.members.filter { graph.objects[$0.number]?.isDeleted != true }
-            guard let first = left.first else { continue }
+            if left.isEmpty { continue }
             let name =
                 model.entity(tagged: denial.owner.tag)?.properties[denial.slot].name ?? ""
-            throw TandemError(
-                .deleteDenied,
-                "\(model.id(of: denial.owner)) can't be deleted: its \(name) still "
-                    + "has \(model.id(of: first))"
-                    + (left.count > 1 ? " and \(left.count - 1) more" : ""))
+            throw TandemError.deleteDenied(
+                model.id(of: denial.owner), by: name, left: left.map(model.id))
         }
     }
 
@@ -54,46 +51,30 @@ struct SaveValidator {
                 relationship.toMany
                 ? try graph.members(of: working.object, property.slot, relationship).isEmpty
                 : value.isNull
-            return isEmpty ? "it must lead somewhere; set it before saving" : nil
+            return isEmpty ? CompiledProperty.leadsNowhere : nil
         }
-        if value.isNull { return property.allowsNull ? nil : "a value is required" }
-        guard property.limitsValues, let attribute = property.attribute else { return nil }
-        return try problem(attribute, value)
+        return try property.problem(with: value, tooLong: tooLong, content: content)
     }
 
-    private func problem(_ attribute: Attribute, _ value: Value) throws -> String? {
-        if let allowed = attribute.allowedValues, !allowed.contains(value) {
-            return "\(value.json.text) is not allowed; allowed are "
-                + allowed.map(\.json.text).joined(separator: ", ")
-        }
-        guard let (measure, unit) = measure(value) else { return nil }
+    private func content(_ blob: BlobReference) throws -> [UInt8]? {
+        try graph.content(of: blob) ?? []
+    }
+
+    /// What is wrong with a text or data that is longer than the daemon takes.
+    private func tooLong(_ value: Value) -> String? {
+        guard let bytes = bytes(value) else { return nil }
         let limit = limit(value)
-        if unit == " bytes", measure > Double(limits[limit]) {
-            counts.note(limit)
-            return "\(Int(measure)) bytes; it has at most \(limits[limit]) "
-                + "(limits.\(limit.rawValue))"
-        }
-        guard attribute.minimum != nil || attribute.maximum != nil else { return nil }
-        let size = unit == " bytes" ? try length(value, attribute) : measure
-        if let minimum = attribute.minimum, size < minimum {
-            return "it is below the minimum of \(JSON.double(minimum).text)"
-        }
-        if let maximum = attribute.maximum, size > maximum {
-            return "it is above the maximum of \(JSON.double(maximum).text)"
-        }
-        return nil
+        guard bytes > limits[limit] else { return nil }
+        counts.note(limit)
+        return "\(bytes) bytes; it has at most \(limits[limit]) (limits.\(limit.rawValue))"
     }
 
-    /// What is measured: the number, or the bytes of a text or data.
-    private func measure(_ value: Value) -> (Double, String)? {
+    private func bytes(_ value: Value) -> Int? {
         switch value {
-        case .int(let number): (Double(number), "")
-        case .double(let number), .date(let number): (number, "")
-        case .decimal(let number): (Double(number.description) ?? 0, "")
-        case .string(let text), .url(let text): (Double(text.utf8.count), " bytes")
-        case .data(let bytes): (Double(bytes.count), " bytes")
-        case .blob(let blob): (Double(blob.length), " bytes")
-        case .longText(let text): (Double(text.length), " bytes")
+        case .string(let text), .url(let text): text.utf8.count
+        case .data(let bytes): bytes.count
+        case .blob(let blob): blob.length
+        case .longText(let text): text.length
         default: nil
         }
     }
@@ -101,30 +82,5 @@ struct SaveValidator {
     /// The most bytes of a value: a URL stays in its row.
     private func limit(_ value: Value) -> Limit {
         if case .url = value { .attributeBytes } else { .blobBytes }
-    }
-
-    /// The length that `min` and `max` limit: characters of a text, bytes of data.
-    ///
-    /// Of a text no more characters are counted than it takes to know on which side of both limits it lies.
-    private func length(_ value: Value, _ attribute: Attribute) throws -> Double {
-        let most = max(attribute.minimum ?? 0, attribute.maximum ?? 0)
-        switch value {
-        case .string(let text), .url(let text): return count(text, upTo: most)
-        case .longText(let reference):
-            let content = try graph.content(of: reference.blob) ?? []
-            return count(String(decoding: content, as: UTF8.self), upTo: most)
-        case .data(let bytes): return Double(bytes.count)
-        case .blob(let blob): return Double(blob.length)
-        default: return 0
-        }
-    }
-
-    private func count(_ text: String, upTo most: Double) -> Double {
-        var count = 0.0
-        for _ in text {
-            count += 1
-            if count > most { break }
-        }
-        return count
     }
 }

@@ -22,6 +22,10 @@ public struct DaemonConfiguration: Sendable {
     public var limits = DaemonLimits()
     /// The bytes that the store's memory map may grow to; nil for the store's own limit.
     public var maximumMapBytes: Int?
+    /// Whether nothing is kept: the journal lies in memory, the store in a file in memory that has no name.
+    ///
+    /// See ``inMemory()``.
+    public var isInMemory = false
     /// Whether the process is the daemon's own, so that systemd is told how it is.
     public var isSupervised = false
     /// Where the daemon says what it does, a line at a time.

@@ -145,7 +145,7 @@ extension Limit {
             facts(
                 \.readBytes, .bytes, 4_096...1 << 40,
                 "held by fetches under way, of all connections",
-                "limitExceeded")
+                "limitExceeded for one that holds more alone; others begin anew")
         case .lookBackTransactions:
             facts(
                 \.lookBackTransactions, .count, 1...1 << 40,

@@ -28,6 +28,8 @@ final class ReadUnderWay {
     private let tags: Set<EntityTag>?
     /// Whether all that happened before the first step is undone.
     private var hasCaughtUp = false
+    /// Whether it forgot what it found and looks at everything anew.
+    private var beginsAnew = false
     /// Steps that began with something touched behind the last candidate.
     private var lateSteps = 0
     /// The bytes that are counted for it.
@@ -61,11 +63,29 @@ final class ReadUnderWay {
     /// About the bytes that it holds.
     var bytes: Int { (cursor?.bytes ?? 0) + (past?.window.bytes ?? 0) }
 
+    /// Forgets what was found, so that it holds nothing until its next step begins anew; false if it can't.
+    func forget(_ committer: Committer) -> Bool {
+        // To look back needs transactions that may be gone by then.
+        guard past == nil else { return false }
+        cursor = nil
+        beginsAnew = true
+        lateSteps = 0
+        position = committer.position
+        return true
+    }
+
     /// Goes on until a budget is used up; true when it is done, at the committer's position.
+    ///
+    /// What a longer step takes beyond the budget leaves it below nothing.
     func step(_ committer: Committer, _ budget: inout Int) throws -> Bool {
         guard committer.store.modelPosition == modelPosition else {
             throw TandemError(
                 .schemaMismatch, "the model changed while the read was carried out; read again")
+        }
+        if beginsAnew {
+            cursor = try beginning(committer.store)
+            position = committer.position
+            beginsAnew = false
         }
         if past == nil { try judgeAgain(committer) } else { try undo(committer, &budget) }
         guard position == committer.position else { return false }
@@ -73,9 +93,10 @@ final class ReadUnderWay {
         guard cursor.isScanned, cursor.hasTouched else { return try cursor.step(&budget) }
         // If others alter more than one step judges again, the steps get longer until they do.
         lateSteps += 1
-        var longer = budget << min(lateSteps / DaemonLimits.lateSteps, 32)
-        let isDone = try cursor.step(&longer)
-        budget = min(budget, longer)
+        let given = budget << min(lateSteps / DaemonLimits.lateSteps, 32)
+        var left = given
+        let isDone = try cursor.step(&left)
+        budget -= given - left
         return isDone
     }
 

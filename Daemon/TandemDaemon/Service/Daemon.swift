@@ -43,10 +43,8 @@ public final class Daemon {
     ) throws(DaemonError) -> Daemon {
         do {
             let lock = try prepare(configuration)
-            var surroundings = Surroundings()
-            if configuration.isSupervised {
-                surroundings.supervision = .systemd(surroundings.clock)
-            }
+            defer { try? configuration.forgetNames() }
+            let surroundings = configuration.surroundings()
             let committer = try recover(configuration, surroundings)
             let engine = Engine(
                 committer: committer, clock: surroundings.clock, storePath: configuration.store,

@@ -47,20 +47,63 @@ extension Engine {
     private func step(_ read: ReadUnderWay, _ budget: inout Int) throws -> Bool {
         guard budget > 0 else { return false }
         let isDone = try Answerer.telling { try read.step(committer, &budget) }
+        count(read)
+        guard read.countedBytes <= limits.readBytes else {
+            throw limitCounts.refusal(
+                .readBytes, limits,
+                "the fetch holds \(read.countedBytes) bytes; fetch less at a time")
+        }
+        if !isDone, readBytes > limits.readBytes { makeRoom() }
+        return isDone
+    }
+
+    private func count(_ read: ReadUnderWay) {
         let bytes = read.bytes
         readBytes += bytes - read.countedBytes
         read.countedBytes = bytes
-        guard readBytes <= limits.readBytes else {
-            throw limitCounts.refusal(
-                .readBytes, limits,
-                "the fetches under way hold \(readBytes) bytes; fetch less at a time")
+    }
+
+    /// Lets the fetch that holds most go on alone, of those whose clients read: as many others as have to begin anew, and those
+    /// first whose clients don't read.
+    ///
+    /// So every one that fits alone ends, one after the other, whatever else there is.
+    private func makeRoom() {
+        limitCounts.note(.readBytes)
+        let holders = sessions.values.filter { $0.read != nil }.sorted { $0.holdsMore(than: $1) }
+        let kept = holders.first { !$0.isWaitingToWrite }
+        let stopped = holders.filter(\.isWaitingToWrite)
+        let others = stopped + holders.filter { !$0.isWaitingToWrite && $0 !== kept }
+        for session in others where readBytes > limits.readBytes {
+            guard let read = session.read else { continue }
+            if read.forget(committer) { count(read) } else { refuse(session) }
         }
-        return isDone
+        // What is left are questions.
+        for session in others where readBytes > limits.readBytes { refuse(session) }
+    }
+
+    /// Ends a fetch that has no room beside the others.
+    private func refuse(_ session: Session) {
+        guard let read = session.read else { return }
+        let error = limitCounts.refusal(
+            .readBytes, limits,
+            "the fetches under way hold \(readBytes) bytes; fetch again when others are done")
+        drop(session)
+        session.answer(.failure(error), to: read.id)
+        finish(session)
+        schedule(session)
     }
 
     /// Forgets a session's fetch.
     func drop(_ session: Session) {
         readBytes -= session.read?.countedBytes ?? 0
         session.read = nil
+    }
+}
+
+extension Session {
+    /// Whether its fetch holds more than another's; of two that hold the same the older one counts as more.
+    fileprivate func holdsMore(than other: Session) -> Bool {
+        let (mine, its) = (read?.countedBytes ?? 0, other.read?.countedBytes ?? 0)
+        return mine == its ? id < other.id : mine > its
     }
 }

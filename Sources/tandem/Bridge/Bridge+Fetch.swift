@@ -70,11 +70,12 @@ extension Bridge {
         let wanted = try fetchRequest(request)
         let properties = try request.strings("properties")
         let context = try context(request)
-        // The daemon counts all that match.
+        // At a position the daemon counts all that match.
         let at = try position(request, context)
-        let all =
-            try at.map { try context.count(for: wanted, at: $0) } ?? context.count(for: wanted)
-        let count = min(wanted.limit ?? .max, max(0, all - wanted.offset))
+        let all = try at.map { try context.count(for: wanted, at: $0) }
+        let count =
+            try all.map { min(wanted.limit ?? .max, max(0, $0 - wanted.offset)) }
+            ?? context.count(for: wanted)
         try check(properties, wanted.entity, try container.storeModel())
         return Answer(
             members: ["count": .int(Int64(count)), "position": .null],

@@ -1,0 +1,100 @@
+import TandemIO
+import TandemModel
+
+/// What a process tells of its merges, fetches, faults and saves on standard error, as `TANDEM_DEBUG` says.
+struct DebugLog: Sendable {
+    /// What can be told of.
+    enum Topic: String, CaseIterable { case merge, fetch, fault, save }
+
+    /// The variable: topics with commas between them, or 1 for all.
+    static let variable = "TANDEM_DEBUG"
+
+    /// That of this process; nil when nothing is to be told.
+    static let process = ThisProcess.environment(variable).flatMap {
+        DebugLog($0) { StandardStream.error.write($0) }
+    }
+
+    private let topics: Set<Topic>
+    private let write: @Sendable (String) -> Void
+    private let clock: any Clock
+
+    /// A log of the topics that a text names; nil for none.
+    ///
+    /// A word that is no topic is said once.
+    init?(
+        _ text: String, clock: any Clock = SystemClock(),
+        write: @escaping @Sendable (String) -> Void
+    ) {
+        let words = text.split { $0 == "," || $0 == " " }.map(String.init)
+        let isAll = words == ["1"] || words == ["all"]
+        topics = isAll ? Set(Topic.allCases) : Set(words.compactMap { Topic(rawValue: $0) })
+        self.write = write
+        self.clock = clock
+        let unknown = isAll ? [] : words.filter { Topic(rawValue: $0) == nil && $0 != "0" }
+        if !unknown.isEmpty {
+            let known = Topic.allCases.map(\.rawValue).joined(separator: ",")
+            write("tandem: \(Self.variable) takes \(known) or 1, not \(Self.plain(unknown[0]))\n")
+        }
+        if topics.isEmpty { return nil }
+    }
+
+    func tells(_ topic: Topic) -> Bool { topics.contains(topic) }
+
+    /// Nanoseconds, to be given back to ``tell(_:_:since:_:)``.
+    var now: UInt64 { clock.monotonicNanoseconds }
+
+    /// Writes a line: topic, context, fields, milliseconds.
+    func tell(
+        _ topic: Topic, _ context: String, since start: UInt64, _ fields: [(String, String)]
+    ) {
+        guard tells(topic) else { return }
+        let micros = (now - start) / 1_000
+        let fraction = String(micros % 1_000 + 1_000).dropFirst()
+        let all = [("context", context)] + fields + [("ms", "\(micros / 1_000).\(fraction)")]
+        let text = all.map { "\($0)=\(Self.plain($1))" }.joined(separator: " ")
+        write("tandem \(topic.rawValue): \(text)\n")
+    }
+
+    /// A text that can't begin a field or a line of its own.
+    private static func plain(_ text: String) -> String {
+        let isPlain =
+            !text.isEmpty
+            && text.unicodeScalars.allSatisfy {
+                $0.value > 32 && $0.value < 127 && $0 != "\"" && $0 != "=" && $0 != "\\"
+            }
+        return isPlain ? text : JSON.string(text).text
+    }
+}
+
+extension ManagedObjectContext {
+    /// Tells of a merge.
+    func tell(_ group: MergedGroup, since start: UInt64) {
+        guard let debug, debug.tells(.merge) else { return }
+        let parts = [
+            ("position", "\(group.to)"), ("after", "\(group.from)"),
+            ("transactions", "\(group.transactions.count)"), ("objects", "\(group.changes.count)"),
+            ("listeners", "\(participants.count { $0.value != nil })"),
+        ]
+        debug.tell(.merge, name, since: start, parts + (group.isRestart ? [("anew", "yes")] : []))
+    }
+
+    /// A step that is told of when it is done or has failed; for who looked whether anybody asked.
+    func told<Output>(
+        _ topic: DebugLog.Topic, _ debug: DebugLog,
+        _ fields: @escaping (Output) -> [(String, String)], _ step: () throws -> Step<Output>
+    ) throws -> Step<Output> {
+        let start = debug.now
+        let name = name
+        func failed(_ error: any Error) -> any Error {
+            debug.tell(topic, name, since: start, [("error", "\(error)")])
+            return error
+        }
+        let begun: Step<Output>
+        do { begun = try step() } catch { throw failed(error) }
+        return try begun.recover { throw failed($0) }.then { output in
+            let position = self.session.map { _ in [("position", "\(self.merged)")] } ?? []
+            debug.tell(topic, name, since: start, position + fields(output))
+            return .done(output)
+        }
+    }
+}

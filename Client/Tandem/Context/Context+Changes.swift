@@ -1,0 +1,73 @@
+import TandemModel
+
+extension ManagedObjectContext {
+    /// Calls `handler` with what became of the context's objects, on the context's actor, as long as the result is held.
+    ///
+    /// It is called when pending changes are processed: at the end of every merge, before a save looks at what to save, by
+    /// ``processPendingChanges()``, and else in a job of its own on the context's actor, which comes as soon as the one that
+    /// edits returns or awaits something. What is merged from others is *refreshed*, what is edited here *updated*; a save itself
+    /// changes nothing that was not told before, apart from what the daemon added to it.
+    public func onObjectsDidChange(
+        _ handler: @escaping (ObjectsChange) -> Void
+    ) -> ObjectsObservation {
+        let observation = ObjectsObservation(handler)
+        changes.add(observation)
+        return observation
+    }
+
+    /// What becomes of the context's objects, from now on; see ``onObjectsDidChange(_:)`` for the moments.
+    ///
+    /// Ends with the context, and with `limitExceeded` for an iterator that lags too far behind (``ClientLimits/bufferedPayloads``).
+    public var objectsDidChange: some AsyncSequence<ObjectsChange, any Error> {
+        changes.stream(limit: core.limits.bufferedPayloads)
+    }
+
+    /// Tells who observes the context's objects what became of them; nothing happens if nothing did.
+    ///
+    /// What those who are told do is told next, in a job of its own: also when one of them calls this, or saves.
+    public func processPendingChanges() {
+        guard changes.isHeard, !changes.isEmpty, !changes.isTelling else { return }
+        let change = changes.take(at: position)
+        if change.isEmpty { return }
+        changes.tell(change, limit: core.limits.bufferedPayloads)
+        if !changes.isEmpty { scheduleTelling() }
+    }
+
+    /// Tells those who observe this context or a child of it, in the job that was asked for.
+    func processScheduled() {
+        changes.isScheduled = false
+        processPendingChanges()
+        for child in children { child.value?.processScheduled() }
+    }
+
+    private func scheduleTelling() {
+        guard !changes.isScheduled else { return }
+        changes.isScheduled = true
+        link.signalChanges()
+    }
+
+    /// Notes that an object is about to change.
+    func touch(_ record: ObjectRecord, _ reason: PendingChanges.Reason) {
+        guard changes.isHeard else { return }
+        changes.touch(record, reason)
+        scheduleTelling()
+    }
+
+    /// Notes what a merge is about to change; `own` is the context's save whose transaction may be among it.
+    func touch(_ group: MergedGroup, besides own: UnansweredSave?) {
+        guard changes.isHeard, let model = session?.model else { return }
+        let others = group.transactions.lazy.filter { own?.isMade(by: $0) != true }
+        let foreign = Set(others.flatMap(\.changes).map(\.object.number))
+        let edited = Set(own?.records.map(\.reference.number) ?? [])
+        for change in group.changes {
+            let number = change.object.number
+            // What only the own save did was told when it was edited, apart from what the daemon added.
+            let isForeign = foreign.contains(number)
+            if !isForeign, edited.contains(number) { continue }
+            if let record = records[number], record.object != nil {
+                changes.touch(record, .refresh)
+            }
+            if isForeign { changes.merge(change.kind, model.id(of: change.object)) }
+        }
+    }
+}

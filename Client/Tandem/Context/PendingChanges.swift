@@ -1,0 +1,113 @@
+import TandemModel
+
+/// What became of a context's objects since somebody was told last; nothing is noted while nobody listens.
+final class PendingChanges {
+    /// How an object was changed; the stronger reason counts.
+    enum Reason: Int { case refresh, edit, invalidation }
+
+    private struct Touch {
+        let record: ObjectRecord
+        /// Whether the object was there when it was first touched.
+        let existed: Bool
+        var reason: Reason
+    }
+
+    private struct WeakObservation {
+        weak var observation: ObjectsObservation?
+    }
+
+    private var touches: [ObjectNumber: Touch] = [:]
+    private var merged = ObjectsChange.Merged()
+    private var observations: [WeakObservation] = []
+    private var streams: [AsyncThrowingStream<ObjectsChange, any Error>.Continuation] = []
+    /// Whether a job was asked for that will tell.
+    var isScheduled = false
+    /// Whether somebody is being told, so that everyone hears of one change before the next.
+    private(set) var isTelling = false
+
+    /// Whether anyone listens, or did when somebody was told last.
+    private(set) var isHeard = false
+
+    /// Whether there is something to tell.
+    var isEmpty: Bool { touches.isEmpty && merged.isEmpty }
+
+    func add(_ observation: ObjectsObservation) {
+        observations.removeAll { $0.observation?.handler == nil }
+        observations.append(WeakObservation(observation: observation))
+        isHeard = true
+    }
+
+    func stream(limit: Int) -> AsyncThrowingStream<ObjectsChange, any Error> {
+        let (stream, continuation) = AsyncThrowingStream<ObjectsChange, any Error>.makeStream(
+            bufferingPolicy: .bufferingOldest(limit))
+        streams.append(continuation)
+        isHeard = true
+        return stream
+    }
+
+    /// Notes an object before it changes.
+    func touch(_ record: ObjectRecord, _ reason: Reason) {
+        let number = record.reference.number
+        guard let earlier = touches[number] else {
+            touches[number] = Touch(record: record, existed: record.exists, reason: reason)
+            return
+        }
+        if earlier.reason.rawValue < reason.rawValue { touches[number]?.reason = reason }
+    }
+
+    /// Notes what a save of others did.
+    func merge(_ kind: Change.Kind, _ id: ObjectID) {
+        switch kind {
+        case .insert: merged.inserted.insert(id)
+        case .update, .touch: merged.updated.insert(id)
+        case .delete: merged.deleted.insert(id)
+        }
+    }
+
+    /// What there is to tell; afterwards there is nothing.
+    func take(at position: Position?) -> ObjectsChange {
+        var change = ObjectsChange(position: position, merged: merged)
+        for touch in touches.values {
+            let id = touch.record.id
+            switch (touch.existed, touch.record.exists, touch.reason) {
+            case (false, false, _): break
+            case (_, _, .invalidation): change.invalidated.insert(id)
+            case (false, true, _): change.inserted.insert(id)
+            case (true, false, _): change.deleted.insert(id)
+            case (true, true, .edit): change.updated.insert(id)
+            case (true, true, .refresh): change.refreshed.insert(id)
+            }
+        }
+        // New objects of others that the context has no use for yet are new here, too.
+        change.inserted.formUnion(merged.inserted)
+        change.refreshed.subtract(merged.inserted)
+        touches.removeAll()
+        merged = ObjectsChange.Merged()
+        return change
+    }
+
+    /// Tells everyone.
+    func tell(_ change: ObjectsChange, limit: Int) {
+        isTelling = true
+        defer { isTelling = false }
+        for observer in observations.compactMap(\.observation) { observer.handler?(change) }
+        streams.removeAll { stream in
+            switch stream.yield(change) {
+            case .enqueued: return false
+            case .dropped:
+                let message = "the observer lagged \(limit) changes behind; observe anew"
+                stream.finish(throwing: TandemError(.limitExceeded, message))
+                return true
+            default: return true
+            }
+        }
+        isHeard = !streams.isEmpty || observations.contains { $0.observation?.handler != nil }
+    }
+
+    deinit { for stream in streams { stream.finish() } }
+}
+
+extension ObjectRecord {
+    /// Whether the context shows the object as being there.
+    fileprivate var exists: Bool { !isDeleted }
+}

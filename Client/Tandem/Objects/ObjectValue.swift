@@ -1,0 +1,108 @@
+public import TandemModel
+public import TandemQuery
+
+/// The id of an object with its class: it may leave the context's actor, and leads to an object of that class in any other context.
+///
+///     let id = team.typedID                       // of the view context
+///     try await container.withContext { try $0.existingObject(with: id).wins += 1 }
+public struct TypedID<Object: ManagedEntity>: Hashable, Sendable, CustomStringConvertible {
+    /// The id.
+    public let id: ObjectID
+
+    /// The typed form of an id, which a test or a preview may make up.
+    ///
+    /// That it is one of the class is checked when its object is asked for.
+    public init(_ id: ObjectID) { self.id = id }
+
+    /// The printed id, `Team/33`.
+    public var description: String { id.description }
+}
+
+extension ManagedEntity {
+    /// The id with the class.
+    public var typedID: TypedID<Self> { TypedID(id) }
+}
+
+/// A value that an app makes of an object: what a row shows, what a job needs.
+///
+/// Being Sendable it may leave the context's actor, which objects never do. A preview makes it without a container.
+///
+///     struct TeamRow: ObjectValue {
+///         var id: TypedID<Team>
+///         var name: String
+///         init(_ team: Team) { (id, name) = (team.typedID, team.name) }
+///     }
+///     let rows = try await context.fetchValues(TeamRow.self, where: "wins > 3", sort: ["-wins"])
+public protocol ObjectValue: Sendable {
+    /// The class of the objects that it is made of.
+    associatedtype Object: ManagedEntity
+    /// The value of an object as it is now, pending edits included; reading may block to load a fault.
+    init(_ object: Object)
+}
+
+extension ManagedObjectContext {
+    /// The object of a typed id, as a fault if it isn't held; nothing is asked of the daemon.
+    ///
+    /// Throws `unknownEntity` for an id of no entity of the model, `usage` for one of another class.
+    public func object<Object>(with id: TypedID<Object>) throws -> Object {
+        core.register(Object.self)
+        return try typed(try object(with: id.id))
+    }
+
+    /// The object of a typed id, loaded; blocks if it isn't held.
+    ///
+    /// Throws `unknownObject` when there is none, `usage` for an id of another class.
+    public func existingObject<Object>(with id: TypedID<Object>) throws -> Object {
+        core.register(Object.self)
+        return try typed(try existingObject(with: id.id))
+    }
+
+    /// The object of a typed id, loaded.
+    ///
+    /// Throws `unknownObject` when there is none, `usage` for an id of another class.
+    public nonisolated(nonsending) func existingObject<Object>(
+        with id: TypedID<Object>
+    ) async throws -> Object {
+        core.register(Object.self)
+        return try typed(try await existingObject(with: id.id))
+    }
+
+    /// Values of the objects that match, in order; blocks.
+    ///
+    /// Throws what ``fetch(_:where:_:sort:limit:)`` does, and what kept a value from being loaded.
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
+        sort: [String] = [], limit: Int? = nil
+    ) throws -> [Row] {
+        try values(
+            of: try fetch(Row.Object.self, where: format, arguments, sort: sort, limit: limit))
+    }
+
+    /// Values of the objects that match, in order.
+    ///
+    /// Throws what ``fetch(_:where:_:sort:limit:)`` does, and what kept a value from being loaded.
+    public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
+        sort: [String] = [], limit: Int? = nil
+    ) async throws -> [Row] {
+        try values(
+            of: try await fetch(
+                Row.Object.self, where: format, arguments, sort: sort, limit: limit))
+    }
+
+    private func values<Row: ObjectValue>(of objects: [Row.Object]) throws -> [Row] {
+        let rows = objects.map { Row($0) }
+        if let failure = faultFailure {
+            faultFailure = nil
+            throw failure
+        }
+        return rows
+    }
+
+    private func typed<Object: ManagedEntity>(_ object: ManagedObject) throws -> Object {
+        guard let typed = object as? Object else {
+            throw TandemError(.usage, "\(object.id) is no \(Object.entity.name)")
+        }
+        return typed
+    }
+}

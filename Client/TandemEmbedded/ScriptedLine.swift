@@ -1,0 +1,116 @@
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// One connection of a script: two threads that carry messages, one in each direction.
+final class ScriptedLine: Sendable {
+    private struct State {
+        var isOver = false
+        var isHolding = false
+        /// What the daemon said while it was held back.
+        var held: [UInt8] = []
+        /// The requests whose answers get lost.
+        var losing: Set<UInt32> = []
+    }
+
+    private let client: Socket
+    private let daemon: Socket
+    private let fate: @Sendable () -> ScriptedTransport.Fate
+    /// Whoever writes to the client holds it, so that messages stay whole and in order.
+    private let state = Locked(State())
+
+    init(
+        client: Socket, daemon: Socket, fate: @escaping @Sendable () -> ScriptedTransport.Fate
+    ) {
+        self.client = client
+        self.daemon = daemon
+        self.fate = fate
+    }
+
+    var isOver: Bool { state.withLock { $0.isOver } }
+
+    func start() throws {
+        _ = try KernelThread.start(name: "script up") { [self] in
+            carry(from: client) { (envelope: Envelope<ClientMessage>) in try ask(envelope) }
+        }
+        _ = try KernelThread.start(name: "script down") { [self] in
+            carry(from: daemon) { (envelope: Envelope<DaemonMessage>) in try answer(envelope) }
+        }
+    }
+
+    /// Cuts the connection; what was held back is lost.
+    func end() {
+        state.withLock { $0.isOver = true }
+        client.shutdown()
+        daemon.shutdown()
+    }
+
+    func hold() { state.withLock { $0.isHolding = true } }
+
+    func release() {
+        state.withLock { state in
+            state.isHolding = false
+            try? client.writeAll(state.held)
+            state.held = []
+        }
+    }
+
+    /// Hands on message after message until one side is gone or a message ends the connection.
+    private func carry<Message>(
+        from source: Socket, _ take: (Envelope<Message>) throws -> Bool
+    ) {
+        defer { end() }
+        var decoder = FrameDecoder<Message>()
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while let count = try? buffer.withUnsafeMutableBytes({ try source.readSome(into: $0) }),
+            count > 0
+        {
+            decoder.append(Array(buffer[..<count]))
+            do {
+                while let envelope = try decoder.next() {
+                    guard try take(envelope) else { return }
+                }
+            } catch {
+                return
+            }
+        }
+    }
+
+    /// Takes what the client says; false ends the connection.
+    private func ask(_ envelope: Envelope<ClientMessage>) throws -> Bool {
+        if case .save = envelope.message {
+            switch fate() {
+            case .answered: break
+            case .lost: state.withLock { _ = $0.losing.insert(envelope.id) }
+            case .cut: return false
+            case .refused(let error):
+                try tell(Envelope(id: envelope.id, message: .failure(error)))
+                return true
+            }
+        }
+        var bytes: [UInt8] = []
+        try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
+        try daemon.writeAll(bytes)
+        return true
+    }
+
+    /// Takes what the daemon says; false ends the connection.
+    private func answer(_ envelope: Envelope<DaemonMessage>) throws -> Bool {
+        let isLost = state.withLock { envelope.id != 0 && $0.losing.remove(envelope.id) != nil }
+        if isLost { return false }
+        try tell(envelope)
+        return true
+    }
+
+    private func tell(_ envelope: Envelope<DaemonMessage>) throws {
+        var bytes: [UInt8] = []
+        try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
+        try state.withLock { state in
+            if state.isHolding {
+                state.held += bytes
+            } else {
+                try client.writeAll(bytes)
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+/// What is wrong with a pattern.
+public struct PatternError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What is wrong, as a sentence.
+    public var message: String
+    /// The character of the pattern at which that was found, from 1; nil when it is about the whole.
+    public var place: Int?
+
+    /// `at character 4: …`.
+    public var description: String { place.map { "at character \($0): \(message)" } ?? message }
+}
+
+/// A part of a pattern.
+indirect enum PatternNode {
+    case one(ScalarSet)
+    case beginning, end
+    case sequence([PatternNode])
+    case choice([PatternNode])
+    case repetition(PatternNode, Int, Int?)
+}
+
+/// Reads a pattern.
+struct PatternParser {
+    private static let depthLimit = 30
+    private static let repetitionLimit = 1_000
+    private let scalars: [Unicode.Scalar]
+    private var index = 0
+    private var depth = 0
+
+    init(_ text: String) {
+        scalars = Array(text.unicodeScalars.prefix(TextPattern.lengthLimit + 1))
+    }
+
+    mutating func parse() throws(PatternError) -> PatternNode {
+        guard scalars.count <= TextPattern.lengthLimit else {
+            throw PatternError(message: "it has more than \(TextPattern.lengthLimit) characters")
+        }
+        let node = try choice()
+        guard peek == nil else { throw error("there is no group that this ends; write \\)") }
+        return node
+    }
+
+    private var peek: Unicode.Scalar? { index < scalars.count ? scalars[index] : nil }
+
+    private mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+        guard peek == scalar else { return false }
+        index += 1
+        return true
+    }
+
+    private func error(_ message: String, back: Int = 0) -> PatternError {
+        PatternError(message: message, place: index - back + 1)
+    }
+
+    // MARK: Structure
+
+    private mutating func choice() throws(PatternError) -> PatternNode {
+        depth += 1
+        defer { depth -= 1 }
+        guard depth <= Self.depthLimit else {
+            throw error("groups lie more than \(Self.depthLimit) deep")
+        }
+        var branches = [try sequence()]
+        while take("|") { branches.append(try sequence()) }
+        return branches.count == 1 ? branches[0] : .choice(branches)
+    }
+
+    private mutating func sequence() throws(PatternError) -> PatternNode {
+        var nodes: [PatternNode] = []
+        while let scalar = peek, scalar != "|", scalar != ")" {
+            nodes.append(try repetition(of: try item()))
+        }
+        return .sequence(nodes)
+    }
+
+    private mutating func item() throws(PatternError) -> PatternNode {
+        guard let scalar = peek else { throw error("something is missing here") }
+        index += 1
+        switch scalar {
+        case "(": return try group()
+        case "[": return .one(try set())
+        case "\\": return .one(try escape())
+        case "^": return .beginning
+        case "$": return .end
+        case ".":
+            var set = ScalarSet("\n")
+            set.isInverted = true
+            return .one(set)
+        case "*", "+", "?", "{":
+            throw error("there is nothing to repeat; write \\\(scalar)", back: 1)
+        default: return .one(ScalarSet(scalar))
+        }
+    }
+
+    private mutating func group() throws(PatternError) -> PatternNode {
+        if take("?"), !take(":") { throw error("of groups with ? only (?:…) is known") }
+        let node = try choice()
+        guard take(")") else { throw error("the group has no end") }
+        return node
+    }
+
+    private mutating func repetition(of node: PatternNode) throws(PatternError) -> PatternNode {
+        let range: (Int, Int?)
+        switch peek {
+        case "*": range = (0, nil)
+        case "+": range = (1, nil)
+        case "?": range = (0, 1)
+        case "{": range = try counts()
+        default: return node
+        }
+        index += 1
+        // Whether more or less is tried first makes no difference to whole texts.
+        _ = take("?")
+        if let next = peek, "*+?{".unicodeScalars.contains(next) {
+            throw error("a repetition can't be repeated; put it into a group")
+        }
+        return .repetition(node, range.0, range.1)
+    }
+
+    /// Reads `{2}`, `{2,}` or `{2,4}` up to the closing brace.
+    private mutating func counts() throws(PatternError) -> (Int, Int?) {
+        index += 1
+        let least = try number()
+        var most: Int? = least
+        if take(",") { most = peek == "}" ? nil : try number() }
+        guard peek == "}" else { throw error("a count is {2}, {2,} or {2,4}") }
+        guard least <= most ?? least else { throw error("the counts are the wrong way round") }
+        return (least, most)
+    }
+
+    private mutating func number() throws(PatternError) -> Int {
+        var number: Int?
+        while let digit = peek.flatMap({ Int(String($0)) }) {
+            index += 1
+            number = (number ?? 0) * 10 + digit
+            if number ?? 0 > Self.repetitionLimit {
+                throw error("counts go up to \(Self.repetitionLimit)")
+            }
+        }
+        guard let number else { throw error("a count is {2}, {2,} or {2,4}") }
+        return number
+    }
+
+    // MARK: Characters
+
+    private mutating func escape() throws(PatternError) -> ScalarSet {
+        guard let scalar = peek else { throw error("a backslash stands before something") }
+        index += 1
+        if let set = ScalarSet(class: scalar) { return set }
+        switch scalar {
+        case "n": return ScalarSet("\n")
+        case "r": return ScalarSet("\r")
+        case "t": return ScalarSet("\t")
+        default:
+            guard scalar.isASCII, !ScalarSet.word.contains(scalar) else {
+                throw error("\\\(scalar) isn't known", back: 2)
+            }
+            return ScalarSet(scalar)
+        }
+    }
+
+    /// Reads a set up to and with its closing bracket.
+    private mutating func set() throws(PatternError) -> ScalarSet {
+        let isInverted = take("^")
+        var set = ScalarSet()
+        repeat {
+            let low = try member()
+            // A hyphen at the beginning or the end stands for itself.
+            guard peek == "-", index + 1 < scalars.count, scalars[index + 1] != "]" else {
+                set.ranges += low.ranges
+                continue
+            }
+            index += 1
+            let high = try member()
+            guard let from = low.single, let to = high.single, from <= to else {
+                throw error("a range leads from a character to a later one", back: 1)
+            }
+            set.ranges.append(from...to)
+        } while peek != "]"
+        index += 1
+        set.isInverted = isInverted
+        return set
+    }
+
+    /// One character of a set, or what a letter behind a backslash stands for.
+    private mutating func member() throws(PatternError) -> ScalarSet {
+        guard let scalar = peek else { throw error("the set has no end") }
+        index += 1
+        guard scalar == "\\" else {
+            if scalar == "[" { throw error("a set in a set isn't known; write \\[", back: 1) }
+            return ScalarSet(scalar)
+        }
+        let set = try escape()
+        guard !set.isInverted else {
+            throw error("\\D, \\W and \\S are not known in a set", back: 2)
+        }
+        return set
+    }
+}
+
+extension ScalarSet {
+    /// Letters, digits and `_`.
+    fileprivate static let word = ScalarSet(class: "w") ?? ScalarSet()
+
+    /// The number of the one character that it has.
+    fileprivate var single: UInt32? {
+        guard ranges.count == 1, ranges[0].lowerBound == ranges[0].upperBound else { return nil }
+        return ranges[0].lowerBound
+    }
+}

@@ -1,0 +1,201 @@
+/// A regular expression that a whole text matches or doesn't, in time that is linear in the text.
+///
+/// It works on Unicode scalars and knows letters, `.` (anything but a line feed), `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S` (of ASCII), `\n \r \t`,
+/// a backslash before any mark, groups `(…)` and `(?:…)`, `|`, `* + ? {2} {2,} {2,4}`, and `^`, `$`. What it
+/// doesn't know (looking around, references back, `\b`, `\p`) is refused by name and not taken for something else.
+///
+///     let pattern = try TextPattern("[A-Z]{3}-\\d+")
+///     pattern.matches("CMR-9")    // true
+public struct TextPattern: Hashable, Sendable {
+    /// A pattern has at most this many characters.
+    public static let lengthLimit = 1_000
+    /// A pattern takes at most this many steps to say, with all its repetitions written out.
+    public static let sizeLimit = 2_000
+    /// A text is given up after this many steps, which are tens of milliseconds.
+    public static let stepLimit = 4_000_000
+
+    enum Instruction: Hashable, Sendable {
+        case one(ScalarSet)
+        /// Goes on at both places.
+        case fork(Int, Int)
+        case jump(Int)
+        case beginning, end, match
+    }
+
+    /// The pattern as it was written.
+    public let text: String
+    private let program: [Instruction]
+
+    /// Reads a pattern; throws what is wrong with it, and at which character.
+    public init(_ text: String) throws(PatternError) {
+        self.text = text
+        var parser = PatternParser(text)
+        var builder = PatternBuilder()
+        try builder.add(try parser.parse())
+        program = builder.program + [.match]
+    }
+
+    /// Whether the whole text matches; nil if that took more than ``stepLimit`` steps.
+    ///
+    /// Cost: at most the characters of the text times the size of the pattern.
+    public func matches(_ text: String) -> Bool? { matches(text, steps: Self.stepLimit) }
+
+    func matches(_ text: String, steps limit: Int) -> Bool? {
+        var scalars = text.unicodeScalars.makeIterator()
+        var next = scalars.next()
+        var threads = Threads(program)
+        var steps = 0
+        threads.go(from: 0, isBeginning: true, isEnd: next == nil)
+        while let scalar = next {
+            next = scalars.next()
+            let places = threads.take()
+            if places.isEmpty { return false }
+            for place in places {
+                guard case .one(let set) = program[place] else { continue }
+                steps += 1 + set.ranges.count
+                guard set.contains(scalar) else { continue }
+                threads.go(from: place + 1, isBeginning: false, isEnd: next == nil)
+            }
+            if steps > limit { return nil }
+        }
+        return threads.hasMatched
+    }
+
+    /// The places in the program that are reached at one character of the text.
+    private struct Threads {
+        let program: [Instruction]
+        private(set) var hasMatched = false
+        private var places: [Int] = []
+        private var waiting: [Int] = []
+        /// The round in which each place was last reached.
+        private var reached: [Int]
+        private var round = 1
+
+        init(_ program: [Instruction]) {
+            self.program = program
+            reached = Array(repeating: 0, count: program.count)
+        }
+
+        /// The places that wait for a character; a new round begins.
+        mutating func take() -> [Int] {
+            round += 1
+            hasMatched = false
+            let taken = places
+            places = []
+            return taken
+        }
+
+        mutating func go(from place: Int, isBeginning: Bool, isEnd: Bool) {
+            waiting.append(place)
+            while let place = waiting.popLast() {
+                guard reached[place] != round else { continue }
+                reached[place] = round
+                switch program[place] {
+                case .one: places.append(place)
+                case .fork(let one, let other):
+                    waiting.append(other)
+                    waiting.append(one)
+                case .jump(let target): waiting.append(target)
+                case .beginning: if isBeginning { waiting.append(place + 1) }
+                case .end: if isEnd { waiting.append(place + 1) }
+                case .match: hasMatched = true
+                }
+            }
+        }
+    }
+}
+
+/// Characters: those in some ranges, or all others.
+struct ScalarSet: Hashable, Sendable {
+    var ranges: [ClosedRange<UInt32>] = []
+    var isInverted = false
+
+    func contains(_ scalar: Unicode.Scalar) -> Bool {
+        ranges.contains { $0.contains(scalar.value) } != isInverted
+    }
+
+    mutating func insert(_ low: Unicode.Scalar, _ high: Unicode.Scalar) {
+        ranges.append(low.value...high.value)
+    }
+
+    init() {}
+
+    init(_ scalar: Unicode.Scalar) { insert(scalar, scalar) }
+
+    /// The set that a letter stands for behind a backslash; nil for none.
+    init?(class name: Unicode.Scalar) {
+        switch name {
+        case "d", "D": insert("0", "9")
+        case "w", "W":
+            for (low, high) in [("0", "9"), ("A", "Z"), ("_", "_"), ("a", "z")]
+                as [(Unicode.Scalar, Unicode.Scalar)]
+            {
+                insert(low, high)
+            }
+        case "s", "S":
+            insert("\t", "\r")
+            insert(" ", " ")
+        default: return nil
+        }
+        isInverted = ["D", "W", "S"].contains(name)
+    }
+}
+
+/// Writes out a pattern as a program, with all its repetitions.
+private struct PatternBuilder {
+    var program: [TextPattern.Instruction] = []
+    /// Parts that were written, also those that need no instruction.
+    private var work = 0
+
+    mutating func add(_ node: PatternNode) throws(PatternError) {
+        work += 1
+        guard work <= 4 * TextPattern.sizeLimit, program.count < TextPattern.sizeLimit else {
+            throw PatternError(
+                message: "it is too large: its repetitions come to more than "
+                    + "\(TextPattern.sizeLimit) steps")
+        }
+        switch node {
+        case .one(let set): program.append(.one(set))
+        case .beginning: program.append(.beginning)
+        case .end: program.append(.end)
+        case .sequence(let nodes): for node in nodes { try add(node) }
+        case .choice(let nodes): try choose(nodes[...])
+        case .repetition(let node, let least, let most): try repeated(node, least, most)
+        }
+    }
+
+    private mutating func choose(_ nodes: ArraySlice<PatternNode>) throws(PatternError) {
+        var ends: [Int] = []
+        for node in nodes.dropLast() {
+            let fork = program.count
+            program.append(.jump(0))
+            try add(node)
+            ends.append(program.count)
+            program.append(.jump(0))
+            program[fork] = .fork(fork + 1, program.count)
+        }
+        if let last = nodes.last { try add(last) }
+        for end in ends { program[end] = .jump(program.count) }
+    }
+
+    private mutating func repeated(
+        _ node: PatternNode, _ least: Int, _ most: Int?
+    ) throws(PatternError) {
+        for _ in 0..<least { try add(node) }
+        guard let most else {
+            let fork = program.count
+            program.append(.jump(0))
+            try add(node)
+            program.append(.jump(fork))
+            program[fork] = .fork(fork + 1, program.count)
+            return
+        }
+        var forks: [Int] = []
+        for _ in least..<max(least, most) {
+            forks.append(program.count)
+            program.append(.jump(0))
+            try add(node)
+        }
+        for fork in forks { program[fork] = .fork(fork + 1, program.count) }
+    }
+}

@@ -1,0 +1,84 @@
+/// What the rules of a model say of values, for who makes a save and for who takes it alike.
+extension CompiledProperty {
+    /// What is wrong with a required relationship that leads nowhere.
+    public static let leadsNowhere = "it must lead somewhere; set it before saving"
+
+    /// What is wrong with an attribute's value, and what is allowed; nil when it keeps the rules.
+    ///
+    /// Relationships have no values with rules. Of a text no more characters are counted than it takes to know on which side of
+    /// the limits it lies.
+    /// - Parameters:
+    ///   - value: A value of the attribute's type, or null.
+    ///   - tooLong: What is wrong with a value that is longer than anyone takes.
+    ///   - content: The content of a text that is not in its row; nil where it can't be had, and then its length is not judged.
+    /// - Returns: A sentence without the property's name.
+    public func problem(
+        with value: Value, tooLong: (Value) -> String? = { _ in nil },
+        content: (BlobReference) throws -> [UInt8]?
+    ) rethrows -> String? {
+        if value.isNull { return allowsNull ? nil : "a value is required" }
+        guard limitsValues, let attribute else { return nil }
+        if let allowed = attribute.allowedValues, !allowed.contains(value) {
+            return "\(value.json.text) is not allowed; allowed are "
+                + allowed.map(\.json.text).joined(separator: ", ")
+        }
+        if let problem = tooLong(value) { return problem }
+        if let pattern, let text = try text(value, content) {
+            switch pattern.matches(text) {
+            case true?: break
+            case false?: return "it does not match the pattern \(pattern.text)"
+            case nil: return "it is too long to be matched with the pattern \(pattern.text)"
+            }
+        }
+        guard attribute.minimum != nil || attribute.maximum != nil,
+            let size = try attribute.size(value, content)
+        else { return nil }
+        if let minimum = attribute.minimum, size < minimum {
+            return "it is below the minimum of \(JSON.double(minimum).text)"
+        }
+        if let maximum = attribute.maximum, size > maximum {
+            return "it is above the maximum of \(JSON.double(maximum).text)"
+        }
+        return nil
+    }
+
+    private func text(
+        _ value: Value, _ content: (BlobReference) throws -> [UInt8]?
+    ) rethrows -> String? {
+        switch value {
+        case .string(let text), .url(let text): text
+        case .longText(let text):
+            try content(text.blob).map { String(decoding: $0, as: UTF8.self) }
+        default: nil
+        }
+    }
+}
+
+extension Attribute {
+    /// What `min` and `max` limit: the number, the characters of a text, the bytes of data; nil when nothing does or it isn't known.
+    fileprivate func size(
+        _ value: Value, _ content: (BlobReference) throws -> [UInt8]?
+    ) rethrows -> Double? {
+        switch value {
+        case .int(let number): return Double(number)
+        case .double(let number), .date(let number): return number
+        case .decimal(let number): return Double(number.description) ?? 0
+        case .string(let text), .url(let text): return count(text)
+        case .longText(let reference):
+            return try content(reference.blob).map { count(String(decoding: $0, as: UTF8.self)) }
+        case .data(let bytes): return Double(bytes.count)
+        case .blob(let blob): return Double(blob.length)
+        default: return nil
+        }
+    }
+
+    private func count(_ text: String) -> Double {
+        let most = max(minimum ?? 0, maximum ?? 0)
+        var count = 0.0
+        for _ in text {
+            count += 1
+            if count > most { break }
+        }
+        return count
+    }
+}

@@ -1,0 +1,50 @@
+import Tandem
+import TandemModel
+import Testing
+
+/// What the journal says of a race: an honest sum, made of its transactions alone.
+struct RaceJournal {
+    /// total, one and two as the last save left them, in both objects.
+    private(set) var values = [0, 0, 0]
+    /// The saves of each racer that changed the two objects.
+    private(set) var saves: [String: Int] = [:]
+    /// What should not be.
+    private(set) var problems: [String] = []
+
+    init(_ container: PersistentContainer, after start: UInt64) throws {
+        let model = try container.storeModel()
+        let entity = try #require(model.entity(named: "Lap"))
+        let slots = try ["total", "one", "two"].map { try #require(entity.slot(of: $0)) }
+        var (from, isComplete) = (start, false)
+        while !isComplete {
+            let page = try container.history(after: from)
+            for encoded in page.transactions { take(try encoded.decoded(), entity, slots) }
+            (from, isComplete) = (page.position.number, page.isComplete)
+        }
+    }
+
+    private mutating func take(
+        _ transaction: Transaction, _ entity: CompiledEntity, _ slots: [Int]
+    ) {
+        func values(_ row: Row?) -> [Int] {
+            slots.map { Int(row?.value($0, in: entity).json.int ?? -1) }
+        }
+        let author = transaction.principal.author
+        let name = entity.slot(of: "name") ?? 0
+        let changes = transaction.changes.filter { change in
+            let text = change.row?.value(name, in: entity).json.string
+            return text == "left" || text == "right"
+        }
+        guard !changes.isEmpty else { return }
+        saves[author, default: 0] += 1
+        let after = changes.map { values($0.row) }
+        // Whoever changes one of them changes both, to the same, from what they were.
+        if after.count != 2 || after[0] != after[1] {
+            problems.append("half a save at \(transaction.position): \(after)")
+        }
+        for change in changes where values(change.rowBefore(in: entity)) != self.values {
+            problems.append("save \(transaction.position) does not follow \(self.values)")
+        }
+        self.values = after[0]
+    }
+}

@@ -1,0 +1,35 @@
+import TandemModel
+import TandemQuery
+
+/// The same graph, whose rows are lent from a page that is another's at once: nothing that was read may point there.
+struct LentGraph: GraphReader {
+    let graph: Graph
+
+    func row(of object: ObjectReference) -> RowLookup { .unknown }
+
+    func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]? {
+        graph.members(of: object, relationship, slot: slot)
+    }
+
+    func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
+        switch graph.row(of: object) {
+        case .row(let row): Self.lend(row) { body(.row($0)) }
+        case .missing: body(.missing)
+        case .unknown: body(.unknown)
+        }
+    }
+
+    /// Lends a row between other bytes, at an odd address, and overwrites it after.
+    static func lend<Result>(_ row: Row, _ body: (RowView) -> Result) -> Result {
+        let page = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: row.bytes.count + 16, alignment: 16)
+        defer { page.deallocate() }
+        page.initializeMemory(as: UInt8.self, repeating: 0x5a)
+        let place = UnsafeMutableRawBufferPointer(rebasing: page[7..<(7 + row.bytes.count)])
+        place.copyBytes(from: row.bytes)
+        defer { page.initializeMemory(as: UInt8.self, repeating: 0xff) }
+        return body(RowView(UnsafeRawBufferPointer(place)))
+    }
+}

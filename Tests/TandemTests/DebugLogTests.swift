@@ -1,0 +1,92 @@
+import TandemIO
+import Testing
+
+@testable import Tandem
+
+/// What `TANDEM_DEBUG` lets a process tell.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct DebugLogTests {
+    /// The lines that were written.
+    final class Lines: Sendable {
+        private let state = Locked([String]())
+        func add(_ line: String) { state.withLock { $0.append(line) } }
+        /// The lines since the last call.
+        func take() -> [String] {
+            state.withLock { lines in
+                defer { lines = [] }
+                return lines
+            }
+        }
+    }
+
+    private func log(_ text: String, _ lines: Lines) -> DebugLog? {
+        DebugLog(text, clock: ManualClock()) { lines.add($0) }
+    }
+
+    @Test func `a save, a fault, a fetch and a merge are a line each`() throws {
+        let daemon = try FakeDaemon(buckets)
+        let lines = Lines()
+        let context = daemon.container().makeContext(name: "two words")
+        // Who follows the entity merges its own save.
+        _ = try context.fetch(Content.self)
+        context.debug = log("1", lines)
+        let content = try context.insert(Content.self)
+        content.size = 4
+        try context.save()
+        let name = #"context="two words""#
+        #expect(
+            lines.take() == [
+                "tandem merge: \(name) position=1 after=0 transactions=1 objects=1 listeners=0 "
+                    + "ms=0.000\n",
+                "tandem save: \(name) position=1 objects=1 ms=0.000\n",
+            ])
+        context.refresh(content, mergeChanges: false)
+        #expect(content.size == 4)
+        #expect(
+            lines.take() == [
+                "tandem fault: \(name) position=1 entity=Content rows=1 lists=0 ms=0.000\n"
+            ])
+        _ = try context.fetch(Bucket.self)
+        #expect(
+            lines.take() == [
+                "tandem fetch: \(name) position=1 entity=Bucket where=- count=0 ms=0.000\n"
+            ])
+    }
+
+    @Test func `a failure is told as one`() throws {
+        let daemon = try FakeDaemon(buckets)
+        let lines = Lines()
+        let context = daemon.container().makeContext(name: "c")
+        context.debug = log("save", lines)
+        _ = try context.insert(Content.self)
+        daemon.state.withLock { $0.refusesSaves = TandemError(.validation, "no\nway") }
+        #expect(throws: TandemError.self) { try context.save() }
+        #expect(
+            lines.take() == [#"tandem save: context=c error="validation: no\nway" ms=0.000"# + "\n"]
+        )
+    }
+
+    @Test func `only the topics that were named are told, and a wrong one is said once`() throws {
+        let lines = Lines()
+        #expect(log("", lines) == nil && log("0", lines) == nil)
+        #expect(lines.take().isEmpty)
+        let chosen = try #require(log("merge,fetches", lines))
+        #expect(chosen.tells(.merge) && !chosen.tells(.fetch))
+        #expect(
+            lines.take() == [
+                "tandem: TANDEM_DEBUG takes merge,fetch,fault,save or 1, not fetches\n"
+            ])
+        let all = try #require(log("1", lines))
+        let untold = DebugLog.Topic.allCases.filter { !all.tells($0) }
+        #expect(untold.isEmpty)
+    }
+
+    @Test func `milliseconds have three places`() throws {
+        let (lines, clock) = (Lines(), ManualClock())
+        let log = try #require(DebugLog("save", clock: clock) { lines.add($0) })
+        let start = log.now
+        clock.advance(byNanoseconds: 12_034_999)
+        log.tell(.save, "c", since: start, [])
+        log.tell(.fetch, "c", since: start, [])
+        #expect(lines.take() == ["tandem save: context=c ms=12.034\n"])
+    }
+}

@@ -1,0 +1,82 @@
+import Tandem
+
+/// An actor that lives on a loop, as a window of a toolkit does: it has a context, and a list that follows every save.
+actor LoopWindow {
+    nonisolated let loop: HandMadeLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    private let container: PersistentContainer
+    private var context: ManagedObjectContext?
+    private var list: FetchedResultsController?
+    private var ears: LoopEars?
+
+    init(_ loop: HandMadeLoop, _ container: PersistentContainer) {
+        self.loop = loop
+        self.container = container
+    }
+
+    /// What the delegate heard, and whether always on the loop's thread.
+    var changes: Int { ears?.changes ?? 0 }
+    var isOnLoop: Bool { loop.isCurrent && ears?.isOnLoop ?? true }
+    var names: [String] { list?.fetchedObjects.map { $0["name"].json.string ?? "" } ?? [] }
+    var position: Position? { context?.position }
+
+    func open() throws {
+        let context = container.makeContext(name: "window", mergesAutomatically: true)
+        let list = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Content", sort: [SortKey("name")]),
+            context: context)
+        let ears = LoopEars(loop)
+        try list.performFetch()
+        list.delegate = ears
+        (self.context, self.list, self.ears) = (context, list, ears)
+    }
+
+    /// Inserts and saves; the loop stands still meanwhile.
+    @discardableResult
+    func addBlocking(_ name: String) throws -> Position? {
+        guard let context else { return nil }
+        try context.insert(Content.self).name = name
+        return try context.save()
+    }
+
+    /// Inserts and saves; the loop goes on meanwhile.
+    @discardableResult
+    func addAwaiting(_ name: String) async throws -> Position? {
+        guard let context else { return nil }
+        try context.insert(Content.self).name = name
+        return try await context.save()
+    }
+
+    /// Lets the delegate save, too, by the next change it hears of.
+    func answerNextChange(with name: String) {
+        ears?.reply = { [weak context] in
+            guard let context else { return }
+            try context.insert(Content.self).name = name
+            try context.save()
+        }
+    }
+
+    var failure: (any Error)? { ears?.failure }
+
+    func reach(_ position: Position) async throws { try await context?.reach(position) }
+}
+
+/// Hears of a list's changes, and may save when it does.
+final class LoopEars: FetchedResultsControllerDelegate {
+    private let loop: HandMadeLoop
+    private(set) var changes = 0
+    private(set) var isOnLoop = true
+    private(set) var failure: (any Error)?
+    var reply: (() throws -> Void)?
+
+    init(_ loop: HandMadeLoop) { self.loop = loop }
+
+    func controller(_ controller: FetchedResultsController, didChange change: ControllerChange) {
+        changes += 1
+        isOnLoop = isOnLoop && loop.isCurrent
+        guard let reply else { return }
+        self.reply = nil
+        do { try reply() } catch { failure = error }
+    }
+}

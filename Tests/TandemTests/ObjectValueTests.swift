@@ -1,0 +1,72 @@
+import Tandem
+import TandemModel
+import Testing
+
+/// What a row shows of a content.
+private struct ContentRow: ObjectValue, Equatable {
+    var id: TypedID<Content>
+    var name: String
+    var bucket: String?
+
+    init(_ content: Content) {
+        (id, name, bucket) = (content.typedID, content.name, content.bucket?.name)
+    }
+
+    init(id: TypedID<Content>, name: String) { (self.id, self.name) = (id, name) }
+}
+
+/// Values made of objects, and ids with a class, on their way to other contexts.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct ObjectValueTests {
+    let fixture: Fixture
+    let container: PersistentContainer
+    let context: ManagedObjectContext
+
+    init() throws {
+        fixture = try Fixture()
+        container = fixture.container()
+        context = container.makeContext(name: "values")
+    }
+
+    private func content(_ name: String) throws -> Content {
+        let content = try context.insert(Content.self)
+        content.name = name
+        return content
+    }
+
+    @Test func `values leave the context, ids lead back to objects elsewhere`() async throws {
+        let bucket = try context.insert(Bucket.self)
+        bucket.name = "in"
+        try content("a").bucket = bucket
+        let last = try content("b")
+        let position = try await context.save()
+        let row = ContentRow(last)
+        let rows = try await container.withContext { context in
+            try context.reach(position)
+            try context.existingObject(with: row.id).size = 3
+            try context.object(with: row.id).name += "!"
+            return try context.fetchValues(ContentRow.self, sort: ["name"])
+        }
+        #expect(rows.map(\.name) == ["a", "b!"] && rows.map(\.bucket) == ["in", nil])
+        #expect(rows[1].id == row.id && row.name == "b")
+        let found = try await context.fetchValues(ContentRow.self, where: "name == 'b'")
+        #expect(found == [row])
+    }
+
+    @Test func `a preview makes values and ids up`() {
+        let row = ContentRow(id: TypedID(ObjectID(entity: "Content", number: 7)), name: "shown")
+        #expect(row.id.description == "Content/7")
+    }
+
+    @Test func `an id of another class, or of nothing, is refused`() async throws {
+        let bucket = try context.insert(Bucket.self)
+        try await context.save()
+        let wrong = TypedID<Content>(bucket.id)
+        let error = #expect(throws: TandemError.self) { _ = try context.object(with: wrong) }
+        #expect(error?.code == .usage)
+        let nothing = TypedID<Content>(ObjectID(entity: "Content", number: 1_000_000))
+        let missing = await #expect(throws: TandemError.self) {
+            _ = try await context.existingObject(with: nothing)
+        }
+        #expect(missing?.code == .unknownObject)
+    }
+}

@@ -1,0 +1,199 @@
+import Tandem
+import TandemModel
+import Testing
+
+/// What a context tells of its objects, and when.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct ObjectsChangeTests {
+    /// What was told, by name and in order.
+    final class Told {
+        var changes: [ObjectsChange] = []
+
+        func take() -> [ObjectsChange] {
+            defer { changes = [] }
+            return changes
+        }
+    }
+
+    let daemon: FakeDaemon
+    let context: ManagedObjectContext
+    let told = Told()
+    let observation: ObjectsObservation
+
+    init() throws {
+        daemon = try FakeDaemon(buckets)
+        context = daemon.container().makeContext(name: "changes")
+        let told = told
+        observation = context.onObjectsDidChange { told.changes.append($0) }
+    }
+
+    private func id(_ reference: ObjectReference) -> ObjectID {
+        ObjectID(
+            entity: daemon.model.entity(tagged: reference.tag)?.name ?? "", number: reference.number
+        )
+    }
+
+    @Test func `edits are told once they are processed, each object in one set`() throws {
+        _ = daemon.insert("Content", ["size": .int(1)])
+        _ = daemon.insert("Content", ["size": .int(2)])
+        let found = try context.fetch(FetchRequest(entity: "Content", sort: ["size"]))
+        context.processPendingChanges()
+        _ = told.take()
+        let new = try context.insert(Content.self)
+        new.name = "new"
+        found[0]["name"] = .string("edited")
+        found[1]["name"] = .string("edited")
+        context.delete(found[1])
+        let brief = try context.insert(Content.self)
+        context.delete(brief)
+        #expect(told.changes.isEmpty)
+        context.processPendingChanges()
+        let change = try #require(told.changes.first)
+        #expect(change.inserted == [new.id] && change.updated == [found[0].id])
+        #expect(change.deleted == [found[1].id] && change.refreshed.isEmpty)
+        #expect(change.merged.isEmpty && change.position == context.position)
+        context.processPendingChanges()
+        #expect(told.changes.count == 1)
+    }
+
+    @Test func `merged updates are refreshed, and a merge names all that it merged`() throws {
+        let first = daemon.insert("Content", ["size": .int(1)])
+        let second = daemon.insert("Content", ["size": .int(2)])
+        let other = daemon.insert("Bucket", [:])
+        let held = try context.fetch(FetchRequest(entity: "Content", sort: ["size"]))
+        _ = try context.fetch(FetchRequest(entity: "Bucket"))
+        _ = told.take()
+        held[0]["name"] = .string("mine")
+        daemon.update(first, ["size": .int(5)])
+        daemon.delete(second)
+        daemon.update(other, ["name": .string("b")])
+        let new = daemon.insert("Content", [:])
+        try context.reach(daemon.end)
+        let change = try #require(told.changes.first)
+        #expect(told.changes.count == 1 && held.count == 2)
+        #expect(change.updated == [id(first)] && change.refreshed.isEmpty)
+        #expect(change.deleted == [id(second)] && change.inserted == [id(new)])
+        #expect(change.merged.inserted == [id(new)] && change.merged.deleted == [id(second)])
+        #expect(change.merged.updated == [id(first), id(other)])
+        #expect(change.position == daemon.end)
+        daemon.update(first, ["size": .int(6)])
+        _ = told.take()
+        try context.reach(daemon.end)
+        #expect(told.changes.map(\.refreshed) == [[id(first)]])
+        #expect(told.changes.map(\.updated) == [[]])
+    }
+
+    @Test func `a save tells its edits first, and itself nothing more`() throws {
+        let content = try context.insert(Content.self)
+        content.size = 1
+        try context.save()
+        #expect(told.take().map(\.inserted) == [[content.id]])
+        content.size = 2
+        try context.save()
+        let change = told.take()
+        #expect(change.map(\.updated) == [[content.id]] && change.map(\.merged.isEmpty) == [true])
+        context.delete(content)
+        try context.save()
+        #expect(told.take().map(\.deleted) == [[content.id]])
+    }
+
+    @Test func `what an observer edits before a save is saved and told`() throws {
+        let content = try context.insert(Content.self)
+        let editor = context.onObjectsDidChange { change in
+            if change.inserted.contains(content.id) { content.size = 7 }
+        }
+        try context.save()
+        #expect(content.size == 7 && !context.hasChanges)
+        #expect(told.take().map(\.inserted) == [[content.id]])
+        context.processPendingChanges()
+        #expect(told.take().map(\.updated) == [[content.id]])
+        withExtendedLifetime(editor) {}
+    }
+
+    @Test func `who is told may save, and everyone hears of one change before the next`() throws {
+        _ = try context.fetch(Content.self)
+        let content = try context.insert(Content.self)
+        var heard: [String] = []
+        let saver = context.onObjectsDidChange { [context] change in
+            heard.append("saver \(change.inserted.count) \(change.updated.count)")
+            if change.inserted.isEmpty { return }
+            content.size = 7
+            do { try context.save() } catch { heard.append("\(error)") }
+        }
+        let second = context.onObjectsDidChange { change in
+            heard.append("second \(change.inserted.count) \(change.updated.count)")
+        }
+        try context.save()
+        #expect(content.committedValues()["size"] == .int(7) && !context.hasChanges)
+        context.processPendingChanges()
+        #expect(heard == ["saver 1 0", "second 1 0", "saver 0 1", "second 0 1"])
+        withExtendedLifetime((saver, second)) {}
+    }
+
+    @Test func `undo, rollback, refresh and reset are told`() throws {
+        _ = daemon.insert("Content", ["size": .int(1)])
+        let content = try #require(try context.fetch(Content.self).first)
+        context.processPendingChanges()
+        _ = told.take()
+        func tell() throws -> ObjectsChange {
+            context.processPendingChanges()
+            return try #require(told.take().first)
+        }
+        context.allowsUndo = true
+        context.delete(content)
+        #expect(try tell().deleted == [content.id])
+        context.undo()
+        #expect(try tell().inserted == [content.id])
+        content.size = 2
+        _ = try tell()
+        context.rollback()
+        #expect(try tell().refreshed == [content.id])
+        let new = try context.insert(Content.self)
+        _ = try tell()
+        context.rollback()
+        #expect(try tell().deleted == [new.id])
+        context.refresh(content, mergeChanges: true)
+        #expect(try tell().refreshed == [content.id])
+        context.refreshAllObjects()
+        #expect(try tell().refreshed == [content.id])
+        context.reset()
+        let last = try tell()
+        #expect(last.invalidated == [content.id] && last.refreshed.isEmpty)
+    }
+
+    @Test func `starting anew invalidates what was known`() throws {
+        let stored = daemon.insert("Content", ["size": .int(1)])
+        let content = try #require(try context.fetch(Content.self).first)
+        _ = told.take()
+        daemon.state.withLock { state in
+            state.epoch = 2
+            state.expiresHistory = true
+        }
+        daemon.cutConnections()
+        daemon.update(stored, ["size": .int(4)])
+        try context.reach(daemon.end)
+        #expect(told.take().map(\.invalidated).contains([content.id]))
+    }
+
+    @Test func `after edits it comes by itself, in a job of its own`() async throws {
+        let changes = context.objectsDidChange
+        let content = try context.insert(Content.self)
+        content.size = 3
+        #expect(told.changes.isEmpty)
+        for try await change in changes {
+            #expect(change.inserted == [content.id])
+            break
+        }
+        #expect(told.take().count == 1)
+    }
+
+    @Test func `who cancelled or is gone hears nothing`() throws {
+        observation.cancel()
+        var others = 0
+        do {
+            _ = context.onObjectsDidChange { _ in others += 1 }
+        }
+        _ = try context.insert(Content.self)
+        context.processPendingChanges()
+        #expect(told.changes.isEmpty && others == 0)
+    }
+}

@@ -1,0 +1,119 @@
+import Observation
+import Synchronization
+import Tandem
+import TandemModel
+import Testing
+
+/// Objects under `withObservationTracking`: who read a property hears of that one, of edits and merges alike.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct ObservationTests {
+    /// Whether what was read is about to change.
+    final class Probe: Sendable {
+        private let fired = Atomic<Bool>(false)
+        var hasFired: Bool { fired.load(ordering: .relaxed) }
+
+        init(_ read: () -> Void) {
+            withObservationTracking(read) { [self] in fired.store(true, ordering: .relaxed) }
+        }
+    }
+
+    let daemon: FakeDaemon
+    let context: ManagedObjectContext
+
+    init() throws {
+        daemon = try FakeDaemon(buckets)
+        context = daemon.container().makeContext(name: "observed")
+    }
+
+    private func content() throws -> Content {
+        _ = daemon.insert("Content", ["name": .string("a"), "size": .int(1)])
+        return try #require(try context.fetch(Content.self).first)
+    }
+
+    @Test func `a merge is told to who read a property that it changes, and to nobody else`() throws
+    {
+        let content = try content()
+        let name = Probe { _ = content.name }
+        let size = Probe { _ = content["size"] }
+        daemon.update(content.reference(in: daemon), ["size": .int(2)])
+        try context.reach(daemon.end)
+        #expect(size.hasFired && !name.hasFired && content.size == 2)
+        // Who read both is told of either.
+        let both = Probe { _ = (content.name, content.size) }
+        daemon.update(content.reference(in: daemon), ["name": .string("b")])
+        try context.reach(daemon.end)
+        #expect(both.hasFired && name.hasFired)
+    }
+
+    @Test func `an edit is told to who read the property, and the state to who asked for it`()
+        throws
+    {
+        let content = try content()
+        let name = Probe { _ = content.name }
+        let size = Probe { _ = content.size }
+        let state = Probe { _ = content.hasChanges }
+        content.size = 2
+        #expect(size.hasFired && state.hasFired && !name.hasFired)
+        let gone = Probe { _ = content.isDeleted }
+        context.delete(content)
+        #expect(gone.hasFired && name.hasFired)
+    }
+
+    @Test func `both ends of a relationship are told`() throws {
+        let content = try content()
+        let bucket = try context.insert(Bucket.self)
+        let contents = Probe { _ = bucket.contents }
+        let name = Probe { _ = bucket.name }
+        let end = Probe { _ = content.bucket }
+        content.bucket = bucket
+        #expect(contents.hasFired && end.hasFired && !name.hasFired)
+        let left = Probe { _ = content.bucket }
+        context.allowsUndo = true
+        context.delete(bucket)
+        #expect(left.hasFired && content.isDeleted)
+        let back = Probe { _ = content.isDeleted }
+        context.undo()
+        #expect(back.hasFired && content.bucket === bucket)
+    }
+
+    @Test func `who shows what leads to a deleted object hears of the deletion and of its undoing`()
+        throws
+    {
+        let bucket = try context.insert(Bucket.self)
+        let content = try context.insert(Content.self)
+        content.bucket = bucket
+        context.allowsUndo = true
+        let contents = Probe { _ = bucket.contents }
+        context.delete(content)
+        #expect(contents.hasFired && bucket.contents.isEmpty)
+        let again = Probe { _ = bucket.contents }
+        context.undo()
+        #expect(again.hasFired && bucket.contents == [content])
+    }
+
+    @Test func `dropping edits tells all who read`() throws {
+        let content = try content()
+        content.name = "mine"
+        let name = Probe { _ = content.name }
+        context.rollback()
+        #expect(name.hasFired && content.name == "a")
+        let again = Probe { _ = content.name }
+        context.refresh(content, mergeChanges: true)
+        #expect(again.hasFired)
+    }
+
+    @Test func `a save tells who read the state, and of no value that stays`() throws {
+        let content = try content()
+        content.size = 3
+        let name = Probe { _ = content.name }
+        let state = Probe { _ = content.hasChanges }
+        try context.save()
+        #expect(state.hasFired && !name.hasFired && content.size == 3)
+    }
+}
+
+extension ManagedObject {
+    /// What a daemon calls the object.
+    fileprivate func reference(in daemon: FakeDaemon) -> ObjectReference {
+        daemon.model.reference(to: id) ?? ObjectReference(tag: 0, number: 0)
+    }
+}

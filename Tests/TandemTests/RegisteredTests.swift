@@ -1,0 +1,100 @@
+import Tandem
+import Testing
+
+/// Which objects a context knows, and how all of them become faults.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct RegisteredTests {
+    let daemon: FakeDaemon
+    let context: ManagedObjectContext
+
+    init() throws {
+        daemon = try FakeDaemon(buckets)
+        context = daemon.container().makeContext(name: "registered")
+    }
+
+    @Test func `registered is what is held or edited`() throws {
+        let stored = daemon.insert("Content", ["name": .string("x")])
+        let id = ObjectID(entity: "Content", number: stored.number)
+        #expect(context.registeredObject(for: id) == nil && context.registeredObjects.isEmpty)
+        var fetched = try context.fetch(Content.self)
+        let new = try context.insert(Content.self)
+        #expect(context.registeredObjects == [fetched[0], new])
+        #expect(context.registeredObject(for: id) === fetched[0])
+        fetched = []
+        #expect(context.registeredObjects == [new] && context.registeredObject(for: id) == nil)
+        try context.existingObject(with: id)["name"] = .string("edited")
+        #expect(context.registeredObjects.count == 2)
+    }
+
+    @Test func `what is gone from the store is not registered`() throws {
+        let stored = daemon.insert("Content", [:])
+        let content = try #require(try context.fetch(Content.self).first)
+        daemon.delete(stored)
+        try context.reach(daemon.end)
+        #expect(context.registeredObjects.isEmpty)
+        #expect(context.registeredObject(for: content.id) == nil)
+        let new = try context.insert(Content.self)
+        context.delete(new)
+        #expect(context.registeredObjects.isEmpty)
+    }
+
+    @Test func `an id under another entity's name finds nothing`() throws {
+        let stored = daemon.insert("Content", [:])
+        let held = try context.fetch(Content.self)
+        let wrong = ObjectID(entity: "Bucket", number: stored.number)
+        #expect(context.registeredObject(for: wrong) == nil && held.count == 1)
+    }
+
+    @Test func `refreshing all keeps edits and new objects, and reads what others saved`() throws {
+        let stored = daemon.insert("Content", ["name": .string("x"), "size": .int(1)])
+        let content = try #require(try context.fetch(Content.self).first)
+        content.name = "mine"
+        let new = try context.insert(Content.self)
+        new.name = "new"
+        daemon.update(stored, ["name": .string("theirs"), "size": .int(2)])
+        context.refreshAllObjects()
+        #expect(content.isFault && content.hasChanges && !new.isFault)
+        #expect(content.size == 2 && content.name == "mine" && new.name == "new")
+        #expect(content.committedValues()["name"] == .string("theirs"))
+        #expect(context.position == daemon.end)
+        try context.save()
+        #expect(!context.hasChanges && content.name == "mine")
+    }
+
+    @Test func `refreshing one object drops its edits, or keeps them`() throws {
+        _ = daemon.insert("Content", ["name": .string("x"), "size": .int(1)])
+        let content = try #require(try context.fetch(Content.self).first)
+        content.name = "mine"
+        context.refresh(content, mergeChanges: true)
+        #expect(content.isFault && content.name == "mine" && content.size == 1)
+        context.refresh(content, mergeChanges: false)
+        #expect(content.isFault && !content.hasChanges && content.name == "x")
+        #expect(!context.hasChanges)
+    }
+
+    @Test func `a list is as right after all was refreshed as before`() throws {
+        let fixture = try Fixture()
+        let writer = fixture.container("writer").makeContext(name: "writer")
+        let reader = fixture.container("reader").makeContext(name: "reader")
+        let contents = try ["a", "b", "c"].map { name in
+            let content = try writer.insert(Content.self)
+            content.name = name
+            return content
+        }
+        try writer.save()
+        let controller = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Content", sort: ["name"]), context: reader)
+        try controller.performFetch()
+        let recorder = ChangeRecorder()
+        controller.delegate = recorder
+        reader.refreshAllObjects()
+        #expect(recorder.changes.isEmpty && controller.numberOfObjects == 3)
+        contents[0].name = "d"
+        try reader.reach(try writer.save())
+        #expect(controller.fetchedObjects.map { $0["name"].json.string } == ["b", "c", "d"])
+        #expect(recorder.changes.count == 1)
+        reader.refreshAllObjects()
+        writer.delete(contents[1])
+        try reader.reach(try writer.save())
+        #expect(controller.fetchedObjects.map { $0["name"].json.string } == ["c", "d"])
+    }
+}
