@@ -20,6 +20,8 @@ protocol ResultsParticipant: AnyObject {
     func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch)
     /// Takes the group into its state; rows are merged. Calls nobody else.
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?)
+    /// Takes edits of its context into its state that were made since it last did; says whether there is something to deliver.
+    func stepOverlay() -> Bool
     /// Tells its delegates what stepping led to; they may call the context.
     func deliver()
 }
@@ -30,6 +32,8 @@ extension ResultsParticipant {
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? { nil }
 
     func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch) {}
+
+    func stepOverlay() -> Bool { false }
 }
 
 /// A participant that the context does not keep alive.
