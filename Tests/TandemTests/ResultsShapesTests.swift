@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 import TandemResults
 import Testing
@@ -164,5 +165,30 @@ import Testing
         try save("c")
         await signals.next()
         #expect(controller.numberOfObjects == 3)
+    }
+
+    @Test func `reading a list row by row loads it by windows, and only what is read around`()
+        throws
+    {
+        for number in 0..<1_000 { try writer.insert(Content.self).size = number }
+        try writer.save()
+        var limits = ClientLimits()
+        // What comes with the fetch of a list this long is not kept.
+        limits.cachedRows = 400
+        let container = PersistentContainer(
+            entities: fixture.types, author: "narrow", transport: fixture.transport, limits: limits)
+        let context = container.makeContext(name: "narrow")
+        let lines = Locked<[String]>([])
+        context.debug = DebugLog("fault") { line in lines.withLock { $0.append(line) } }
+        let list = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Content", sort: ["size"]), context: context)
+        try list.performFetch()
+        #expect(
+            (500..<564).map { list.object(atOffset: $0)["size"] } == (500..<564).map { .int($0) })
+        #expect(lines.withLock(\.count) <= 2)
+        for offset in 0..<1_000 {
+            #expect(list.object(atOffset: offset)["size"] == .int(Int64(offset)))
+        }
+        #expect(lines.withLock(\.count) <= 2 + 1_000 / 32)
     }
 }

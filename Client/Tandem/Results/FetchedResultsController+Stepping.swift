@@ -189,6 +189,16 @@ extension FetchedResultsController: ResultsParticipant {
         if isFollowing, group.isRestart || group.to > group.from { interruption = lastPosition }
     }
 
+    func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] {
+        let shown = visible
+        guard let offset = shown.offset(of: object.number) else { return [] }
+        let start = max(0, offset - count / 4)
+        return (start..<min(shown.count, start + count)).map { offset in
+            let identity = shown.identity(at: shown.path(atOffset: offset))
+            return ObjectReference(tag: identity.tag, number: identity.number)
+        }
+    }
+
     /// The reference of a row.
     func reference(_ number: ObjectNumber) -> ObjectReference? {
         row(number).map { ObjectReference(tag: $0.entityTag, number: number) }
