@@ -23,6 +23,17 @@ public enum TandemPaths {
         return systemSocket(name: name)
     }
 
+    /// Where this program caches lists, as ``PersistentContainer/cacheDirectory`` says; nil for nowhere.
+    public static var cacheDirectory: String? {
+        func directory(_ variable: String, _ rest: String) -> String? {
+            ThisProcess.environment(variable).flatMap { $0.hasPrefix("/") ? $0 + rest : nil }
+        }
+        guard let caches = directory("XDG_CACHE_HOME", "") ?? directory("HOME", "/.cache"),
+            let program = CommandLine.arguments.first?.split(separator: "/").last
+        else { return nil }
+        return "\(caches)/tandem/\(program)"
+    }
+
     /// The socket of the system's daemon `name`.
     public static func systemSocket(name: String = "default") -> String {
         "/run/tandem/\(name).sock"

@@ -48,7 +48,9 @@ extension FetchedResultsController {
         judge.reader.answered = answer.rows(includingObjects: keepsRows(plan, answer.objects.count))
         judge.note(group)
         let overrides = overrides(tail, verdicts, judge)
-        let rows = judge.rows(answer, overrides)
+        let rows =
+            prefetched.known.map { judge.rows($0.rows, $0.verdicts, overrides) }
+            ?? judge.rows(answer, overrides)
         var known =
             plan.isWindow
             ? HeldRows(rows, edge: prefetched.isComplete ? nil : judge.edge(of: answer)) : nil

@@ -74,6 +74,7 @@ extension FetchedResultsController {
         good = nil
         recover()
         defer { owed = [:] }
+        unkept += isSilent ? new.count + 1 : 0
         if isSilent && !isHeardSilently { return }
         guard let change = new.change(from: old, changed: owed), !change.isEmpty else {
             if isSilent { outbox.append(.unchanged) }
@@ -118,6 +119,7 @@ extension FetchedResultsController {
         guard let position = source.position, let model = plan?.compiled.model else { return }
         let value = ControllerChange(
             position: position, change: change, isFirstLoad: lastPosition == nil, model: model)
+        unkept += change.objects.count
         feeds.publish(value, from: old, to: list)
         follower?.note(value, from: old)
         outbox.append(.change(value, isSilent: isSilent))
