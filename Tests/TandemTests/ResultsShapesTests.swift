@@ -191,4 +191,38 @@ import Testing
         }
         #expect(lines.withLock(\.count) <= 2 + 1_000 / 32)
     }
+
+    @Test func `a change says why: own properties, and key paths to others`() throws {
+        let (near, far) = (try writer.insert(Bucket.self), try writer.insert(Bucket.self))
+        (near.name, far.name) = ("a", "b")
+        for (index, bucket) in [near, near, far].enumerated() {
+            let content = try writer.insert(Content.self)
+            (content.size, content.bucket) = (index, bucket)
+        }
+        try writer.save()
+        let list = try FetchedResultsController(
+            fetchRequest: FetchRequest(
+                entity: "Content", predicate: try ObjectPredicate(format: "size < 10"),
+                sort: ["bucket.name", "size"]),
+            context: reader, sectionNameKeyPath: "bucket.name")
+        try list.performFetch()
+        var causes: [[ChangeCause]] = []
+        list.onChange = { change in
+            causes.append(change.change.objects.map { change.cause(of: $0) })
+        }
+        near.name = "c"
+        try reader.reach(try writer.save())
+        #expect(
+            causes.last == .init(repeating: ChangeCause(keyPaths: ["bucket.name"]), count: 2))
+        let last = try #require(try writer.fetch(Content.self, sort: ["-size"]).first)
+        (last.size, last.name) = (5, "x")
+        try reader.reach(try writer.save())
+        #expect(causes.last == [ChangeCause(properties: ["name", "size"])])
+        last.size = 50
+        try reader.reach(try writer.save())
+        #expect(causes.last == [ChangeCause(properties: ["size"])])
+        (list.fetchedObjects.first as? Content)?.name = "mine"
+        reader.processPendingChanges()
+        #expect(causes.last == [ChangeCause(properties: ["name"])])
+    }
 }

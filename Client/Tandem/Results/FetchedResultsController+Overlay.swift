@@ -68,7 +68,10 @@ extension FetchedResultsController {
             var reason = edits.reasons[number]?.intersection(.refreshPath) ?? []
             if let shown = shownRow(number) {
                 reason.formUnion(RowJudge.difference(shown, target))
-                if isChange(number, fresh, changes[number]) { reason.insert(.ownValues) }
+                if isChange(number, fresh, changes[number]) {
+                    reason.insert(.ownValues)
+                    noteEdits(number, fresh)
+                }
                 if reason.isEmpty { continue }
             } else {
                 reason.insert(.ownValues)
@@ -78,6 +81,12 @@ extension FetchedResultsController {
         }
         overlay = fresh
         edits = laid
+    }
+
+    private func noteEdits(_ number: ObjectNumber, _ fresh: [ObjectNumber: OverlaidEdits]) {
+        for edits in [overlay[number]?.edits, fresh[number]?.edits] {
+            if let edits { causes.note(number, edits.mask) }
+        }
     }
 
     /// Whether the values that an object shows differ, by edits that came or went and by what was merged.

@@ -8,6 +8,8 @@ extension FetchedResultsController {
 
     /// Applies what was decided of single rows.
     func apply(_ judge: RowJudge, _ group: MergedGroup, _ verdicts: [Verdict]?) {
+        if good == nil { causes = ChangeCauses() }
+        causes.note(group, judge)
         var edits = judge.edits
         if !edits.isEmpty { relink(judge, group, verdicts) }
         layEdits(over: &edits, judge.plan, group)
@@ -118,7 +120,9 @@ extension FetchedResultsController {
     private func report(_ change: ResultsChange, old: SectionedList?, isSilent: Bool = false) {
         guard let position = source.position, let model = plan?.compiled.model else { return }
         let value = ControllerChange(
-            position: position, change: change, isFirstLoad: lastPosition == nil, model: model)
+            position: position, change: change, isFirstLoad: lastPosition == nil,
+            causes: causes, model: model)
+        causes = ChangeCauses()
         unkept += change.objects.count
         feeds.publish(value, from: old, to: list)
         follower?.note(value, from: old)

@@ -73,6 +73,8 @@ public final class FetchedResultsController {
     var good: SectionedList?
     var owed: [ObjectNumber: ChangeReason] = [:]
     var held: HeldRows?
+    /// Why things changed that were not reported yet.
+    var causes = ChangeCauses()
     var links: ResultsLinks?
     var outbox: [ResultsDelivery] = []
     var isDelivering = false
