@@ -14,7 +14,8 @@ extension FetchedResultsController {
 
     /// What is needed to open the list from its cache; nil when there is none that fits.
     func cached(_ plan: ResultsPlan, in session: Session) -> SectionCache? {
-        guard let cacheName, self.plan == nil, !plan.isWindow, let found = cache?.load(cacheName),
+        guard let cacheName, self.plan == nil, !plan.isWindow, sumProperties.isEmpty,
+            let found = cache?.load(cacheName),
             found.request == plan.cacheHash, found.position.isComparable(with: session.position(0)),
             found.position.number <= session.position
         else { return nil }

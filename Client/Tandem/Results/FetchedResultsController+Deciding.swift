@@ -70,6 +70,7 @@ extension FetchedResultsController {
         relink(rows, answer, group, plan, judge.reader, overrides)
         self.plan = plan
         overlay = fresh
+        sum(rows, answer, overrides, laid.edits, plan, isOpening: isOpening)
         interruption = nil
         isRefused = false
         held = known
@@ -136,6 +137,23 @@ extension FetchedResultsController {
             if !reason.isEmpty { reasons[row.number, default: []].formUnion(reason) }
         }
         return reasons
+    }
+
+    /// Takes the numbers of a list that was fetched.
+    private func sum(
+        _ rows: [ResultRow], _ answer: Fetched,
+        _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)], _ laid: ListEdits,
+        _ plan: ResultsPlan, isOpening: Bool
+    ) {
+        let fresh = isOpening ? openingSums : sums.flatMap { try? $0.emptied(for: plan) }
+        sums = fresh
+        guard let fresh, !fresh.isEmpty else { return }
+        let model = plan.compiled.model
+        for object in answer.objects { sums?.note(object.row, of: object.object, model) }
+        for (object, row) in overrides.values {
+            if let row { sums?.note(row, of: object, model) }
+        }
+        noteSums(laid, model, GroupReader(source, []))
     }
 
     /// Leaves out what the context's edits showed before.

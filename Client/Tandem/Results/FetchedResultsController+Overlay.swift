@@ -104,6 +104,7 @@ extension FetchedResultsController {
         guard let plan else { return }
         var edits = ListEdits()
         layEdits(over: &edits, plan)
+        noteSums(edits, plan.compiled.model, GroupReader(source, []))
         apply(edits, plan)
         if isWaiting { source.link.signal() }
     }

@@ -13,6 +13,7 @@ extension FetchedResultsController {
         var edits = judge.edits
         if !edits.isEmpty { relink(judge, group, verdicts) }
         layEdits(over: &edits, judge.plan, group)
+        noteSums(edits, judge.plan.compiled.model, judge.reader)
         apply(edits, judge.plan)
     }
 

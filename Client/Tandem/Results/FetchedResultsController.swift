@@ -34,6 +34,10 @@ public final class FetchedResultsController {
     public var sectionNameKeyPath: String?
     /// Key paths through which rows show values of other objects: a change there updates the rows.
     public var relationshipKeyPathsForRefreshing: [String]
+    /// The attributes whose sums the list keeps (``sum(of:inSection:)``); setting it has no effect until the next ``performFetch()``.
+    ///
+    /// It costs memory for the numbers of every row, and a list that adds up is not opened from a cache.
+    public var sumProperties: [String] = []
     /// The name under which the list is cached between runs of the program; nil for no cache.
     ///
     /// A controller that first fetches under the name of a cached list asks only what became of it since. A cache that is of another request,
@@ -65,6 +69,7 @@ public final class FetchedResultsController {
     var plan: ResultsPlan?
     var opening: ResultsPlan?
     var openingFailure: TandemError?
+    var openingSums: ResultsSums?
     var interruption: Position?
     var isRefused = false
     var lastPosition: Position?
@@ -75,6 +80,7 @@ public final class FetchedResultsController {
     var held: HeldRows?
     /// Why things changed that were not reported yet.
     var causes = ChangeCauses()
+    var sums: ResultsSums?
     var links: ResultsLinks?
     var outbox: [ResultsDelivery] = []
     var isDelivering = false
@@ -158,6 +164,7 @@ public final class FetchedResultsController {
         return try source.sessionStep().then { session in
             if self.place == nil { self.place = try ControllerPlace(self.source.connection) }
             let plan = try self.makePlan(session.model)
+            self.openingSums = try ResultsSums(self.sumProperties, of: plan.compiled.entity)
             let cached = self.cached(plan, in: session)
             // What a cached list leads to is not held, so the daemon has to judge.
             self.opening = cached == nil ? plan : plan.judgedByDaemon
