@@ -48,6 +48,41 @@ import Testing
         #expect(savers[0].received.count == DaemonLimits.savesInTurn)
     }
 
+    @Test func `law 7: who is behind goes on when the end of a sync empties its socket`() throws {
+        let clock = ManualClock()
+        let bench = try EngineBench(engineClock: clock)
+        let (slow, saver) = (
+            try bench.client(Hello(author: "slow", interests: ["Node"])), try bench.client()
+        )
+        let sync = try slow.send(.sync(Sync(number: 1_000_000, timeoutMilliseconds: 5)))
+        try bench.turn()
+        var number = 0
+        while !slow.session.isWaitingToWrite || slow.session.behind == nil, number < 100 {
+            number += 1
+            try saver.save(try large(bench, number))
+        }
+        while bench.engine.hasWork { try bench.turn() }
+        #expect(slow.session.isWaitingToWrite && slow.session.behind != nil)
+        // Its client reads after the poller was asked, and the answer to the sync takes along what waited.
+        try slow.read()
+        clock.advance(byNanoseconds: 10_000_000)
+        try bench.turn()
+        #expect(!slow.session.isWaitingToWrite && slow.session.behind != nil)
+        let goesOn = bench.engine.hasWork
+        #expect(goesOn)
+        for _ in 0..<100 where goesOn && slow.pushes.count < number {
+            try bench.turn()
+            try slow.read()
+            if slow.session.isWaitingToWrite { bench.engine.resume(slow.session) }
+        }
+        #expect(slow.pushes.count == number)
+        guard case .failure(let error) = try slow.answer(sync) else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(error.code == .timeout)
+    }
+
     @Test func `law 2: a read behind a save of the same client sees it`() throws {
         let bench = try EngineBench()
         let client = try bench.client()

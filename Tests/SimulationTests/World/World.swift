@@ -117,7 +117,12 @@ final class World {
     private func judge() {
         guard let daemon else { return }
         oracle.mustBeDurable(daemon.committer.position, "the committer")
-        for session in daemon.engine.sessions.values { oracle.measure(session) }
+        for session in daemon.engine.sessions.values {
+            oracle.measure(session)
+            oracle.expect(
+                daemon.engine.isScheduled(session) && session.wants == session.watched, 0,
+                "a session is left behind: \(describe(session))")
+        }
         oracle.expect(
             daemon.engine.sessions.count <= DaemonLimits().connections, 8, "too many sessions")
     }
