@@ -83,6 +83,29 @@ import Testing
         #expect(error.code == .timeout)
     }
 
+    @Test func `law 7: saves go on when a slow reader has made room for their answers`() throws {
+        var limits = DaemonLimits()
+        limits.outboundBytes = 256 << 10
+        let bench = try EngineBench(limits: limits)
+        let slow = try bench.client()
+        for number in 0..<3 { try slow.save(try large(bench, number)) }
+        let objects = try (UInt64(1)...12).map { try bench.bench.reference("Node", $0) }
+        _ = try slow.send(.read(Read(objects: objects)))
+        try bench.turn()
+        let before = bench.position.number
+        _ = try slow.send(.save(slow.saveRequest([try bench.bench.insert("Node", 100)])))
+        try bench.turn()
+        #expect(slow.session.isOverfull && bench.position.number == before)
+        var buffer = [UInt8](repeating: 0, count: 32 << 10)
+        while slow.session.isOverfull, !slow.session.isClosing {
+            _ = try buffer.withUnsafeMutableBytes { try slow.socket.read(into: $0) }
+            bench.engine.resume(slow.session)
+            try bench.turn()
+        }
+        try bench.turn()
+        #expect(slow.session.isWaitingToWrite && bench.position.number == before + 1)
+    }
+
     @Test func `law 2: a read behind a save of the same client sees it`() throws {
         let bench = try EngineBench()
         let client = try bench.client()

@@ -63,7 +63,8 @@ extension Engine {
     private func serve(_ session: Session, then next: (Session) -> Void) throws {
         if try serveAlike(session) { return }
         if session.isWaitingToWrite { finish(session) }
-        guard !session.isClosing, !session.isWaitingToWrite else { return }
+        // What its socket took may have made room for the answers to its saves.
+        guard !session.isClosing, !session.isWaitingToWrite else { return schedule(session) }
         if session.isReady { try pump(session) }
         var left = DaemonLimits.requestsInTurn
         while left > 0, !session.isClosing, session.hasQuestion, !isLate(session),

@@ -151,8 +151,8 @@ final class Oracle {
 
     // MARK: Law 8
 
-    func measure(_ session: Session) {
-        let outbound = DaemonLimits().outboundBytes + 2 * truth.bytes + (64 << 10)
+    func measure(_ session: Session, _ limits: DaemonLimits) {
+        let outbound = limits.outboundBytes + 2 * truth.bytes + (64 << 10)
         let measures = [
             ("outbound bytes", session.outboundBytes, outbound),
             ("requests", session.inbox.count, WireLimits.requestsInFlight + 1),
