@@ -14,10 +14,14 @@ struct VerdictEvaluator {
     private let now: StoreReader
     private let past: PastReader
     private let store: Store
-    private let budget = ReadBudget()
+    private let budget: ReadBudget
 
-    init(_ request: CompiledRequest, _ window: TransactionWindow, _ store: Store) {
+    init(
+        _ request: CompiledRequest, _ window: TransactionWindow, _ store: Store,
+        _ budget: ReadBudget = ReadBudget()
+    ) {
         self.request = request
+        self.budget = budget
         self.window = window
         self.store = store
         now = StoreReader(store, budget: budget)
@@ -31,6 +35,9 @@ struct VerdictEvaluator {
     func verdicts() throws -> [Verdict] {
         try candidates().sorted().map(verdict)
     }
+
+    /// How many changes and related objects were looked at since this was last asked.
+    func takeLooked() -> Int { window.changes.count + budget.takeSpent() }
 
     private func checkReads() throws(TandemError) {
         if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }
