@@ -89,6 +89,9 @@ struct LimitTests {
             let answer = try client.ask(.history(HistoryRequest(from: 1, limit: 0)))
             guard case .history(let history) = answer else { return nil }
             #expect(!history.isComplete && history.transactions.count < 100)
+        case .batchObjects:
+            for number in UInt64(1)...2 { try save(number) }
+            return failure(try client.ask(.batch(try bench.batch("Tag"))))
         case .consumers:
             _ = try bench.bench.committer.register("one", at: 0)
             return bench.failure { _ = try $0.committer.register("two", at: 0) }
@@ -216,7 +219,7 @@ extension Limit {
     fileprivate var code: TandemError.Code? {
         switch self {
         case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,
-            .controllers, .transactionBytes, .consumers:
+            .controllers, .transactionBytes, .consumers, .batchObjects:
             .limitExceeded
         case .handshakeMilliseconds: .timeout
         case .attributeBytes, .blobBytes: .validation

@@ -65,6 +65,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var historyBytes = 8 << 20
     /// Consumers of the journal that can be registered.
     public var consumers = 256
+    /// Objects that one batch delete or update may find.
+    public var batchObjects = 4_000_000
 
     /// The limits of DESIGN, section 6, and the others at their defaults.
     public init() {}
@@ -108,6 +110,12 @@ extension DaemonLimits {
     static let sliceNanoseconds: UInt64 = 20_000_000
     /// Saves of one session planned before sockets are looked at for those of others.
     static let savesInTurn = 16
+    /// Batches that wait for the one under way; each is worked off whole before the next.
+    static let batchesWaiting = 64
+    /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.
+    static let firstBatchObjects = 64
+    /// The time that one transaction of a batch should take to be planned and applied, for which other savers wait.
+    static let batchNanoseconds: UInt64 = 8_000_000
     /// Bytes of pushes that are put together for all sessions that stand at the same place.
     static let runBytes = 64 << 10
     /// Bytes of pushes kept in memory, each made once for all who follow the same entities.

@@ -48,6 +48,8 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case historyBytes
     /// Registered consumers.
     case consumers
+    /// Objects of a batch.
+    case batchObjects
 }
 
 extension Limit {
@@ -132,6 +134,10 @@ extension Limit {
                 "the answer says that there is more")
         case .consumers:
             facts(\.consumers, .count, 1...65_536, "registered consumers", "limitExceeded")
+        case .batchObjects:
+            facts(
+                \.batchObjects, .count, 1...1 << 26,
+                "objects that one batch delete or update may find", "limitExceeded")
         default: paceFacts
         }
     }

@@ -25,6 +25,7 @@ extension Engine {
                 session.answer(.lease(try committer.lease(count)), to: id)
             case .consumer(let request):
                 session.answer(.consumer(try answer(request, session)), to: id)
+            case .batch(let batch): try begin(batch, id, session)
             default:
                 let answerer = Answerer(committer: committer, session: session, engine: self)
                 session.answer(try answerer.answer(message), to: id)
