@@ -301,7 +301,8 @@ extension Connection {
             case .batch:
                 return TandemError(
                     .unknownOutcome,
-                    "the batch may have come part of the way (\(why)); under the same id it goes on")
+                    "the batch may have come part of the way (\(why)); under the same id it goes on"
+                )
             default: break
             }
         }
