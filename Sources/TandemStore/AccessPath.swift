@@ -92,7 +92,7 @@ enum AccessPath: Hashable, CustomStringConvertible {
     }
 
     /// The smallest bytes above everything that begins with `key`.
-    private static func successor(_ key: [UInt8]) -> [UInt8]? {
+    static func successor(_ key: [UInt8]) -> [UInt8]? {
         var key = key
         while let last = key.popLast() {
             if last < 0xff { return key + [last + 1] }

@@ -5,6 +5,7 @@
 public final class ReadBudget {
     private var leftOfRequest = StoreLimits.requestReads
     private var leftOfObject = StoreLimits.requestReads
+    private var spent = 0
 
     /// The budget of one request.
     public init() {}
@@ -17,6 +18,12 @@ public final class ReadBudget {
 
     /// Notes that a read failed.
     func note(_ error: StoreError) { if failure == nil { failure = error } }
+
+    /// How much was read since this was last asked.
+    func takeSpent() -> Int {
+        defer { spent = 0 }
+        return spent
+    }
 
     /// Begins with another candidate, which has a budget of its own.
     public func beginObject() { leftOfObject = StoreLimits.objectReads }
@@ -31,6 +38,7 @@ public final class ReadBudget {
     /// Takes so much; false when that is more than there is.
     func spend(_ count: Int) -> Bool {
         leftOfRequest -= count
+        spent += count
         leftOfObject -= count
         if leftOfRequest < 0 || leftOfObject < 0 { isExhausted = true }
         return !isExhausted

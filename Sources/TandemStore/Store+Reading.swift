@@ -48,7 +48,14 @@ extension Store {
     ///
     /// What was applied since is not in it. Writers are not held up. Cost: reads and writes every page in use.
     public func copyCheckpoint(to file: String) throws(StoreError) {
+        if isReadOnly { try followGrowth() }
         try environment.copy(to: file)
+    }
+
+    /// Takes in that another process has grown the map, which LMDB allows only while nothing is read.
+    private func followGrowth() throws(StoreError) {
+        endTransaction()
+        try environment.begin(readOnly: true).abort()
     }
 
     /// Frees what readers that died held on to; returns how many there were.

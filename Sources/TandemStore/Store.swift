@@ -120,9 +120,14 @@ public final class Store {
 
     /// Ends the open transaction without keeping it and closes the environment.
     public func close() {
+        endTransaction()
+        environment.close()
+    }
+
+    /// Ends the open transaction, if there is one, without keeping what it did.
+    func endTransaction() {
         transaction?.abort()
         transaction = nil
-        environment.close()
     }
 
     // MARK: The open transaction
@@ -207,8 +212,7 @@ public final class Store {
 
     /// Goes back to the last checkpoint; the journal has to be applied again from ``checkpointPosition``.
     public func revert() throws(StoreError) {
-        transaction?.abort()
-        transaction = nil
+        endTransaction()
         try loadState()
     }
 

@@ -13,8 +13,12 @@ struct GlobalOptions: ParsableArguments {
     /// A container of that daemon, without a model of its own.
     ///
     /// A verb that asks once fails at once without a daemon; a patient one gives it time to come back.
-    func container(author: String = "tandem", isPatient: Bool = false) -> PersistentContainer {
+    func container(
+        author: String = "tandem", isPatient: Bool = false,
+        cachedRows: Int = ClientLimits().cachedRows
+    ) -> PersistentContainer {
         var limits = ClientLimits()
+        limits.cachedRows = cachedRows
         if !isPatient { limits.connectMilliseconds = 300 }
         let path = socket ?? name.map { TandemPaths.defaultSocket(name: $0) }
         let name = ThisProcess.environment("TANDEM_NAME") ?? "default"

@@ -10,10 +10,11 @@ final class BridgeProcess {
     /// The events that were read and not taken yet.
     private var events: [JSON] = []
 
-    init(_ socket: String, author: String = "bridge") throws {
+    init(_ socket: String, author: String = "bridge", cachedRows: Int? = nil) throws {
+        let cache = cachedRows.map { ["--cached-rows", "\($0)"] } ?? []
         child = try ChildProcess.start(
             DaemonProcess.products + "/tandem",
-            ["bridge", "--socket", socket, "--author", author], input: .pipe, output: .pipe)
+            ["bridge", "--socket", socket, "--author", author] + cache, input: .pipe, output: .pipe)
         lines = StandardInput(descriptor: try #require(child.output))
     }
 

@@ -18,8 +18,12 @@ import Testing
     }
 
     @Test func `law 7: the saves of others land between the transactions of a batch`() throws {
-        let (bench, client) = try world(4_000)
+        // Looking for the objects takes several steps, too.
+        var limits = DaemonLimits()
+        limits.sliceReads = 500
+        let (bench, client) = try world(4_000, limits: limits)
         let other = try bench.client()
+        let start = bench.position.number
         let id = try client.send(.batch(try bench.batch("Node")))
         var saved: [UInt64] = []
         var answer: Batched?
@@ -41,6 +45,7 @@ import Testing
         #expect(answer?.count == 4_000)
         let parts = try bench.transactions(of: [7]).map(\.transaction.position)
         #expect(parts.count >= 4)
+        #expect(saved.count { $0 > start && $0 < parts.first ?? 0 } >= 8)
         for (one, next) in zip(parts, parts.dropFirst()) {
             #expect(saved.contains { one < $0 && $0 < next }, "\(one) to \(next)")
         }

@@ -92,6 +92,9 @@ struct LimitTests {
         case .batchObjects:
             for number in UInt64(1)...2 { try save(number) }
             return failure(try client.ask(.batch(try bench.batch("Tag"))))
+        case .sliceReads, .readBytes:
+            for number in UInt64(1)...100 { try save(number) }
+            return failure(try client.ask(.fetch(Fetch(request: FetchRequest(entity: "Tag")))))
         case .consumers:
             _ = try bench.bench.committer.register("one", at: 0)
             return bench.failure { _ = try $0.committer.register("two", at: 0) }
@@ -208,7 +211,8 @@ extension Limit {
         case .handshakeMilliseconds: 10
         case .attributeBytes: 256
         case .blobBytes, .transactionBytes: 64 << 10
-        case .frameBytes, .inboundBytes, .outboundBytes, .historyBytes, .batchBytes, .ringBytes:
+        case .frameBytes, .inboundBytes, .outboundBytes, .historyBytes, .batchBytes, .ringBytes,
+            .readBytes:
             4_096
         case .checkpointPages: 16
         default: 1
@@ -219,7 +223,7 @@ extension Limit {
     fileprivate var code: TandemError.Code? {
         switch self {
         case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,
-            .controllers, .transactionBytes, .consumers, .batchObjects:
+            .controllers, .transactionBytes, .consumers, .readBytes, .batchObjects:
             .limitExceeded
         case .handshakeMilliseconds: .timeout
         case .attributeBytes, .blobBytes: .validation

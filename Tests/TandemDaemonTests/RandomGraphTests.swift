@@ -55,8 +55,8 @@ struct RandomGraph {
     private var mirror = MirrorGraph()
     private let what: String
 
-    init(seed: UInt64) throws {
-        bench = try CommitBench()
+    init(seed: UInt64, limits: DaemonLimits = DaemonLimits()) throws {
+        bench = try CommitBench(limits: limits)
         random = SplitMix64(seed: seed)
         what = "seed \(seed)"
     }

@@ -101,6 +101,24 @@ private final class StillPoller: Readiness {
         #expect(poller.waits.last == -1)
     }
 
+    @Test func `an idle daemon gives up in one go what takes several looks`() throws {
+        let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
+        let bench = try EngineBench(clock: clock)
+        try fill(bench, try bench.client(), 1...60)
+        let journal = bench.bench.committer.journal
+        #expect(journal.segments.count > DaemonLimits.trimmedSegments + 1)
+        bench.engine.retention = Retention(RetentionPolicy(keepBytes: 0))
+        for session in bench.engine.sessions.values {
+            bench.engine.disconnect(session, because: nil)
+        }
+        bench.engine.retention.lookSoon(clock.monotonicNanoseconds)
+        let poller = StillPoller(clock)
+        let loop = try ServiceLoop(bench.engine, listener: nil, poller: poller)
+        for _ in 0..<3 { _ = try loop.pass() }
+        #expect(journal.segments.count == 1)
+        #expect(poller.waits.first == 0)
+    }
+
     @Test func `law 2: a session behind the cap is told historyExpired and sees no gap before`()
         throws
     {

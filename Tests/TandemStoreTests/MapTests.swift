@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 import Testing
 
@@ -59,6 +60,30 @@ import Testing
         #expect(try bench.store.checkReaders() == 0)
         reader.abort()
         #expect(bench.store.readers.count == 0)
+    }
+
+    @Test func `a reader's copy follows a map that grew after it was opened`() throws {
+        let bench = try StoreBench(model: careModel, options: smallMap(256 << 10))
+        try bench.store.checkpoint()
+        let reader = try Store.openForReading(path: bench.scratch.path)
+        defer { reader.close() }
+        _ = try reader.stateHash()
+        for _ in 0..<3 { try bench.store.grow() }
+        var number: UInt64 = 900
+        while bench.store.usage.usedBytes <= reader.usage.mapBytes {
+            try bench.apply([try bench.insert("Tag", number, [:])])
+            if number % 256 == 0 { try bench.store.checkpoint() }
+            if number % 16 == 0 { try bench.store.checkpoint() }
+            number += 1
+        }
+        try bench.store.checkpoint()
+        let copy = bench.scratch.path + "/copy"
+        try RealFileSystem().createDirectory(copy, mode: 0o700)
+        try reader.copyCheckpoint(to: copy + "/data.mdb")
+        let copied = try Store.openForReading(path: copy, isPrivate: true)
+        defer { copied.close() }
+        #expect(copied.appliedPosition == bench.store.appliedPosition)
+        #expect(try copied.check().isClean)
     }
 
     @Test func `a store opened for reading reads and does not write`() throws {

@@ -6,7 +6,7 @@ public import TandemQuery
 ///     let result = try context.execute(BatchDeleteRequest(Team.self, where: "wins < 1"))
 ///
 /// It is worked off as several transactions of at most 1,000 objects between the saves of others, so it is not atomic as a
-/// whole. The objects are those that the request picks when it arrives; one that others change before its turn is judged again.
+/// whole. The objects are those that the request picks once the daemon has found them; one that others change before its turn is judged again.
 /// Delete rules apply in each transaction by itself.
 public struct BatchDeleteRequest: Hashable, Sendable {
     /// Which objects.

@@ -6,11 +6,12 @@ import TandemWire
 
 /// A batch that is being worked off: which objects it found, how far it came, and what is not durable yet.
 ///
-/// Its objects are looked for first, from the request's position on; then they are worked off in transactions, in order. One
+/// Its objects are looked for first, and are those of the position at which that ends; then they are worked off in transactions, in order. One
 /// that others changed since is judged again by its predicate, one that is gone is left out; what the batch itself
 /// changed in objects to come, as the other ends of links, is no reason to leave them out.
 ///
 /// State:
+/// - `search`: what looks for the objects, in steps between the saves of others.
 /// - `found`, `next`: the objects, and the first that is not done.
 /// - `part`: what is in the batch of saves that is being built, and counts once that is durable.
 /// - `own`: the positions of its transactions, those before a repetition included.
@@ -27,6 +28,7 @@ final class BatchRun {
     private var own: Set<UInt64>
     /// Where a repetition goes on; nil for one that begins.
     private let resumedAt: UInt64?
+    private var search: ReadUnderWay?
     private var found: [ObjectReference] = []
     private var foundAt: UInt64?
     private var next = 0
@@ -58,22 +60,36 @@ final class BatchRun {
 
     // MARK: Looking
 
-    /// Looks for the objects, in the store as it is durable.
+    /// Goes on looking for the objects, in the store as it is durable, as far as one step goes.
     ///
     /// Throws ``TandemError`` for more than a batch may have and for what can't be read.
     func search(_ committer: Committer) throws {
         let limits = committer.limits
-        let result = try committer.readable { () throws(StoreError) in
-            try committer.store.fetch(compiled, for: .references)
+        let search = try self.search ?? read(committer)
+        self.search = search
+        var budget = limits.sliceReads
+        let isDone = try Answerer.telling { try search.step(committer, &budget) }
+        guard search.cursor.bytes <= limits.readBytes else {
+            throw committer.limitCounts.refusal(
+                .readBytes, limits, "the batch's search holds \(search.cursor.bytes) bytes")
         }
-        guard result.references.count <= limits.batchObjects else {
+        guard isDone else { return }
+        found = try Answerer.telling { try search.cursor.result().references }
+        foundAt = committer.position
+        self.search = nil
+        guard found.count <= limits.batchObjects else {
             throw committer.limitCounts.refusal(
                 .batchObjects, limits,
-                "the batch is about \(result.references.count) objects; do it in parts, by a "
-                    + "narrower predicate or a limit")
+                "the batch is about \(found.count) objects; do it in parts, by a narrower "
+                    + "predicate or a limit")
         }
-        found = result.references
-        foundAt = committer.position
+    }
+
+    private func read(_ committer: Committer) throws -> ReadUnderWay {
+        let fetch = Fetch(request: batch.request, kind: .references)
+        return try Answerer.telling {
+            try ReadUnderWay(.batch(batch), fetch, id: id, in: compiled.model, committer)
+        }
     }
 
     // MARK: Working

@@ -85,7 +85,7 @@ extension Engine {
         schedule(session)
     }
 
-    /// Looks for the objects of the batch whose turn it is, between two flushes.
+    /// Goes on looking for the objects of the batch whose turn it is, between two flushes.
     func searchBatch() throws {
         guard let run = batches.first, !run.isFound, run.failure == nil else { return }
         do {

@@ -280,10 +280,10 @@ final class Committer {
     func checkpoint(with change: () throws -> Void = {}) throws -> Bool {
         let start = clock.monotonicNanoseconds
         let first = journal.bounds.first
-        let refusal = try commits {
+        // Before the room that the commit needs is estimated; where room is short it can wait.
+        let refusal = try commits(after: { if !isReadOnly { try store.sweepSaves() } }) {
             // Contents that nobody can meet any more, after the journal was trimmed.
             if first > sweptBelow { try store.sweepBlobs(below: first) }
-            try store.sweepSaves()
             try memory.write()
             try consumers.write()
             try change()
@@ -301,9 +301,12 @@ final class Committer {
     }
 
     /// Does something that commits the store, where there is room for it; returns why not, if there is none.
-    private func commits(_ body: () throws -> Void) throws -> TandemError? {
+    private func commits(
+        after preparation: () throws -> Void = {}, _ body: () throws -> Void
+    ) throws -> TandemError? {
         try journal.sync()
         do {
+            try growing(preparation)
             try store.reserveRoom()
             try growing(intoReserve: true, body)
         } catch let error as StoreError {

@@ -51,6 +51,13 @@ public struct DaemonLimits: Hashable, Sendable {
     /// A checkpoint is due at about this many dirty pages: the longest stall of a save, and far below LMDB's spill limit.
     public var checkpointPages = 16_384
 
+    // MARK: Reading
+
+    /// Candidates and related objects that fetches look at before saves go first; what is left goes on in the next slice.
+    public var sliceReads = 4_096
+    /// Bytes that fetches hold which are under way, of all connections.
+    public var readBytes = 512 << 20
+
     // MARK: History
 
     /// Transactions kept in memory for sessions at the tail.
@@ -110,6 +117,9 @@ extension DaemonLimits {
     static let sliceNanoseconds: UInt64 = 20_000_000
     /// Saves of one session planned before sockets are looked at for those of others.
     static let savesInTurn = 16
+    /// So many steps of a fetch judge again what others altered behind its last candidate, before the next ones may look
+    /// at twice as much.
+    static let lateSteps = 8
     /// Batches that wait for the one under way; each is worked off whole before the next.
     static let batchesWaiting = 64
     /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.

@@ -40,6 +40,10 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case ringTransactions
     /// Bytes in the ring.
     case ringBytes
+    /// What fetches look at in one slice.
+    case sliceReads
+    /// Bytes that fetches under way hold.
+    case readBytes
     /// Transactions that verdicts look at.
     case verdictTransactions
     /// Transactions in a history answer.
@@ -132,6 +136,16 @@ extension Limit {
             facts(
                 \.historyBytes, .bytes, 4_096...512 << 20, "in one history answer",
                 "the answer says that there is more")
+        case .sliceReads:
+            facts(
+                \.sliceReads, .count, 1...1 << 30,
+                "candidates, related objects and transactions that questions look at before saves go first",
+                "a fetch goes on behind them; a history answer says that there is more")
+        case .readBytes:
+            facts(
+                \.readBytes, .bytes, 4_096...1 << 40,
+                "held by fetches under way, of all connections",
+                "limitExceeded")
         case .consumers:
             facts(\.consumers, .count, 1...65_536, "registered consumers", "limitExceeded")
         case .batchObjects:

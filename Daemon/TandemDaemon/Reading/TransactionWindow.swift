@@ -23,6 +23,29 @@ struct TransactionWindow {
 
     private(set) var changes: [ObjectNumber: NetChange] = [:]
 
+    /// No transactions.
+    init() {}
+
+    /// What happened after a position, up to the committer's; of some entities, if these are named.
+    ///
+    /// Cost: decodes these transactions.
+    init(
+        _ committer: Committer, after start: UInt64, _ model: CompiledModel,
+        of tags: Set<EntityTag>? = nil
+    ) throws {
+        let source = TransactionSource(committer.journal)
+        for position in (start..<committer.position).lazy.map({ $0 + 1 }) {
+            let whole = try source.transaction(at: position, committer.ring)
+            guard let transaction = tags.map({ whole.filtered($0.contains) }) ?? whole else {
+                continue
+            }
+            for change in try transaction.changes() {
+                guard let entity = model.entity(tagged: change.object.tag) else { continue }
+                add(change, entity)
+            }
+        }
+    }
+
     /// Folds the next transaction in.
     mutating func add(_ change: Change, _ entity: CompiledEntity) {
         var net =

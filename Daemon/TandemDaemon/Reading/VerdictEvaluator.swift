@@ -29,9 +29,7 @@ struct VerdictEvaluator {
     /// Throws `limitExceeded` when that takes more than ``ReadBudget`` has, `storage` when something can't be read: nothing is
     /// judged by half of what there is.
     func verdicts() throws -> [Verdict] {
-        let candidates = candidates().sorted()
-        try checkReads()
-        return try candidates.map(verdict)
+        try candidates().sorted().map(verdict)
     }
 
     private func checkReads() throws(TandemError) {
@@ -41,12 +39,14 @@ struct VerdictEvaluator {
 
     // MARK: Candidates
 
-    private func candidates() -> Set<ObjectReference> {
+    /// The objects whose verdict, order or row may be another since before the window.
+    func candidates() throws -> Set<ObjectReference> {
         var found: Set<ObjectReference> = []
         for net in window.changes.values {
             if request.includes(tag: net.object.tag) { found.insert(net.object) }
             for path in request.paths { found.formUnion(roots(of: net, along: path)) }
         }
+        try checkReads()
         return found.filter { request.includes(tag: $0.tag) }
     }
 

@@ -81,9 +81,11 @@ extension Engine {
     ///
     /// What can't be removed is tried again after the next one.
     func retain() {
+        var isMore = false
         defer {
-            retention.schedule(
-                state([]), committer.journal, monotonic: clock.monotonicNanoseconds)
+            let now = clock.monotonicNanoseconds
+            retention.schedule(state([]), committer.journal, monotonic: now)
+            if isMore { retention.lookSoon(now) }
         }
         guard !retention.policy.keepsAll, committer.journal.segments.count > 1 else { return }
         do {
@@ -93,6 +95,8 @@ extension Engine {
             guard plan.segments > 0 else { return }
             let first = committer.journal.bounds.first
             try committer.journal.trim(below: plan.trimBelow)
+            // Nobody may save for long: what one look may not give up goes in the next rounds.
+            isMore = plan.segments == DaemonLimits.trimmedSegments
             note(plan, try committer.consumers.all(), from: first)
         } catch {
             if retention.counters.failure == nil {
@@ -110,7 +114,8 @@ extension Engine {
     private func state(_ consumers: [Consumer]) -> RetentionState {
         RetentionState(
             segments: committer.journal.segments, checkpoint: committer.store.checkpointPosition,
-            floors: consumers.map(\.acknowledged) + sessions.values.filter(\.isReady).map(\.sent),
+            floors: consumers.map(\.acknowledged)
+                + sessions.values.filter(\.isReady).map(\.needed),
             now: clock.wallMicroseconds)
     }
 

@@ -11,13 +11,12 @@ struct Answerer {
 
     func answer(_ message: ClientMessage) throws -> DaemonMessage {
         switch message {
-        case .fetch(let request): .fetched(try fetch(request))
         case .read(let request): .objects(try read(request))
         case .verdicts(let request): .verdicts(try verdicts(request))
         case .history(let request): .history(try history(request))
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try content(of: blob))
-        case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .batch:
+        case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .fetch, .batch:
             preconditionFailure("The engine answers these itself.")
         }
     }
@@ -35,22 +34,34 @@ struct Answerer {
 
     // MARK: Reads
 
-    private func fetch(_ fetch: Fetch) throws -> Fetched {
-        let model = try model
+    /// Begins with what has a fetch in it.
+    func begin(_ message: ClientMessage, _ fetch: Fetch, _ id: UInt32) throws -> ReadUnderWay {
         guard fetch.at == 0 else {
             throw TandemError(.usage, "fetching at an earlier position isn't supported yet")
         }
-        let request = try CompiledRequest(fetch.request, in: model)
-        let part: FetchPart =
-            switch fetch.kind {
-            case .count: .count
-            case .references: .references
-            case .rows: .rows
-            }
-        let result: FetchResult
-        do throws(StoreError) {
-            result = try committer.store.fetch(request, for: part)
-        } catch {
+        let model = try model
+        if case .verdicts(let request) = message { try check(request) }
+        return try Answerer.telling {
+            try ReadUnderWay(message, fetch, id: id, in: model, committer)
+        }
+    }
+
+    /// Answers what is done with its fetch.
+    func answer(_ read: ReadUnderWay) throws -> DaemonMessage {
+        let result = try Answerer.telling { try read.cursor.result() }
+        guard case .verdicts(let request) = read.message else {
+            return .fetched(try answer(read.fetch, result))
+        }
+        var answer = try verdicts(request)
+        answer.alongside = .fetched(try self.answer(read.fetch, result))
+        return .verdicts(answer)
+    }
+
+    /// Does something with the store, and lets who asks hear of what is no end of the daemon.
+    static func telling<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as StoreError {
             switch error.code {
             case .tooMuch: throw TandemError(.limitExceeded, error.message)
             // Who asks is told, and nobody else's work ends.
@@ -60,6 +71,10 @@ struct Answerer {
             default: throw error
             }
         }
+    }
+
+    private func answer(_ fetch: Fetch, _ result: FetchResult) throws -> Fetched {
+        let model = try model
         engine.follow(fetch.interests, session)
         var answer = Fetched(
             position: committer.position, count: UInt64(result.count), objects: [],
@@ -120,12 +135,17 @@ struct Answerer {
 
     // MARK: The journal
 
-    private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
-        let model = try model
+    private func check(_ request: VerdictRequest) throws {
         guard request.items.count <= limits.controllers else {
             throw committer.limitCounts.refusal(
                 .controllers, limits, "\(request.items.count) controllers ask at once")
         }
+    }
+
+    /// The verdicts, and the objects that are asked for beside them.
+    private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
+        try check(request)
+        let model = try model
         let window = try window(after: request.from, model)
         var related = RelatedRows(committer.store, model)
         var answer = Verdicts(position: committer.position, items: [], related: [])
@@ -141,11 +161,8 @@ struct Answerer {
             answer.items.append(verdicts)
         }
         answer.related = related.objects
-        answer.alongside = try request.alongside.map { part -> AlongsideAnswer in
-            switch part {
-            case .fetch(let request): .fetched(try fetch(request))
-            case .read(let request): .objects(try read(request))
-            }
+        if case .read(let request) = request.alongside {
+            answer.alongside = .objects(try read(request))
         }
         return answer
     }
@@ -156,23 +173,13 @@ struct Answerer {
         guard from >= committer.store.modelPosition, from <= committer.position else {
             throw TandemError(.historyExpired, "position \(from) is of another model; fetch again")
         }
-        var window = TransactionWindow()
-        let source = TransactionSource(committer.journal)
-        guard from < committer.position else { return window }
         guard committer.position - from <= UInt64(limits.verdictTransactions) else {
             throw committer.limitCounts.refusal(
                 .verdictTransactions, limits,
                 "\(committer.position - from) transactions are too many to judge at once, fetch "
                     + "again", code: .historyExpired)
         }
-        for position in (from + 1)...committer.position {
-            let transaction = try source.transaction(at: position, committer.ring)
-            for change in try transaction.changes() {
-                guard let entity = model.entity(tagged: change.object.tag) else { continue }
-                window.add(change, entity)
-            }
-        }
-        return window
+        return try TransactionWindow(committer, after: from, model)
     }
 
     private func history(_ request: HistoryRequest) throws -> History {
@@ -190,12 +197,17 @@ struct Answerer {
             request.limit == 0
             ? limits.historyTransactions
             : min(Int(request.limit), limits.historyTransactions)
+        // Where few interest, many are looked at for nothing: no more of them at a time than a fetch looks at objects.
+        let last = min(end, request.from &+ UInt64(limits.sliceReads))
         var bytes = 0
         while answer.position < end {
-            guard answer.transactions.count < limit, bytes < limits.historyBytes else {
+            guard answer.transactions.count < limit, bytes < limits.historyBytes,
+                answer.position < last
+            else {
                 answer.isComplete = false
                 // What the client itself asked for is not ours.
                 if bytes >= limits.historyBytes { committer.limitCounts.note(.historyBytes) }
+                if answer.position >= last { committer.limitCounts.note(.sliceReads) }
                 if answer.transactions.count >= limits.historyTransactions {
                     committer.limitCounts.note(.historyTransactions)
                 }

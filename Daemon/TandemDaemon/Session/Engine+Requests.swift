@@ -26,9 +26,7 @@ extension Engine {
             case .consumer(let request):
                 session.answer(.consumer(try answer(request, session)), to: id)
             case .batch(let batch): try begin(batch, id, session)
-            default:
-                let answerer = Answerer(committer: committer, session: session, engine: self)
-                session.answer(try answerer.answer(message), to: id)
+            default: try read(message, id, session)
             }
         } catch let error as TandemError {
             session.answer(.failure(error), to: id)

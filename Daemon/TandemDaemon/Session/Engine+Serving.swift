@@ -15,6 +15,8 @@ extension Engine {
             if let behind = session.behind {
                 fanOuts.waits(at: behind, turns: following.expected)
             }
+        } else if session.canBeAnswered, session.read != nil {
+            reading.append(session)
         } else if session.hasQuestion {
             asking.append(session)
         }
@@ -26,6 +28,8 @@ extension Engine {
     /// Serves a number of sessions that asked and a number that follow; the others have their turns in later slices.
     func serveSlice() throws {
         sliceBegan = clock.monotonicNanoseconds
+        readsLeft = limits.sliceReads
+        try stepReads()
         try answerSlice()
         // Who follows gets as much as is saved, or it falls behind for as long as that goes on.
         try serve(DaemonLimits.sliceSessions, max(DaemonLimits.sliceBytes, news)) {

@@ -11,8 +11,8 @@ import TandemWire
 /// durable. While the thread waits in the flush other clients' saves gather in their sockets: that is the group commit.
 ///
 /// State:
-/// - `saving`, `asking`, `following`: sessions with saves, with other requests, and with anything to be sent, in the order of
-///   their turns. A session whose socket is full is in none of them for what it is to be sent: the poller tells when to go on.
+/// - `saving`, `asking`, `reading`, `following`: sessions with saves, with other requests, with a fetch under way, and with
+///   anything to be sent, in the order of their turns. A session whose socket is full is in none of them for what it is to be sent: the poller tells when to go on.
 /// - `planned`, `refusals`, `savers`: the saves of the batch that is being built, those that it refuses, and the sessions
 ///   that hear of it first.
 /// - `audiences`, `cache`: who follows what, and what that is in bytes.
@@ -32,6 +32,12 @@ final class Engine {
     var saving = Turns(.saves)
     var asking = Turns(.requests)
     var following = Turns(.pushes)
+    /// Sessions with a fetch under way.
+    var reading = Turns(.reads)
+    /// What fetches may still look at that begin in this slice.
+    var readsLeft = 0
+    /// The bytes that fetches under way hold.
+    var readBytes = 0
     var planned: [PlannedSave] = []
     /// Who is to hear after the flush that a save was refused.
     var refusals: [(session: Session, id: UInt32, error: TandemError)] = []
@@ -127,6 +133,7 @@ final class Engine {
         guard sessions.removeValue(forKey: session.id) != nil else { return }
         session.isClosing = true
         session.syncs.removeAll()
+        drop(session)
         noteSyncs(session)
         audiences.remove(session)
         session.socket.shutdown()
@@ -220,7 +227,8 @@ final class Engine {
 
     /// Whether sessions wait for nothing but the daemon's next turn.
     var hasWork: Bool {
-        !saving.isEmpty || !asking.isEmpty || !following.isEmpty || !batches.isEmpty
+        !saving.isEmpty || !asking.isEmpty || !following.isEmpty || !reading.isEmpty
+            || !batches.isEmpty
     }
 
     /// Whether saves wait for the next round.

@@ -53,7 +53,7 @@ extension Session {
     /// Whether nothing of it waits on either side, so that a push is all that there is to be done.
     var isAtRest: Bool {
         isReady && !isClosing && !isWaitingToWrite && !owesProgress && outboundBytes == 0
-            && inbox.isEmpty && held.isEmpty && syncs.isEmpty
+            && inbox.isEmpty && held.isEmpty && syncs.isEmpty && read == nil
     }
 
     /// What it has in common with others who are to get the same; nil at the journal's end.

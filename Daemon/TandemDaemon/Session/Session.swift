@@ -19,6 +19,7 @@ final class Session {
         static let saves = Marks(rawValue: 1)
         static let requests = Marks(rawValue: 2)
         static let pushes = Marks(rawValue: 4)
+        static let reads = Marks(rawValue: 8)
     }
 
     /// A request that waits for its turn.
@@ -57,6 +58,8 @@ final class Session {
     private(set) var waitingSaves = 0
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
+    /// The fetch that is being carried out; later questions wait for it.
+    var read: ReadUnderWay?
     /// Whether it is to hear after the flush that a save was refused; nothing more of it is read before.
     var awaitsRefusal = false
     /// Whether it is to be told how far it was served, if it does not know.
@@ -102,6 +105,9 @@ final class Session {
     /// Every transaction up to here was considered for this client.
     var sent: UInt64 { behind ?? committer.position }
 
+    /// It needs every transaction behind this one: to be sent, or for its fetch.
+    var needed: UInt64 { min(sent, read?.position ?? .max) }
+
     /// The entities that it follows.
     var interests: Set<EntityTag> { audience?.interests ?? [] }
 
@@ -119,7 +125,8 @@ final class Session {
 
     /// What the socket has to be watched for.
     var wants: Interest {
-        let reads: Interest = waitingSaves > 0 && isOverfull ? [] : .read
+        let isBusy = read != nil && inboundBytes > committer.limits.inboundBytes
+        let reads: Interest = isBusy || (waitingSaves > 0 && isOverfull) ? [] : .read
         return isWaitingToWrite ? reads.union(.write) : reads
     }
 
@@ -153,9 +160,12 @@ final class Session {
 
     /// Whether the first request is one that can be answered: after the hello not a save, which waits for a batch.
     var hasQuestion: Bool {
-        guard let first = inbox.first else { return false }
-        return !isReady || (!first.message.isSave && behind == nil && hasRoom)
+        guard let first = inbox.first, read == nil else { return false }
+        return !isReady || (!first.message.isSave && canBeAnswered)
     }
+
+    /// Whether it was told of everything up to the journal's end, and takes an answer.
+    var canBeAnswered: Bool { behind == nil && hasRoom }
 
     /// Takes the first request out of the inbox, if it can be answered.
     func takeQuestion() -> (id: UInt32, message: ClientMessage)? {

@@ -19,9 +19,24 @@ struct BridgeCommand: AsyncParsableCommand {
     @Option(help: "The name under which the journal lists the saves.")
     var author: String = "bridge"
 
+    @Option(
+        help: ArgumentHelp(
+            "How many rows a context keeps besides those in use.",
+            discussion: "Fewer keep a long-lived bridge small, more spare it questions.",
+            valueName: "rows"))
+    var cachedRows: Int = ClientLimits().cachedRows
+
+    func validate() throws {
+        guard cachedRows > 0 else {
+            throw ValidationError("--cached-rows is \(cachedRows); it takes 1 or more")
+        }
+    }
+
     func run() async throws {
         let lines = try InputLines()
-        await Bridge(container: global.container(author: author, isPatient: true)).run(lines)
+        let container = global.container(
+            author: author, isPatient: true, cachedRows: cachedRows)
+        await Bridge(container: container).run(lines)
     }
 }
 

@@ -43,7 +43,8 @@ final class SoakSaver: Sendable {
     }
 
     private func start() throws -> BridgeProcess {
-        let bridge = try BridgeProcess(traffic.place.socket, author: name)
+        // A small cache fills soon, so that what grows after it is a leak.
+        let bridge = try BridgeProcess(traffic.place.socket, author: name, cachedRows: 1_024)
         target.begin(bridge.processID)
         return bridge
     }

@@ -21,6 +21,7 @@ final class SimulatedDaemon {
         var savesKept: UInt64 = 1_000_000
         var segmentBytes = 16 << 10
         var ringTransactions = DaemonLimits().ringTransactions
+        var sliceReads = DaemonLimits().sliceReads
         var durability = Durability.full
         var salt: UInt32 = 1
     }
@@ -37,6 +38,7 @@ final class SimulatedDaemon {
         configuration.segmentBytes = settings.segmentBytes
         configuration.durability = settings.durability
         configuration.limits.ringTransactions = settings.ringTransactions
+        configuration.limits.sliceReads = settings.sliceReads
         configuration.limits.savesKept = Int(settings.savesKept)
         var surroundings = Surroundings()
         surroundings.fileSystem = MachineFileSystem(machine)

@@ -54,7 +54,9 @@ final class World {
         if plan.sabotage == .ignoresFloor { traits.savesKept = 3 }
         self.traits = traits
         oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
-        settings = World.settings(traits, directory.path, &chance)
+        // Of its own, so that worlds of which only this is new are otherwise what they were.
+        var slices = Chance(plan.seed, .max)
+        settings = World.settings(traits, directory.path, &chance, &slices)
         let oracle = oracle
         clients = (0..<chance.number(2...5)).map { number in
             SimulatedClient(number, uid: UInt32(100 + number % 3), oracle)
@@ -62,7 +64,7 @@ final class World {
     }
 
     private static func settings(
-        _ traits: Traits, _ directory: String, _ chance: inout Chance
+        _ traits: Traits, _ directory: String, _ chance: inout Chance, _ slices: inout Chance
     ) -> SimulatedDaemon.Settings {
         var settings = SimulatedDaemon.Settings(
             directory: directory, log: LogID(high: chance.next(), low: chance.next()))
@@ -72,6 +74,7 @@ final class World {
         settings.salt = UInt32(truncatingIfNeeded: chance.next())
         if chance.percent(40) { settings.ringTransactions = chance.number(1...12) }
         if chance.percent(30) { settings.mapBytes = 128 << 10 }
+        if slices.percent(40) { settings.sliceReads = slices.number(1...6) }
         return settings
     }
 

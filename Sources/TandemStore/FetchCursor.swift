@@ -1,0 +1,98 @@
+public import TandemModel
+public import TandemQuery
+
+/// A fetch that can be carried out in steps, between which the store may change.
+///
+///     let cursor = try FetchCursor(request, for: .rows, in: store)
+///     repeat {
+///         // Transactions may be applied here; what they may have altered for the request is told.
+///         cursor.touch(objects)
+///         var budget = 4_096
+///         isDone = try cursor.step(&budget)
+///     } while !isDone
+///     let result = try cursor.result()
+///
+/// **Why that is exact.** Each candidate is judged at some position. One that no transaction behind it touched, neither itself nor over a key
+/// path of the request, has the same verdict, order and row at the end; one that was touched is judged again. So the result
+/// is what a fetch at the position of the last step gives. What a scan or an index skipped or gave twice because
+/// it moved was touched. Bound to the store's thread. The model must not change meanwhile.
+public final class FetchCursor {
+    private let store: Store
+    private let part: FetchPart
+    private let path: AccessPath
+    private var candidates: FetchCandidates
+    private let matches: FetchMatches
+    /// What was touched and is not judged again yet.
+    private var touched: Set<ObjectReference> = []
+    /// The part of it that is being judged again.
+    private var again: [ObjectReference] = []
+
+    /// Begins a fetch; nothing is judged yet.
+    public init(
+        _ request: CompiledRequest, for part: FetchPart, in store: Store
+    ) throws(StoreError) {
+        self.store = store
+        self.part = part
+        path = AccessPath(request)
+        candidates = try FetchCandidates(path, request, store)
+        matches = FetchMatches(request, part, store)
+    }
+
+    /// About the bytes that it holds.
+    public var bytes: Int {
+        matches.bytes + (touched.count + again.count) * MemoryLayout<ObjectReference>.stride
+    }
+
+    /// Whether all candidates were judged, so that only what is touched is left.
+    public var isScanned: Bool { candidates.isDone }
+
+    /// Whether something that was touched waits to be judged again.
+    public var hasTouched: Bool { !touched.isEmpty || !again.isEmpty }
+
+    /// Has objects judged again whose verdict, order or row transactions since the last step may have altered.
+    public func touch(_ objects: some Sequence<ObjectReference>) { touched.formUnion(objects) }
+
+    /// Goes on until `budget` candidates and related objects are looked at; true when the result is known.
+    ///
+    /// Throws ``StoreError``: `tooMuch` when key paths and subqueries reach more than ``ReadBudget`` has. One
+    /// candidate is judged in one piece, however much it reads.
+    public func step(_ budget: inout Int) throws(StoreError) -> Bool {
+        try candidates.step(store, &budget, matches)
+        if candidates.isDone { try judgeAgain(&budget) }
+        matches.endRun()
+        return candidates.isDone && !hasTouched && matches.merge(&budget)
+    }
+
+    private func judgeAgain(_ budget: inout Int) throws(StoreError) {
+        while budget > 0, hasTouched {
+            if again.isEmpty {
+                again = touched.sorted()
+                touched = []
+            }
+            while budget > 0, let object = again.popLast() {
+                matches.forget(object)
+                try matches.look(at: object, &budget)
+            }
+        }
+    }
+
+    /// What was found; after ``step(_:)`` returned true and before the store changes.
+    public func result() throws(StoreError) -> FetchResult {
+        var result = FetchResult()
+        result.plan = path.description
+        result.count = matches.count
+        result.rowsRead = matches.rowsRead
+        for match in matches.answer() {
+            if part == .references {
+                result.references.append(match.object)
+            } else if let stored = match.stored {
+                result.objects.append(stored)
+            } else if let stored = try store.stored(match.object) {
+                result.objects.append(stored)
+            } else {
+                throw store.unreadable
+            }
+        }
+        return result
+    }
+}
