@@ -48,14 +48,16 @@ extension Connection {
     func batchStep(_ order: BatchOrder, attempt: Int = 1) -> Step<BatchResult> {
         .connect { session in
             .ask(.batch(try order.message(session.model))) { result in
+                let answer: Batched
                 switch result {
-                case .success(.batched(let answer)): return .done(try self.result(answer))
+                case .success(.batched(let batched)): answer = batched
                 case .success(let answer): throw Step<BatchResult>.unexpected(answer)
-                case .failure(let error):
-                    guard error.code == .schemaMismatch, attempt < self.limits.modelAttempts
-                    else { throw error }
-                    return self.modelStep { self.batchStep(order, attempt: attempt + 1) }
+                case .failure(let error): answer = Batched(position: 0, count: 0, failure: error)
                 }
+                // Under its id it goes on, also when some of it is done.
+                guard answer.failure?.code == .schemaMismatch, attempt < self.limits.modelAttempts
+                else { return .done(try self.result(answer)) }
+                return self.modelStep { self.batchStep(order, attempt: attempt + 1) }
             }
         }
     }
@@ -69,9 +71,10 @@ extension Connection {
     }
 
     private func result(_ answer: Batched) throws(TandemError) -> BatchResult {
+        if let failure = answer.failure, answer.count == 0 { throw failure }
         let result = try batchResult(answer.position, Int(clamping: answer.count))
-        guard let failure = answer.failure else { return result }
-        throw failure.after(result)
+        if let failure = answer.failure { throw failure.after(result) }
+        return result
     }
 
     /// A number of objects up to a number in this log.
