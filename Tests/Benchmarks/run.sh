@@ -4,6 +4,8 @@
 #             thousand clients, a hundred of them stopped; the daemon's memory); load (10 s under load: the slowest saves and what
 #             they waited for), recovery (changes applied a second), memory (a million saves), batch
 #             (batches over all objects while another client saves: the time of its saves);
+#             p6apart (p6 with all senders on one core and all subscribers on another, so that it does not
+#             count where the scheduler puts whom);
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
 #   N         number of contents; default: 10000, p3 1000, 10000 and 100000, recovery and batch 100000; p6: of
@@ -17,8 +19,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p2 | p3 | p6 | clients | load | recovery | memory | batch | sync | journal | all) ;; *)
-    sed -n '2,16s/^# \{0,1\}//p' "${0##*/}" >&2
+case $scenario in p1 | p2 | p3 | p6 | p6apart | clients | load | recovery | memory | batch | sync | journal | all) ;; *)
+    sed -n '2,18s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -48,7 +50,7 @@ trap 'exit 130' INT TERM
 # serve FOLDER: starts a daemon on a new store and waits until its socket is there.
 serve() {
     rm -f "$1/sock"
-    "$tandemd" --store "$1/store" --socket "$1/sock" 2>"$1/log" &
+    "${pinned[@]}" "$tandemd" --store "$1/store" --socket "$1/sock" 2>"$1/log" &
     daemon=$!
     # A daemon that has much to recover listens late.
     for _ in {1..2400}; do
@@ -61,13 +63,13 @@ serve() {
     exit 1
 }
 
-failed=0 runs=0
+failed=0 runs=0 pinned=()
 # one SCENARIO N [MORE]: on a fresh store, removed at once.
 one() {
     local folder=$tmp/run$((++runs))
     mkdir "$folder"
     serve "$folder"
-    timeout "${longest:-300}" "$bench" "$1" "$2" "$folder/sock" "$folder" "${@:3}" &
+    "${pinned[@]}" timeout "${longest:-300}" "$bench" "$1" "$2" "$folder/sock" "$folder" "${@:3}" &
     client=$!
     if ! wait "$client"; then
         log "$1 n=$2 failed"
@@ -120,6 +122,11 @@ load() {
 }
 # Everyone is a connection of its own.
 p6() { ulimit -n 8192; for n in $(sizes 64 256); do one p6 "$n"; done; }
+p6apart() {
+    pinned=(taskset -c 0)
+    export TANDEMBENCH_SUBSCRIBERS_CORE=1
+    p6
+}
 clients() { ulimit -n 8192; for n in $(sizes 1000); do one clients "$n"; done; }
 memory() { for n in $(sizes 10000); do longest=900 one memory "$n"; done; }
 batch() { for n in $(sizes 100000); do one batch "$n"; done; }

@@ -41,7 +41,8 @@ final class SoakWatcher: Sendable {
     }
 
     private func live(_ random: inout SplitMix64) throws {
-        let bridge = try BridgeProcess(traffic.place.socket, author: name)
+        let bridge = try BridgeProcess(
+            traffic.place.socket, author: name, cachedRows: 1_024)
         target.begin(bridge.processID)
         defer { target.end(bridge) }
         guard var watch = try SoakWatch(name, bridge) else { return }

@@ -39,6 +39,25 @@ struct Subscribers {
         try watch(STDIN_FILENO, Self.inputToken)
     }
 
+    /// Where `TANDEMBENCH_SUBSCRIBERS_CORE` names a core, this process runs on that one alone.
+    static func takeCore() throws {
+        guard
+            let core = getenv("TANDEMBENCH_SUBSCRIBERS_CORE").flatMap({
+                Int(String(cString: $0))
+            })
+        else { return }
+        // The module map of Glibc leaves the call out.
+        typealias SetAffinity = @convention(c) (pid_t, Int, UnsafeRawPointer) -> Int32
+        guard core >= 0, core < 1_024, let symbol = dlsym(nil, "sched_setaffinity") else {
+            throw Failure("there is no core \(core)")
+        }
+        var cores = [UInt8](repeating: 0, count: 128)
+        cores[core / 8] = 1 << (core % 8)
+        guard unsafeBitCast(symbol, to: SetAffinity.self)(0, cores.count, cores) == 0 else {
+            throw Failure("core \(core) can't be had: errno \(errno)")
+        }
+    }
+
     private func watch(_ descriptor: Int32, _ token: UInt64) throws {
         try poller.add(descriptor, token: token, interest: .read)
     }
