@@ -74,6 +74,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var historyBytes = 8 << 20
     /// Consumers of the journal that can be registered.
     public var consumers = 256
+    /// Objects that one batch delete or update may find.
+    public var batchObjects = 4_000_000
 
     /// The limits of DESIGN, section 6, and the others at their defaults.
     public init() {}
@@ -120,6 +122,12 @@ extension DaemonLimits {
     /// So many steps of a fetch judge again what others altered behind its last candidate, before the next ones may look
     /// at twice as much.
     static let lateSteps = 8
+    /// Batches that wait for the one under way; each is worked off whole before the next.
+    static let batchesWaiting = 64
+    /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.
+    static let firstBatchObjects = 64
+    /// The time that one transaction of a batch should take to be planned and applied, for which other savers wait.
+    static let batchNanoseconds: UInt64 = 8_000_000
     /// Bytes of pushes that are put together for all sessions that stand at the same place.
     static let runBytes = 64 << 10
     /// Bytes of pushes kept in memory, each made once for all who follow the same entities.

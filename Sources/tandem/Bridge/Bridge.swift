@@ -121,8 +121,7 @@ import TandemIO
         case "reach": return try await reach(try request("position", "timeout", "context"))
         case "pause": return try pause(try request("context"))
         case "resume": return try resume(try request("context"))
-        case "batch":
-            throw TandemError(.usage, "`batch` is not supported yet; use `save`")
+        case "batch": return try batch(members)
         default: throw TandemError(.usage, "`\(verb)` is no verb of the bridge")
         }
     }
