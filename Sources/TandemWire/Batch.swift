@@ -45,17 +45,6 @@ public struct Batch: WireCodable {
         self.firstSentAt = firstSentAt
     }
 
-    /// The save id of the transaction with which so many objects of a batch are done.
-    public static func saveID(of batchID: [UInt8], done: UInt64) -> [UInt8] {
-        batchID + withUnsafeBytes(of: done.bigEndian) { Array($0) }
-    }
-
-    /// How many objects are done with the transaction of a save id; nil for one that is not of this batch.
-    public static func done(_ saveID: [UInt8], of batchID: [UInt8]) -> UInt64? {
-        guard saveID.count == batchID.count + 8, saveID.starts(with: batchID) else { return nil }
-        return saveID.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
-    }
-
     /// Appends the binary form.
     public func encode(into writer: inout ByteWriter) {
         writer.blob(batchID)

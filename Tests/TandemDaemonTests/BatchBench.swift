@@ -40,8 +40,14 @@ extension EngineBench {
     /// The transactions of a batch, and how many objects were done with each.
     func transactions(of batchID: [UInt8]) throws -> [(transaction: Transaction, done: UInt64)] {
         try bench.transactions().compactMap { transaction in
-            Batch.done(transaction.saveID, of: batchID).map { (transaction, $0) }
+            guard transaction.saveID == batchID else { return nil }
+            return transaction.batch.map { (transaction, $0.done) }
         }
+    }
+
+    /// Takes turns until so many transactions of a batch are durable.
+    func turn(until parts: Int, of batchID: [UInt8] = [7]) throws {
+        for _ in 0..<2_000 where try transactions(of: batchID).count < parts { try turn() }
     }
 
     func count(_ entity: String, _ client: Peer, _ format: String? = nil) throws -> Int {

@@ -142,8 +142,8 @@ import Testing
         try bench.crash()
         let client = try bench.client()
         let answer = try client.run(update)
-        // One in ten had the value already and is counted where the batch came to it first.
-        #expect((400...500).contains(answer.count))
+        // Of these one in five had the value already: they are done as well.
+        #expect(answer.count == 500)
         let changes = try bench.transactions(of: [7]).flatMap(\.transaction.changes)
         #expect(Set(changes.map(\.object)).count == changes.count)
         #expect(try bench.count("Node", client, "rank = 3") == 500)
@@ -157,24 +157,6 @@ import Testing
         #expect(error?.code == .limitExceeded)
         #expect(try bench.count("Node", client) == 100)
         #expect(try client.run(try bench.batch("Node", limit: 99)).count == 99)
-    }
-
-    @Test func `law 8: of the batches that wait there are only so many`() throws {
-        let (bench, _) = try world(1)
-        let clients = try (0..<3).map { _ in try bench.client() }
-        var sent: [(Peer, UInt32)] = []
-        for index in 0..<(DaemonLimits.batchesWaiting + 5) {
-            let client = clients[index % 3]
-            let batch = try bench.batch("Node", id: [UInt8(index), 1])
-            sent.append((client, try client.send(.batch(batch))))
-        }
-        var refused = 0
-        for (client, id) in sent {
-            guard case .failure(let error) = try client.answer(id) else { continue }
-            #expect(error.code == .limitExceeded)
-            refused += 1
-        }
-        #expect(refused < sent.count)
     }
 
     @Test func `a batch takes the role of a writer`() throws {
@@ -200,21 +182,5 @@ import Testing
         #expect(answer.position == bench.position.number)
         #expect(try bench.transactions(of: [7]).last?.done == answer.count)
         #expect(try bench.count("Node", client, "name != nil") == Int(answer.count))
-    }
-
-    @Test func `a model that is installed meanwhile ends a batch`() throws {
-        let (bench, client) = try world(2_000)
-        let id = try client.send(.batch(try bench.batch("Node")))
-        while try bench.transactions(of: [7]).isEmpty { try bench.turn() }
-        var model = graphModel
-        model.entities["Spare"] = Entity("Spare")
-        let other = try bench.client()
-        _ = try other.ask(.schema(SchemaRequest(model: model.json.text)))
-        guard case .batched(let answer) = try client.answer(id) else {
-            Issue.record("no answer")
-            return
-        }
-        #expect(answer.failure?.code == .schemaMismatch)
-        #expect(answer.count > 0 && answer.count < 2_000)
     }
 }

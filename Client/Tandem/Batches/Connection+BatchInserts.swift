@@ -60,10 +60,13 @@ final class BatchInserting<Rows: Sequence> where Rows.Element == BatchValues {
             operations.append(
                 .insert(
                     object: ObjectReference(tag: entity.tag, number: number),
-                    values: values.filter { !$0.value.isNull }, links: links))
+                    values: values.filter {
+                        // Null is said only where the daemon would put a default else.
+                        !$0.value.isNull || !entity.defaults[$0.slot].isNull
+                    }, links: links))
         }
         return SaveRequest(
-            saveID: Batch.saveID(of: id, done: UInt64(count + part.count)),
+            saveID: id + withUnsafeBytes(of: UInt64(count + part.count).bigEndian) { Array($0) },
             contentHash: contentHash, author: author, context: context, policy: policy,
             modelVersion: model.version, operations: operations)
     }
@@ -117,7 +120,7 @@ extension Connection {
                 case .success(let answer): throw Step<BatchResult>.unexpected(answer)
                 case .failure(let error):
                     guard error.code == .schemaMismatch, attempt < self.limits.modelAttempts
-                    else { throw try self.failure(error, work) }
+                    else { throw error }
                     return self.modelStep { self.saveStep(work, attempt: attempt + 1) }
                 }
             }
@@ -128,19 +131,16 @@ extension Connection {
         _ work: BatchInserting<Rows>, _ attempt: Int
     ) -> Step<BatchResult> {
         .ask(.lease(count: Self.leaseCount)) { result in
-            do throws(TandemError) {
-                _ = try result.get()
-            } catch {
-                throw try self.failure(error, work)
-            }
+            _ = try result.get()
             return self.saveStep(work, attempt: attempt)
         }
     }
 
-    private func failure<Rows>(
-        _ error: TandemError, _ work: BatchInserting<Rows>
-    ) throws(TandemError) -> TandemError {
-        error.after(try batchResult(work.position ?? 0, work.count))
+    /// An error of a batch insert, with what was inserted before.
+    func failure<Rows>(_ error: TandemError, of work: BatchInserting<Rows>) -> TandemError {
+        guard let position = work.position, let done = try? batchResult(position, work.count)
+        else { return error }
+        return error.after(done)
     }
 }
 

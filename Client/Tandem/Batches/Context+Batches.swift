@@ -89,7 +89,10 @@ extension ManagedObjectContext {
         _ request: BatchInsertRequest<Rows>, _ id: [UInt8]?, _ author: String?
     ) throws -> Step<BatchResult> {
         let work = BatchInserting(request, id: batchID(id), author: author, context: name)
-        return try mergedStep { self.connection.insertStep(work) }
+        let connection = connection
+        return try mergedStep {
+            connection.insertStep(work).recover { throw connection.failure($0, of: work) }
+        }
     }
 
     /// Merges what a batch did, also one that failed.
@@ -99,7 +102,9 @@ extension ManagedObjectContext {
         try sessionStep().then { _ in
             try batch().recover { error in
                 guard let done = error.done else { throw error }
+                // Whether it can be merged now or not: the error says what was done.
                 return try self.mergeStep(through: done.position.number).then { _ in throw error }
+                    .recover { _ in throw error }
             }.then { result in
                 try self.mergeStep(through: result.position.number).then { _ in .done(result) }
             }

@@ -4,79 +4,98 @@ import TandemQuery
 import TandemStore
 import TandemWire
 
-/// A batch that is being worked off: which objects it found, how far it came, and what is not durable yet.
+/// A batch that waits for its turn, or is being worked off: which objects it found, and how far it came.
 ///
-/// Its objects are looked for first, and are those of the position at which that ends; then they are worked off in transactions, in order. One
-/// that others changed since is judged again by its predicate, one that is gone is left out; what the batch itself
+/// Its objects are looked for first, and are those of the position at which that ends; then they are worked off in transactions, in the
+/// order of their references, each of which says how far it came (``BatchProgress``). A batch that is repeated looks behind that. An object
+/// that others changed since it was found is judged again by its predicate, one that is gone is left out; what the batch itself
 /// changed in objects to come, as the other ends of links, is no reason to leave them out.
 ///
 /// State:
-/// - `search`: what looks for the objects, in steps between the saves of others.
+/// - `read`: what looks for the objects, in steps between the saves of others.
 /// - `found`, `next`: the objects, and the first that is not done.
 /// - `part`: what is in the batch of saves that is being built, and counts once that is durable.
-/// - `own`: the positions of its transactions, those before a repetition included.
+/// - `own`: the positions of its transactions since it looked.
 final class BatchRun {
     let session: Session
     let id: UInt32
     let batch: Batch
     let principal: Principal
-    private let compiled: CompiledRequest
+    /// About the bytes of its message.
+    let bytes: Int
+    /// How far it came, in memory: what had no effect may not be durable yet.
+    private(set) var progress = BatchProgress()
     /// The position of its last durable transaction.
     private(set) var position: UInt64?
-    /// How many objects are done and durable.
-    private(set) var done: UInt64
-    private var own: Set<UInt64>
-    /// Where a repetition goes on; nil for one that begins.
-    private let resumedAt: UInt64?
-    private var search: ReadUnderWay?
+    /// Whether its turn has come.
+    private(set) var hasBegun = false
+    private var compiled: CompiledRequest?
+    private var modelPosition: UInt64 = 0
+    private var read: ReadUnderWay?
     private var found: [ObjectReference] = []
     private var foundAt: UInt64?
     private var next = 0
+    private var own: Set<UInt64> = []
+    /// What others changed so that it is no longer meant, before the batch itself changed it.
+    private var excluded: Set<ObjectReference> = []
     /// How many objects the next transaction may have.
     private var size = DaemonLimits.firstBatchObjects
-    private var part: (count: Int, next: Int, position: UInt64?)?
-    /// The position that its answer names, once its end is in the batch of saves that is being built.
-    private(set) var end: UInt64?
+    private var part: BatchPart?
     /// Why it can't go on.
-    var failure: TandemError?
+    private var failure: TandemError?
 
-    init(
-        _ batch: Batch, _ id: UInt32, _ session: Session, _ principal: Principal,
-        _ compiled: CompiledRequest, _ known: Committer.Known
-    ) {
+    init(_ batch: Batch, _ id: UInt32, _ session: Session, _ principal: Principal) {
         self.batch = batch
         self.id = id
         self.session = session
         self.principal = principal
-        self.compiled = compiled
-        position = known.position
-        done = known.done
-        own = known.positions
-        resumedAt = known.position
+        var writer = ByteWriter()
+        batch.encode(into: &writer)
+        bytes = writer.count
     }
 
     /// Whether its objects have been looked for.
     var isFound: Bool { foundAt != nil }
 
+    /// Whether it has nothing more to do than to be answered.
+    var isOver: Bool { failure != nil || (progress.hasEnded && part == nil) }
+
     // MARK: Looking
+
+    /// Takes its turn: what is known under its id by now says where it goes on.
+    func begin(_ committer: Committer) throws {
+        hasBegun = true
+        guard let model = committer.store.model else {
+            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
+        }
+        modelPosition = committer.store.modelPosition
+        if let known = try committer.known(batch, by: principal.uid) {
+            position = known.position
+            progress = known.batch ?? progress
+        }
+        guard !progress.hasEnded else { return }
+        try model.check(slotsOf: batch.modelVersion, "the batch", "nothing was done; try again")
+        compiled = try CompiledRequest(batch.request, in: model)
+    }
 
     /// Goes on looking for the objects, in the store as it is durable, as far as one step goes.
     ///
     /// Throws ``TandemError`` for more than a batch may have and for what can't be read.
     func search(_ committer: Committer) throws {
+        try checkModel(committer)
         let limits = committer.limits
-        let search = try self.search ?? read(committer)
-        self.search = search
+        let read = try self.read ?? reading(committer)
+        self.read = read
         var budget = limits.sliceReads
-        let isDone = try Answerer.telling { try search.step(committer, &budget) }
-        guard search.cursor.bytes <= limits.readBytes else {
+        let isDone = try Answerer.telling { try read.step(committer, &budget) }
+        guard read.bytes <= limits.readBytes else {
             throw committer.limitCounts.refusal(
-                .readBytes, limits, "the batch's search holds \(search.cursor.bytes) bytes")
+                .readBytes, limits, "the batch's search holds \(read.bytes) bytes")
         }
         guard isDone else { return }
-        found = try Answerer.telling { try search.cursor.result().references }
+        found = meant(try Answerer.telling { try read.cursor?.result().references ?? [] })
         foundAt = committer.position
-        self.search = nil
+        self.read = nil
         guard found.count <= limits.batchObjects else {
             throw committer.limitCounts.refusal(
                 .batchObjects, limits,
@@ -85,46 +104,84 @@ final class BatchRun {
         }
     }
 
-    private func read(_ committer: Committer) throws -> ReadUnderWay {
-        let fetch = Fetch(request: batch.request, kind: .references)
+    /// Looks for all that match: which of them a limit picks depends on what is done already.
+    private func reading(_ committer: Committer) throws -> ReadUnderWay {
+        guard let model = committer.store.model else {
+            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
+        }
+        var request = batch.request
+        if request.limit == nil { request.sort = [] }
+        request.limit = nil
         return try Answerer.telling {
-            try ReadUnderWay(.batch(batch), fetch, id: id, in: compiled.model, committer)
+            try ReadUnderWay(
+                .batch(batch), Fetch(request: request, kind: .references), at: 0, id: id,
+                in: model, committer)
+        }
+    }
+
+    /// Of what matches, in the request's order, what is to be worked off, in that of references.
+    private func meant(_ matches: [ObjectReference]) -> [ObjectReference] {
+        var rest = matches.filter { $0 > progress.reached }
+        if let limit = batch.request.limit {
+            let left = UInt64(max(0, limit)).subtractingReportingOverflow(progress.done)
+            rest = Array(rest.prefix(left.overflow ? 0 : Int(clamping: left.partialValue)))
+        }
+        return rest.sorted()
+    }
+
+    /// What was found, and the predicate, are of the model that there was.
+    private func checkModel(_ committer: Committer) throws(TandemError) {
+        guard committer.store.modelPosition == modelPosition else {
+            throw TandemError(
+                .schemaMismatch, "the model changed while the batch was under way; go on with it")
         }
     }
 
     // MARK: Working
 
-    /// Plans the next transaction into the batch of saves that is being built, or the end when nothing is left.
+    /// Plans the next transaction into the batch of saves that is being built.
     func plan(_ committer: Committer, _ clock: any Clock) throws {
-        guard next < found.count else {
-            end = try committer.end(batch, at: position, done: done, by: principal.uid)
-            return
-        }
+        try checkModel(committer)
         let began = clock.monotonicNanoseconds
-        while part == nil {
-            let objects = found[next..<min(next + size, found.count)]
-            let meant = try objects.filter { try isMeant($0, committer) }
-            let outcome = try begin(meant, isLast: objects.count == 1, committer)
-            switch outcome {
-            case .tooLarge: size = max(1, objects.count / 2)
-            case .unchanged: part = (meant.count, objects.endIndex, nil)
-            case .planned(let position): part = (meant.count, objects.endIndex, position)
-            }
-        }
+        while part == nil { part = try nextPart(committer) }
         pace(clock.monotonicNanoseconds - began)
     }
 
-    /// Plans a transaction; one that is too large is planned anew with fewer objects, unless it has but one.
-    private func begin(
+    /// The next part, which is planned; nil for one that is too large, and is to be tried with fewer objects.
+    private func nextPart(_ committer: Committer) throws -> BatchPart? {
+        let objects = found[next..<min(next + size, found.count)]
+        let meant = try objects.filter { try isMeant($0, committer) }
+        var part = BatchPart(next: objects.endIndex, progress: progress)
+        part.progress.reached = objects.last ?? progress.reached
+        part.progress.done += UInt64(meant.count)
+        part.progress.hasEnded = part.next == found.count
+        guard let plan = try plan(meant, isLast: objects.count == 1, committer) else {
+            size = max(1, objects.count / 2)
+            return nil
+        }
+        try note(plan.changes, in: &part, committer)
+        let isEnd = part.progress.hasEnded
+        if !plan.changes.isEmpty || (isEnd && position != nil) {
+            part.position = try committer.append(plan, request([]), part.progress, by: principal)
+        } else if isEnd {
+            part.position = try committer.end(batch, part.progress, by: principal.uid)
+            part.needsKeeping = true
+        }
+        return part
+    }
+
+    /// Plans a transaction; nil when it is too large, unless it is of one object.
+    private func plan(
         _ meant: [ObjectReference], isLast: Bool, _ committer: Committer
-    ) throws -> Committer.Part {
-        if meant.isEmpty { return .unchanged }
+    ) throws -> SavePlanner.Plan? {
+        if meant.isEmpty { return SavePlanner.Plan(changes: [], inserted: [], blobs: []) }
         do {
-            return try committer.begin(
-                request(meant), by: principal, atMost: isLast ? .max : WireLimits.batchObjects)
+            let most = isLast ? Int.max : WireLimits.batchObjects
+            let plan = try committer.plan(request(meant), atMost: most)
+            return plan.changes.count <= most ? plan : nil
         } catch let error as TandemError {
             guard error.code == .limitExceeded, !isLast else { throw error }
-            return .tooLarge
+            return nil
         }
     }
 
@@ -138,9 +195,8 @@ final class BatchRun {
             }
         }
         return SaveRequest(
-            saveID: Batch.saveID(of: batch.batchID, done: done + UInt64(objects.count)),
-            contentHash: batch.contentHash, modelVersion: batch.modelVersion,
-            operations: operations)
+            saveID: batch.batchID, contentHash: batch.contentHash,
+            modelVersion: batch.modelVersion, operations: operations)
     }
 
     /// Lets the next transaction have as many objects as it takes to keep to the time.
@@ -152,19 +208,20 @@ final class BatchRun {
         }
     }
 
+    // MARK: What others changed
+
     /// Whether an object that was found is still there and still meant.
     private func isMeant(_ object: ObjectReference, _ committer: Committer) throws -> Bool {
         let store = committer.store
         let row = try committer.readable { () throws(StoreError) in try store.stored(object) }
-        guard let stored = row else { return false }
-        if stored.version > foundAt ?? 0, !own.contains(stored.version) {
-            guard try matches(stored, store) else { return false }
-        }
-        guard let resumedAt, stored.version <= resumedAt else { return true }
-        return !isDone(stored)
+        guard let stored = row, !excluded.contains(object) else { return false }
+        // What only the batch changed is still what was found.
+        guard stored.version > foundAt ?? 0, !own.contains(stored.version) else { return true }
+        return try matches(stored, store)
     }
 
     private func matches(_ stored: Store.Stored, _ store: Store) throws -> Bool {
+        guard let compiled else { return false }
         let budget = ReadBudget()
         budget.beginObject()
         let reader = StoreReader(store, budget: budget)
@@ -172,48 +229,79 @@ final class BatchRun {
         if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }
         throw TandemError(
             .storage,
-            "the store could not be read while judging "
-                + "\(compiled.model.id(of: stored.object)); run `tandem check`")
+            "the store could not be read while judging an object; run `tandem check`")
     }
 
-    /// Whether a batch that is repeated had come to an object before, by all that can be seen: it has the values.
-    private func isDone(_ stored: Store.Stored) -> Bool {
-        guard case .update(let values) = batch.work,
-            let entity = compiled.model.entity(tagged: stored.object.tag)
-        else { return false }
-        return values.allSatisfy {
-            $0.slot < entity.properties.count
-                && stored.row.value($0.slot, in: entity) == $0.value.inRow
+    /// Judges objects to come that the batch itself is about to change: afterwards it can't be told what others did.
+    ///
+    /// Those that are deleted along count now, as far as they were meant.
+    private func note(
+        _ changes: [Change], in part: inout BatchPart, _ committer: Committer
+    ) throws {
+        for change in changes {
+            let object = change.object
+            guard change.kind != .insert, isToCome(object, from: part.next) else { continue }
+            let isMeant = try isMeant(object, committer)
+            if change.kind == .delete {
+                if isMeant { part.progress.done += 1 }
+            } else if !isMeant {
+                part.excluded.append(object)
+            }
         }
+    }
+
+    private func isToCome(_ object: ObjectReference, from start: Int) -> Bool {
+        var range = start..<found.count
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            if found[middle] == object { return true }
+            range =
+                found[middle] < object
+                ? (middle + 1)..<range.upperBound : range.lowerBound..<middle
+        }
+        return false
     }
 
     // MARK: Durability
 
     /// Notes that what was planned is durable.
-    func settle() {
+    func settle(unless unkept: TandemError?) {
         guard let part else { return }
-        done += UInt64(part.count)
-        next = part.next
-        if let position = part.position {
-            self.position = position
-            own.insert(position)
-        }
         self.part = nil
+        if part.needsKeeping, let unkept { return fail(unkept) }
+        next = part.next
+        progress = part.progress
+        excluded.formUnion(part.excluded)
+        guard let position = part.position else { return }
+        self.position = position
+        own.insert(position)
     }
 
-    /// Notes that nothing of what was planned happened.
+    /// Notes that nothing of what was planned happened, and why.
     func fail(_ error: TandemError) {
         part = nil
-        end = nil
         failure = error
     }
 
     /// What its client is told; nil while it goes on.
     func answer(at last: UInt64) -> DaemonMessage? {
-        if let failure {
-            guard done > 0 else { return .failure(failure) }
-            return .batched(Batched(position: position ?? last, count: done, failure: failure))
-        }
-        return end.map { .batched(Batched(position: $0, count: done)) }
+        guard isOver else { return nil }
+        if progress.done == 0, let failure { return .failure(failure) }
+        return .batched(
+            Batched(position: position ?? last, count: progress.done, failure: failure))
     }
+}
+
+/// A part of a batch that is planned.
+struct BatchPart {
+    /// The first of what was found that comes behind it.
+    var next: Int
+    /// How far the batch has come with it.
+    var progress: BatchProgress
+    /// The position of its transaction, or which the answer names; nil for a part without effect.
+    var position: UInt64?
+    /// Whether it is remembered by the next checkpoint alone.
+    var needsKeeping = false
+    /// Objects to come that are no longer meant.
+    var excluded: [ObjectReference] = []
 }

@@ -122,8 +122,10 @@ extension DaemonLimits {
     /// So many steps of a fetch judge again what others altered behind its last candidate, before the next ones may look
     /// at twice as much.
     static let lateSteps = 8
-    /// Batches that wait for the one under way; each is worked off whole before the next.
-    static let batchesWaiting = 64
+    /// Batches of a connection that wait for their turn, besides the one under way.
+    static let batchesOfSession = 4
+    /// Batches of a user that wait for their turn.
+    static let batchesOfUser = 16
     /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.
     static let firstBatchObjects = 64
     /// The time that one transaction of a batch should take to be planned and applied, for which other savers wait.

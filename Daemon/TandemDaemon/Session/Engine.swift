@@ -42,8 +42,8 @@ final class Engine {
     /// Who is to hear after the flush that a save was refused.
     var refusals: [(session: Session, id: UInt32, error: TandemError)] = []
     var savers: [Session] = []
-    /// Batches by the order of their turns; the first is under way.
-    var batches: [BatchRun] = []
+    /// The batch delete or update that is under way, and those that wait for their turn.
+    var batches = BatchQueue()
     var audiences = Audiences()
     var cache = PushCache()
     /// What the next one of those to be served very likely gets too.

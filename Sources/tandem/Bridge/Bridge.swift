@@ -90,6 +90,10 @@ import TandemIO
     }
 
     private func fail(_ id: JSON, _ error: TandemError) {
+        if let done = error.done {
+            catchUp(to: done.position.number)
+            tellNews(through: done.position.number)
+        }
         output.write(["id": id, "error": BridgeErrors.json(error)])
     }
 
