@@ -101,9 +101,13 @@ import Testing
         }
         #expect(try bridge.ask(#"{"do": "count", "entity": "Team"}"#)["count"] == .int(0))
         let rows = (0..<1_500).map { #"{"name": "n\#($0 == 1_499 ? 1_498 : $0)"}"# }
+        try bridge.ask(#"{"do": "open", "controller": "c", "entity": "Team", "sort": ["name"]}"#)
+        _ = bridge.takeEvents()
         let error = try bridge.answer(
-            #"{"do": "batch", "insert": "Team", "rows": [\#(rows.joined(separator: ","))]}"#)[
-                "error"]
+            #"{"do": "batch", "context": "w", "insert": "Team", "rows": [\#(rows.joined(separator: ","))]}"#
+        )["error"]
+        // The error names a position, so what happened up to there is told before it.
+        #expect(bridge.takeEvents().map { $0["position"] } == [.int(2)])
         #expect(error?["code"] == .string("uniqueness"))
         #expect(error?["count"] == .int(1_000))
         #expect(error?["position"] == .int(2))

@@ -164,6 +164,42 @@ import Testing
         #expect(try context.fetch(Content.self).count == 2_000)
     }
 
+    @Test func `an insert that can't be made ready says how far it came`() throws {
+        let fixture = try Fixture()
+        let context = fixture.container().viewContext
+        let rows = (0..<3_000).map { index -> BatchValues in
+            index == 1_500 ? ["no": 1] : ["size": index]
+        }
+        let error = #expect(throws: TandemError.self) {
+            try context.execute(BatchInsertRequest(entity: "Content", rows: rows))
+        }
+        #expect(error?.code == .unknownProperty && error?.done?.count == 1_000)
+        #expect(error?.done?.position == context.position)
+        #expect(try context.fetch(Content.self).count == 1_000)
+    }
+
+    @Test func `an insert that loses its connection between parts says how far it came`() throws {
+        let fixture = try Fixture()
+        let container = fixture.container()
+        let rows = (0..<3_000).lazy.map { index -> BatchValues in
+            if index == 1_500 { container.close() }
+            return ["size": index]
+        }
+        let error = #expect(throws: TandemError.self) {
+            try container.viewContext.execute(BatchInsertRequest(entity: "Content", rows: rows))
+        }
+        #expect(error?.done?.count == 1_000)
+    }
+
+    @Test func `an explicit null is inserted where there is a default`() throws {
+        let fixture = try Fixture()
+        let context = fixture.container().viewContext
+        let rows: [BatchValues] = [["size": nil, "name": "n"], ["name": "d"]]
+        try context.execute(BatchInsertRequest(entity: "Content", rows: rows))
+        let request = FetchRequest(entity: "Content", sort: ["name"])
+        #expect(try context.fetch(request).map { $0["size"] } == [.int(0), .null])
+    }
+
     @Test func `law 3: a batch insert that is repeated under its id inserts what is missing`()
         throws
     {
