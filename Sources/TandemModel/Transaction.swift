@@ -69,7 +69,8 @@ public struct Transaction: Hashable, Sendable {
     public init(
         position: UInt64 = 0, time: Int64 = 0, principal: Principal = Principal(),
         saveID: [UInt8] = [], contentHash: StableHash = StableHash(first: 0, second: 0),
-        exceptions: [InsertException] = [], batch: BatchProgress? = nil, content: Content, blobs: [Blob] = []
+        exceptions: [InsertException] = [], batch: BatchProgress? = nil, content: Content,
+        blobs: [Blob] = []
     ) {
         self.position = position
         self.time = time

@@ -66,7 +66,8 @@ import Testing
         let (bench, client) = try world(1_000)
         var ids: [UInt32] = []
         for index in 0..<10 {
-            ids.append(try client.send(.batch(try bench.batch("Node", "rank < 0", id: [1, UInt8(index)]))))
+            ids.append(
+                try client.send(.batch(try bench.batch("Node", "rank < 0", id: [1, UInt8(index)]))))
         }
         let other = try bench.client()
         #expect(try other.run(try bench.batch("Node", "rank = 1", id: [2])).count == 100)
@@ -83,7 +84,8 @@ import Testing
         let text = Value.string(String(repeating: "x", count: 40_000))
         let ids = try (0..<4).map { index in
             let peer = index % 2 == 0 ? client : other
-            let batch = try bench.batch("Node", "rank < 0", set: ["name": text], id: [1, UInt8(index)])
+            let batch = try bench.batch(
+                "Node", "rank < 0", set: ["name": text], id: [1, UInt8(index)])
             return (peer, try peer.send(.batch(batch)))
         }
         let codes = try ids.map { try failure($0.1, $0.0) }

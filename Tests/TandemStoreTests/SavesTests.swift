@@ -51,7 +51,8 @@ import Testing
         }
     }
 
-    @Test func `law 3: of a batch's parts the last is remembered, and as long as any save`() throws {
+    @Test func `law 3: of a batch's parts the last is remembered, and as long as any save`() throws
+    {
         var options = smallMap(64 << 20)
         options.savesKept = 5
         let bench = try StoreBench(options: options)

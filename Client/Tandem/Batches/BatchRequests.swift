@@ -7,7 +7,7 @@ public import TandemQuery
 ///
 /// It is worked off as several transactions of at most 1,000 objects between the saves of others, so it is not atomic as a
 /// whole. The objects are those that the request picks once the daemon has found them; one that others change before its turn is judged again.
-/// Delete rules apply in each transaction by itself.
+/// Delete rules apply in each transaction by itself. The request may have a limit, with its order, but no offset.
 public struct BatchDeleteRequest: Hashable, Sendable {
     /// Which objects.
     public var fetchRequest: FetchRequest

@@ -19,7 +19,8 @@ enum Step<Output> {
         case .done(let output): return try next(output)
         case .connect(let more, let other):
             return .connect(
-                { try more($0).then(next) }, orElse: other.map { other in
+                { try more($0).then(next) },
+                orElse: other.map { other in
                     { try other($0).then(next) }
                 })
         case .ask(let message, let more): return .ask(message) { try more($0).then(next) }

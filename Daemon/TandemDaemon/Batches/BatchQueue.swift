@@ -1,9 +1,12 @@
 import TandemModel
+import TandemWire
 
 /// The batch under way and those that wait: one of each user in turn, worked off whole.
 ///
 /// Of a user, and of a connection, only so many may wait, so that nobody keeps the others out.
 struct BatchQueue {
+    /// Objects in one transaction of a batch, at most.
+    var most = WireLimits.batchObjects
     /// The one whose turn it is.
     private(set) var current: BatchRun?
     /// In the order in which they came.

@@ -38,7 +38,8 @@ final class BatchRun {
     private var own: Set<UInt64> = []
     /// What others changed so that it is no longer meant, before the batch itself changed it.
     private var excluded: Set<ObjectReference> = []
-    /// How many objects the next transaction may have.
+    /// How many objects a transaction may have at most, and how many the next one may have.
+    private var most = WireLimits.batchObjects
     private var size = DaemonLimits.firstBatchObjects
     private var part: BatchPart?
     /// Why it can't go on.
@@ -63,18 +64,21 @@ final class BatchRun {
     // MARK: Looking
 
     /// Takes its turn: what is known under its id by now says where it goes on.
-    func begin(_ committer: Committer) throws {
+    func begin(_ committer: Committer, atMost most: Int) throws {
         hasBegun = true
-        guard let model = committer.store.model else {
-            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
-        }
+        self.most = most
+        size = min(size, most)
         modelPosition = committer.store.modelPosition
         if let known = try committer.known(batch, by: principal.uid) {
             position = known.position
             progress = known.batch ?? progress
         }
+        // What it came to is the same under any model.
         guard !progress.hasEnded else { return }
-        try model.check(slotsOf: batch.modelVersion, "the batch", "nothing was done; try again")
+        guard let model = committer.store.model else {
+            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
+        }
+        try model.check(slotsOf: batch.modelVersion, "the batch", "go on with it")
         compiled = try CompiledRequest(batch.request, in: model)
     }
 
@@ -204,7 +208,7 @@ final class BatchRun {
         if nanoseconds > DaemonLimits.batchNanoseconds {
             size = max(1, size / 2)
         } else if nanoseconds < DaemonLimits.batchNanoseconds / 2 {
-            size = min(size * 2, WireLimits.batchObjects)
+            size = min(size * 2, most)
         }
     }
 

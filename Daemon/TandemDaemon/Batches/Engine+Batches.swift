@@ -20,13 +20,10 @@ extension Engine {
             throw TandemError(
                 .usage, "the id of a batch has 1 to \(WireLimits.batchIDBytes) bytes")
         }
-        guard let model = committer.store.model else {
-            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
-        }
-        try model.check(slotsOf: batch.modelVersion, "the batch", "nothing was done; try again")
         guard batch.request.offset == 0 else {
             throw TandemError(
-                .usage, "a batch has no offset: what it leaves out would not be the same in a "
+                .usage,
+                "a batch has no offset: what it leaves out would not be the same in a "
                     + "repeat; use the predicate")
         }
         if case .update(let values) = batch.work, values.contains(where: \.value.isLong) {
@@ -35,7 +32,6 @@ extension Engine {
                 "a batch sets values of at most \(BlobReference.inlineLimit) bytes; save longer "
                     + "ones object by object")
         }
-        _ = try CompiledRequest(batch.request, in: model)
     }
 
     /// Plans the next transaction of the batch under way, together with the saves of this turn.
@@ -43,7 +39,7 @@ extension Engine {
         batches.dropClosed()
         guard let run = batches.next(), !run.isOver else { return }
         try failing(run) {
-            if !run.hasBegun { try run.begin(committer) }
+            if !run.hasBegun { try run.begin(committer, atMost: batches.most) }
             if run.isFound { try run.plan(committer, clock) }
         }
     }

@@ -49,7 +49,7 @@ public struct DaemonLimits: Hashable, Sendable {
     /// A checkpoint is due after this long in any case.
     public var checkpointMilliseconds = 1_000
     /// A checkpoint is due at about this many dirty pages: the longest stall of a save, and far below LMDB's spill limit.
-    public var checkpointPages = 16_384
+    public var checkpointPages = 4_096
 
     // MARK: Reading
 
