@@ -45,6 +45,23 @@ public struct EncodedTransaction: Hashable, Sendable {
         }
     }
 
+    /// Wall clock time of the save, microseconds since 1970.
+    public var time: Int64 {
+        bytes.withUnsafeBytes {
+            Int64(littleEndian: $0.loadUnaligned(fromByteOffset: Self.timeOffset, as: Int64.self))
+        }
+    }
+
+    /// The self-declared name of who saved it.
+    ///
+    /// Cost: decodes the header. Throws ``CodingError``.
+    public func author() throws(CodingError) -> String {
+        var reader = ByteReader(bytes)
+        var header = TransactionHeader()
+        try header.decode(from: &reader)
+        return header.transaction.principal.author
+    }
+
     /// Encodes a transaction; its changes are sorted by entity and number first.
     public init(_ transaction: Transaction) { self = transaction.encoded() }
 

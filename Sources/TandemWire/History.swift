@@ -36,13 +36,19 @@ public struct HistoryRequest: WireCodable {
     public var interests: [EntityTag]
     /// At most this many transactions.
     public var limit: UInt32
+    /// What transactions have to meet.
+    public var condition: HistoryCondition
 
     /// A question about the transactions after `from`, up to `to`.
-    public init(from: UInt64, to: UInt64 = 0, interests: [EntityTag] = [], limit: UInt32 = 1_000) {
+    public init(
+        from: UInt64, to: UInt64 = 0, interests: [EntityTag] = [], limit: UInt32 = 1_000,
+        condition: HistoryCondition = HistoryCondition()
+    ) {
         self.from = from
         self.to = to
         self.interests = interests
         self.limit = limit
+        self.condition = condition
     }
 
     /// Appends the binary form.
@@ -51,6 +57,7 @@ public struct HistoryRequest: WireCodable {
         writer.uint64(to)
         writer.tags(interests)
         writer.uint32(limit)
+        condition.encode(into: &writer)
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -59,6 +66,7 @@ public struct HistoryRequest: WireCodable {
         to = try reader.uint64()
         interests = try reader.tags()
         limit = try reader.uint32()
+        condition = try HistoryCondition(from: &reader)
     }
 }
 

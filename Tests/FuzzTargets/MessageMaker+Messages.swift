@@ -1,4 +1,5 @@
 import TandemModel
+import TandemQuery
 package import TandemWire
 
 extension MessageMaker {
@@ -40,7 +41,8 @@ extension MessageMaker {
                 Read(
                     objects: references(),
                     members: list { MemberRequest(owner: $0.reference(), slot: $0.slot()) },
-                    modelVersion: UInt16(int(0...65_535)), interests: list { $0.tag() }))
+                    modelVersion: UInt16(int(0...65_535)), interests: list { $0.tag() },
+                    at: u64()))
         case .save: .save(save())
         case .verdicts:
             .verdicts(
@@ -55,7 +57,8 @@ extension MessageMaker {
         case .history:
             .history(
                 HistoryRequest(
-                    from: u64(), to: u64(), interests: list { $0.tag() }, limit: u32()))
+                    from: u64(), to: u64(), interests: list { $0.tag() }, limit: u32(),
+                    condition: condition()))
         case .lease: .lease(count: u32())
         case .schema: .schema(SchemaRequest(model: maybe { $0.text() }))
         case .status: .status
@@ -175,6 +178,14 @@ extension MessageMaker {
             Fetched(
                 position: u64(), count: u64(), objects: list { $0.stored() },
                 references: references(), related: []))
+    }
+
+    private mutating func condition() -> HistoryCondition {
+        HistoryCondition(
+            authors: list { $0.text() }, objects: references(),
+            properties: list { ObservedProperty(entity: $0.tag(), slot: $0.slot()) },
+            modelVersion: UInt16(int(0...65_535)), since: maybe { Int64(bitPattern: $0.u64()) },
+            until: maybe { Int64(bitPattern: $0.u64()) })
     }
 
     /// An id that goes with a type.

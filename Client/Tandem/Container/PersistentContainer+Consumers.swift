@@ -25,15 +25,24 @@ extension PersistentContainer {
     }
 
     private func acknowledged(by request: ConsumerRequest) throws -> Position {
-        guard let number = try answer(to: request).acknowledged else {
-            throw TandemError(.storage, "the daemon did not say what the consumer acknowledged")
-        }
-        return try connection.session().position(number)
+        try acknowledged(connection.answer(.consumer(request)))
+    }
+
+    /// What an answer says that a consumer has acknowledged.
+    func acknowledged(_ answer: Result<DaemonMessage, TandemError>) throws -> Position {
+        guard case .consumer(let answer) = try answer.get(), let number = answer.acknowledged,
+            let session = connection.knownSession
+        else { throw PersistentContainer.noConsumerAnswer }
+        return session.position(number)
+    }
+
+    static var noConsumerAnswer: TandemError {
+        TandemError(.storage, "the daemon did not answer about the consumer")
     }
 
     private func answer(to request: ConsumerRequest) throws -> ConsumerAnswer {
         guard case .consumer(let answer) = try connection.answer(.consumer(request)).get() else {
-            throw TandemError(.storage, "the daemon did not answer about the consumer")
+            throw PersistentContainer.noConsumerAnswer
         }
         return answer
     }

@@ -42,17 +42,41 @@ extension PersistentContainer {
         after number: UInt64, through end: UInt64 = 0, entities: [String] = [],
         limit: UInt32 = 1_000
     ) throws -> HistoryPage {
+        var filter = HistoryFilter()
+        filter.entities = entities
         let session = try connection.session()
-        let tags = try entities.flatMap { name in
-            guard let entity = session.model.entity(named: name) else {
-                throw TandemError(.unknownEntity, "the store has no entity `\(name)`")
-            }
-            return entity.descendants
+        let request = try filter.request(
+            after: number, through: end, limit: limit, session.model)
+        return try page(connection.answer(.history(request)))
+    }
+
+    /// Transactions after a position that meet a filter; some of them, and how far they reach.
+    ///
+    /// Throws `historyExpired` when the journal no longer reaches back to the position, or it is of another log or epoch;
+    /// `unknownEntity`, `unknownProperty`.
+    public nonisolated(nonsending) func history(
+        after position: Position, _ filter: HistoryFilter, limit: UInt32 = 1_000
+    ) async throws -> HistoryPage {
+        let session = try await connection.sessionAsync()
+        guard position.isComparable(with: session.position(0)) else {
+            throw TandemError(
+                .historyExpired, "\(position) is of another log or epoch than this store's")
         }
-        let request = HistoryRequest(from: number, to: end, interests: tags, limit: limit)
-        guard case .history(let answer) = try connection.answer(.history(request)).get() else {
-            throw TandemError(.storage, "the daemon did not answer about its journal")
-        }
+        let request = try filter.request(
+            after: position.number, through: 0, limit: limit, session.model)
+        return try page(await connection.answerAsync(.history(request)))
+    }
+
+    /// The transactions after a position that meet a filter, in order; with `follows` those to come as well.
+    public func transactions(
+        after position: Position, _ filter: HistoryFilter = HistoryFilter(), follows: Bool = false
+    ) -> HistorySequence {
+        HistorySequence(container: self, start: position, filter: filter, follows: follows)
+    }
+
+    private func page(_ answer: Result<DaemonMessage, TandemError>) throws -> HistoryPage {
+        guard case .history(let answer) = try answer.get(), let session = connection.knownSession
+        else { throw TandemError(.storage, "the daemon did not answer about its journal") }
         return HistoryPage(
             transactions: answer.transactions, position: session.position(answer.position),
             isComplete: answer.isComplete)

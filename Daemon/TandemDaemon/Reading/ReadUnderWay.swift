@@ -115,15 +115,16 @@ final class ReadUnderWay {
     /// Undoes what happened since the position that is read, in steps until it has caught up with the savers.
     private func undo(_ committer: Committer, _ budget: inout Int) throws {
         while position < committer.position, budget > 0 || hasCaughtUp {
-            let changes = try source.transaction(at: position + 1, committer.ring).changes(of: tags)
-            for change in changes {
+            let transaction = try source.transaction(at: position + 1, committer.ring)
+            for change in try transaction.changes(of: tags) {
                 guard let entity = model.entity(tagged: change.object.tag) else { continue }
                 past?.undo(change, entity)
                 guard request?.includes(tag: change.object.tag) ?? false else { continue }
                 cursor?.touch(CollectionOfOne(change.object))
             }
             position += 1
-            budget -= 1
+            // To read a kilobyte takes about as long as to judge an object.
+            budget -= 1 + transaction.bytes.count / 1_024
         }
         guard position == committer.position else { return }
         hasCaughtUp = true

@@ -21,9 +21,9 @@ struct Answerer {
         }
     }
 
-    private var limits: DaemonLimits { committer.limits }
+    var limits: DaemonLimits { committer.limits }
 
-    private var model: CompiledModel {
+    var model: CompiledModel {
         get throws(TandemError) {
             guard let model = committer.store.model else {
                 throw TandemError(.unknownEntity, "the store has no model yet; apply one first")
@@ -232,47 +232,6 @@ struct Answerer {
                     + "again", code: .historyExpired)
         }
         return try TransactionWindow(committer, after: from, model)
-    }
-
-    private func history(_ request: HistoryRequest) throws -> History {
-        let bounds = committer.journal.bounds
-        let end = request.to == 0 ? committer.position : min(request.to, committer.position)
-        guard request.from >= bounds.first - 1 else {
-            throw TandemError(
-                .historyExpired,
-                "the journal begins at \(bounds.first); start again from a snapshot")
-        }
-        var answer = History(position: request.from, transactions: [], isComplete: true)
-        let source = TransactionSource(committer.journal)
-        let wanted = Set(request.interests)
-        let limit =
-            request.limit == 0
-            ? limits.historyTransactions
-            : min(Int(request.limit), limits.historyTransactions)
-        // Where few interest, many are looked at for nothing: no more of them at a time than a fetch looks at objects.
-        let last = min(end, request.from &+ UInt64(limits.sliceReads))
-        var bytes = 0
-        while answer.position < end {
-            guard answer.transactions.count < limit, bytes < limits.historyBytes,
-                answer.position < last
-            else {
-                answer.isComplete = false
-                // What the client itself asked for is not ours.
-                if bytes >= limits.historyBytes { committer.limitCounts.note(.historyBytes) }
-                if answer.position >= last { committer.limitCounts.note(.sliceReads) }
-                if answer.transactions.count >= limits.historyTransactions {
-                    committer.limitCounts.note(.historyTransactions)
-                }
-                break
-            }
-            let transaction = try source.transaction(at: answer.position + 1, committer.ring)
-            if let part = transaction.filtered({ wanted.isEmpty || wanted.contains($0) }) {
-                answer.transactions.append(part)
-                bytes += part.bytes.count
-            }
-            answer.position += 1
-        }
-        return answer
     }
 }
 

@@ -1,0 +1,57 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+
+/// Decides which transactions of a history are given.
+struct HistoryFilter {
+    private let condition: HistoryCondition
+    private let entities: Set<EntityTag>
+    private let authors: Set<String>
+    private let objects: Set<ObjectReference>
+    private let properties: Set<ObservedProperty>
+    /// Slots of transactions up to here are of another model.
+    private let modelPosition: UInt64
+
+    init(_ request: HistoryRequest, modelPosition: UInt64) {
+        condition = request.condition
+        entities = Set(request.interests)
+        authors = Set(condition.authors)
+        objects = Set(condition.objects)
+        properties = Set(condition.properties)
+        self.modelPosition = modelPosition
+    }
+
+    /// What is given of a transaction; nil for nothing.
+    ///
+    /// Cost: nothing is decoded unless the condition asks for it.
+    func part(of transaction: EncodedTransaction) throws(CodingError) -> EncodedTransaction? {
+        let part = transaction.filtered { entities.isEmpty || entities.contains($0) }
+        guard let part, !part.isModel else { return part }
+        guard try meetsHeader(part), try meetsChanges(part) else { return nil }
+        return part
+    }
+
+    private func meetsHeader(_ transaction: EncodedTransaction) throws(CodingError) -> Bool {
+        if let since = condition.since, transaction.time < since { return false }
+        if let until = condition.until, transaction.time >= until { return false }
+        if authors.isEmpty { return true }
+        return authors.contains(try transaction.author())
+    }
+
+    private func meetsChanges(_ transaction: EncodedTransaction) throws(CodingError) -> Bool {
+        guard !objects.isEmpty || !properties.isEmpty else { return true }
+        let knowsSlots = transaction.position > modelPosition
+        let changes = try transaction.changes()
+        return changes.contains { change in
+            (objects.isEmpty || objects.contains(change.object))
+                && (properties.isEmpty || !knowsSlots || alters(change))
+        }
+    }
+
+    private func alters(_ change: Change) -> Bool {
+        properties.contains {
+            $0.entity == change.object.tag
+                && (change.kind == .delete || change.changed.contains($0.slot))
+        }
+    }
+}

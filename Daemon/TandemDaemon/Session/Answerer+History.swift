@@ -1,0 +1,53 @@
+import TandemModel
+import TandemStore
+import TandemWire
+
+/// Answers about the journal.
+extension Answerer {
+    /// The transactions behind a position that meet a condition: some of them, and how far they reach.
+    func history(_ request: HistoryRequest) throws -> History {
+        let bounds = committer.journal.bounds
+        let end = request.to == 0 ? committer.position : min(request.to, committer.position)
+        guard request.from >= bounds.first - 1 else {
+            throw TandemError(
+                .historyExpired,
+                "the journal begins at \(bounds.first); start again from a snapshot")
+        }
+        if !request.condition.properties.isEmpty {
+            try model.check(
+                slotsOf: request.condition.modelVersion, "the question", "ask again")
+        }
+        let filter = HistoryFilter(request, modelPosition: committer.store.modelPosition)
+        var answer = History(position: request.from, transactions: [], isComplete: true)
+        let source = TransactionSource(committer.journal)
+        let limit =
+            request.limit == 0
+            ? limits.historyTransactions
+            : min(Int(request.limit), limits.historyTransactions)
+        // Where few interest, many are looked at for nothing: no more of them at a time than a fetch looks at objects, or
+        // than one answer may hold.
+        var looked = 0
+        let last = min(end, request.from &+ UInt64(limits.sliceReads))
+        while answer.position < end {
+            guard answer.transactions.count < limit, answer.position < last,
+                looked < limits.historyBytes
+            else {
+                answer.isComplete = false
+                // What the client itself asked for is not ours.
+                if looked >= limits.historyBytes { committer.limitCounts.note(.historyBytes) }
+                if answer.position >= last { committer.limitCounts.note(.sliceReads) }
+                if answer.transactions.count >= limits.historyTransactions {
+                    committer.limitCounts.note(.historyTransactions)
+                }
+                break
+            }
+            let transaction = try source.transaction(at: answer.position + 1, committer.ring)
+            if let part = try filter.part(of: transaction) {
+                answer.transactions.append(part)
+            }
+            looked += transaction.bytes.count
+            answer.position += 1
+        }
+        return answer
+    }
+}
