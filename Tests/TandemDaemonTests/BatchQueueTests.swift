@@ -122,8 +122,13 @@ import Testing
         try bench.turn()
         if moment == .working {
             try bench.turn(until: 1)
-            // Judged again at its turn, in whose layout?
-            try other.save([try bench.bench.update("Node", 2_000, ["rank": .int(9)])])
+            // All are judged again at their turns: in whose layout?
+            for numbers in [UInt64(65)...1_000, 1_001...2_000] {
+                let updates = try numbers.map {
+                    try bench.bench.update("Node", $0, ["rank": .int(9)])
+                }
+                _ = try other.send(.save(other.saveRequest(updates)))
+            }
         }
         _ = try other.ask(.schema(SchemaRequest(model: grown.json.text)))
         #expect(try failure(id, client) == .schemaMismatch)
