@@ -38,6 +38,8 @@ public indirect enum DaemonMessage: WireMessage {
     case disconnected(Bool)
     /// The answer to `consumer`: what it acknowledged.
     case consumer(ConsumerAnswer)
+    /// The answer to `batch`: how far it came.
+    case batched(Batched)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -75,6 +77,8 @@ public indirect enum DaemonMessage: WireMessage {
         case disconnected
         /// The answer to `consumer`.
         case consumer
+        /// The answer to `batch`.
+        case batched
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -88,6 +92,7 @@ public indirect enum DaemonMessage: WireMessage {
         case .verdicts(let answer): answer.position
         case .synced(let position): position
         case .schema(let answer): answer.position
+        case .batched(let answer): answer.position
         case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state,
             .disconnected, .consumer:
             nil

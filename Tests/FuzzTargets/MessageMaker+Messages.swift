@@ -71,7 +71,17 @@ extension MessageMaker {
                     action: [
                         .register(at: maybe { $0.position() }), .acknowledge(position()), .remove,
                     ][int(0...2)]))
+        case .batch: .batch(batch())
         }
+    }
+
+    package mutating func batch() -> Batch {
+        Batch(
+            batchID: bytes(56), contentHash: hash(), author: maybe { $0.text() }, context: text(),
+            modelVersion: UInt16(int(0...65_535)), request: request(),
+            work: bool()
+                ? .delete : .update(list { SlotValue(slot: $0.slot(), value: $0.value()) }),
+            firstSentAt: maybe { $0.u64() })
     }
 
     package mutating func save() -> SaveRequest {
@@ -130,6 +140,8 @@ extension MessageMaker {
         case .blob: .blob(bytes(64))
         case .disconnected: .disconnected(bool())
         case .consumer: .consumer(ConsumerAnswer(acknowledged: maybe { $0.u64() }))
+        case .batched:
+            .batched(Batched(position: u64(), count: u64(), failure: maybe { $0.error() }))
         case .state:
             .state(
                 StatePush(

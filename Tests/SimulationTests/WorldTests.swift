@@ -40,6 +40,7 @@ import Testing
         guard Self.seed == nil, Self.worlds >= 40 else { return }
         // The worlds have to be worth something.
         #expect(sum.crashes > 10 && sum.trims > 3 && sum.full > 3, "\(sum)")
+        #expect(sum.batches > 3, "\(sum)")
     }
 
     /// Half as many, as each takes longer.

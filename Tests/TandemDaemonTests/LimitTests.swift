@@ -93,6 +93,9 @@ struct LimitTests {
             let answer = try client.ask(.history(HistoryRequest(from: 1, limit: 0)))
             guard case .history(let history) = answer else { return nil }
             #expect(!history.isComplete && history.transactions.count < 100)
+        case .batchObjects:
+            for number in UInt64(1)...2 { try save(number) }
+            return failure(try client.ask(.batch(try bench.batch("Tag"))))
         case .sliceReads, .readBytes:
             for number in UInt64(1)...100 { try save(number) }
             return failure(try client.ask(.fetch(Fetch(request: FetchRequest(entity: "Tag")))))
@@ -224,7 +227,7 @@ extension Limit {
     fileprivate var code: TandemError.Code? {
         switch self {
         case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,
-            .controllers, .transactionBytes, .consumers, .readBytes,
+            .controllers, .transactionBytes, .consumers, .readBytes, .batchObjects,
             .lookBackTransactions:
             .limitExceeded
         case .handshakeMilliseconds: .timeout

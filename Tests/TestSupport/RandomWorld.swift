@@ -6,7 +6,7 @@ import TandemQuery
 @MainActor package final class RandomWorld {
     /// The context whose lists are watched.
     package let reader: ManagedObjectContext
-    private let writers: [ManagedObjectContext]
+    let writers: [ManagedObjectContext]
     private let containers: [PersistentContainer]
 
     /// A model of one of many shapes: what the requests name is always there, the rest is up to chance.
@@ -113,7 +113,7 @@ import TandemQuery
 
     // MARK: Saves
 
-    private static let names = ["a", "b", "c", "Ä", "ä", ""]
+    static let names = ["a", "b", "c", "Ä", "ä", ""]
 
     /// Saves some random edits.
     @discardableResult

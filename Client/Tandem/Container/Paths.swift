@@ -58,6 +58,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var connectMilliseconds: UInt64 = 5_000
     /// Milliseconds that an answer may take on a connection that stands.
     public var answerMilliseconds: UInt64 = 60_000
+    /// Milliseconds that a batch delete or update may take on a connection that stands.
+    public var batchMilliseconds: UInt64 = 3_600_000
     /// The first pause before connecting again, in milliseconds; it doubles each time.
     public var firstBackoffMilliseconds: UInt64 = 10
     /// The longest pause before connecting again, in milliseconds.

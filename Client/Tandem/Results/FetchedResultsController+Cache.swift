@@ -81,7 +81,9 @@ extension ResultsPlan {
 }
 
 extension ManagedObjectContext {
-    /// Asks something; nil when the daemon refuses. What keeps it from being asked is thrown.
+    /// Asks something; nil when the daemon refuses.
+    ///
+    /// What keeps it from being asked is thrown.
     fileprivate func askStep(_ message: ClientMessage) throws -> Step<DaemonMessage?> {
         .ask(message) { result in
             switch result {

@@ -26,7 +26,9 @@ extension FetchedResultsController {
         return found
     }
 
-    /// Where an edited object belongs; nil if it does not match. What can't be judged here stays as the store has it.
+    /// Where an edited object belongs; nil if it does not match.
+    ///
+    /// What can't be judged here stays as the store has it.
     private func place(_ overlaid: OverlaidEdits, _ plan: ResultsPlan) -> ResultRow? {
         let record = overlaid.record
         if record.isDeleted { return nil }

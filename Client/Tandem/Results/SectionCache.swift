@@ -112,7 +112,9 @@ struct SectionCacheDirectory: Sendable {
         return bytes.flatMap { SectionCache(bytes: $0) }
     }
 
-    /// Keeps a list; says whether that went well. A cache that can't be written is none.
+    /// Keeps a list; says whether that went well.
+    ///
+    /// A cache that can't be written is none.
     @discardableResult
     func save(_ cache: SectionCache, as name: String) -> Bool {
         do throws(IOError) {

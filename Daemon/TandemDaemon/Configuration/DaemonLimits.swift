@@ -49,7 +49,7 @@ public struct DaemonLimits: Hashable, Sendable {
     /// A checkpoint is due after this long in any case.
     public var checkpointMilliseconds = 1_000
     /// A checkpoint is due at about this many dirty pages: the longest stall of a save, and far below LMDB's spill limit.
-    public var checkpointPages = 16_384
+    public var checkpointPages = 4_096
 
     // MARK: Reading
 
@@ -74,6 +74,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var historyBytes = 8 << 20
     /// Consumers of the journal that can be registered.
     public var consumers = 256
+    /// Objects that one batch delete or update may find.
+    public var batchObjects = 4_000_000
 
     /// The limits of DESIGN, section 6, and the others at their defaults.
     public init() {}
@@ -122,6 +124,14 @@ extension DaemonLimits {
     /// So many steps of a fetch judge again what others altered behind its last candidate, before the next ones may look
     /// at twice as much.
     static let lateSteps = 8
+    /// Batches of a connection that wait for their turn, besides the one under way.
+    static let batchesOfSession = 4
+    /// Batches of a user that wait for their turn.
+    static let batchesOfUser = 16
+    /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.
+    static let firstBatchObjects = 64
+    /// The time that one transaction of a batch should take to be planned and applied, for which other savers wait.
+    static let batchNanoseconds: UInt64 = 8_000_000
     /// Bytes of pushes that are put together for all sessions that stand at the same place.
     static let runBytes = 64 << 10
     /// Bytes of pushes kept in memory, each made once for all who follow the same entities.

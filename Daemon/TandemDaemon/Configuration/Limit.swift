@@ -54,6 +54,8 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case historyBytes
     /// Registered consumers.
     case consumers
+    /// Objects of a batch.
+    case batchObjects
 }
 
 extension Limit {
@@ -152,6 +154,10 @@ extension Limit {
                 "transactions that a read at an earlier position undoes", "limitExceeded")
         case .consumers:
             facts(\.consumers, .count, 1...65_536, "registered consumers", "limitExceeded")
+        case .batchObjects:
+            facts(
+                \.batchObjects, .count, 1...1 << 26,
+                "objects that one batch delete or update may find", "limitExceeded")
         default: paceFacts
         }
     }

@@ -16,7 +16,7 @@ struct Answerer {
         case .history(let request): .history(try history(request))
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try content(of: blob))
-        case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .fetch:
+        case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .fetch, .batch:
             preconditionFailure("The engine answers these itself.")
         }
     }

@@ -25,6 +25,7 @@ extension Engine {
                 session.answer(.lease(try committer.lease(count)), to: id)
             case .consumer(let request):
                 session.answer(.consumer(try answer(request, session)), to: id)
+            case .batch(let batch): try begin(batch, id, session)
             default: try read(message, id, session)
             }
         } catch let error as TandemError {

@@ -104,6 +104,7 @@ extension Engine {
             try pumpSavers()
             refuseUnkept()
             answerPlanned()
+            settleBatch(because: nil)
         } else {
             planned.removeAll(keepingCapacity: true)
         }
@@ -173,6 +174,7 @@ extension Engine {
             refusals =
                 planned.map { ($0.session, $0.id, error) }
                 + refusals.map { ($0.session, $0.id, error) }
+            settleBatch(because: error)
             return nil
         }
     }

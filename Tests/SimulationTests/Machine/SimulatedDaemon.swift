@@ -2,6 +2,7 @@ import TandemIO
 import TandemJournal
 import TandemModel
 import TandemStore
+import TandemWire
 
 @testable import TandemDaemon
 @testable import TandemStore
@@ -20,6 +21,8 @@ final class SimulatedDaemon {
         var mapBytes = 16 << 20
         var segmentBytes = 16 << 10
         var limits = DaemonLimits()
+        /// Objects in one transaction of a batch.
+        var batchObjects = WireLimits.batchObjects
         var durability = Durability.full
         var salt: UInt32 = 1
     }
@@ -50,6 +53,7 @@ final class SimulatedDaemon {
         engine = Engine(
             committer: committer, clock: machine.clock, storePath: settings.directory,
             log: DaemonLog { _, _ in })
+        engine.batches.most = settings.batchObjects
         loop = try ServiceLoop(engine, listener: nil, poller: readiness)
     }
 

@@ -67,6 +67,7 @@ extension World {
 
     private func finish(_ client: SimulatedClient, isLast: Bool) {
         for save in client.repeatable(isOpen: true) { client.send(save) }
+        for batch in client.repeatableBatches(isOpen: true) { client.send(batch) }
         guard isLast, client.requests.isEmpty, client.cursor < oracle.truth.last else { return }
         let last = oracle.truth.last
         client.send(.sync(Sync(number: last)), .sync(last, floor: oracle.known))
@@ -75,6 +76,7 @@ extension World {
     private func isAtRest(_ client: SimulatedClient) -> Bool {
         client.isReady && client.requests.isEmpty && client.cursor == oracle.truth.last
             && client.repeatable(isOpen: true).isEmpty
+            && client.repeatableBatches(isOpen: true).isEmpty
     }
 
     private func conclude() {

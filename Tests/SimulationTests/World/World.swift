@@ -41,6 +41,7 @@ final class World {
         var isFat = false
         var faultShare = 4
         var savesKept: UInt64 = 1_000_000
+        var hasBatches = false
     }
 
     init(_ plan: Plan) throws {
@@ -54,6 +55,8 @@ final class World {
         traits.faultShare = [0, 3, 5, 7][chance.below(4)]
         if chance.percent(25) { traits.savesKept = UInt64(chance.number(5...40)) }
         if plan.sabotage == .ignoresFloor { traits.savesKept = 3 }
+        // The other worlds are what they were without.
+        traits.hasBatches = [2, 4, 5].contains(plan.seed % 7)
         self.traits = traits
         oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
         // Of its own, so that worlds of which only this is new are otherwise what they were.
@@ -81,6 +84,7 @@ final class World {
         settings.salt = UInt32(truncatingIfNeeded: chance.next())
         if chance.percent(40) { settings.limits.ringTransactions = chance.number(1...12) }
         if chance.percent(30) { settings.mapBytes = 128 << 10 }
+        if traits.hasBatches { settings.batchObjects = 1 + Int(traits.savesKept % 3) }
         if slices.percent(40) { settings.limits.sliceReads = slices.number(1...6) }
         return settings
     }
@@ -114,6 +118,7 @@ final class World {
             let answers = client.saves.compactMap(\.answer)
             counters.saves += answers.count
             counters.lostAnswers += answers.count(where: \.isRepeat)
+            counters.batches += client.batches.count { $0.answer?.count ?? 0 > 0 }
         }
     }
 
@@ -231,6 +236,7 @@ struct WorldCounters {
     var saves = 0
     var lostAnswers = 0
     var reads = 0
+    var batches = 0
 
     static func += (sum: inout WorldCounters, other: WorldCounters) {
         sum.starts += other.starts
@@ -244,5 +250,6 @@ struct WorldCounters {
         sum.saves += other.saves
         sum.lostAnswers += other.lostAnswers
         sum.reads += other.reads
+        sum.batches += other.batches
     }
 }

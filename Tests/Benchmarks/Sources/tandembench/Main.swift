@@ -28,6 +28,8 @@ struct Main {
                 writers, perSave, seconds: Double(words[6]) ?? 1)
         case ("memory", 4):
             try MemoryBenchmark(socket: socket, folder: folder, n: n, saves: 1_000_000).run()
+        case ("batch", 4): try BatchBenchmark(socket: socket, n: n).run()
+        case ("batch-saver", 4): try BatchSaver(socket: socket).run()
         case ("p2-writer", 9): try saver(n, socket, folder, words[4...].map { UInt64($0) ?? 0 })
         case ("p6", 4): try FanOutBenchmark(socket: socket, folder: folder, n: n).run()
         case ("clients", 4):
@@ -77,6 +79,6 @@ struct Main {
     }
 
     static let usage =
-        "usage: tandembench p1|p2|p3|p6|clients|memory|sync|journal N SOCKET FOLDER\n"
+        "usage: tandembench p1|p2|p3|p6|clients|memory|batch|sync|journal N SOCKET FOLDER\n"
         + "       tandembench load N SOCKET FOLDER WRITERS OBJECTS SECONDS"
 }
