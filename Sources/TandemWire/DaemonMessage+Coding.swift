@@ -21,6 +21,7 @@ extension DaemonMessage {
         case .state: .state
         case .disconnected: .disconnected
         case .consumer: .consumer
+        case .pinned: .pinned
         }
     }
 
@@ -47,6 +48,7 @@ extension DaemonMessage {
         case .state(let message): message.encode(into: &writer)
         case .disconnected(let wasThere): writer.bool(wasThere)
         case .consumer(let message): message.encode(into: &writer)
+        case .pinned(let message): message.encode(into: &writer)
         }
     }
 
@@ -70,6 +72,7 @@ extension DaemonMessage {
         case .state: self = .state(try StatePush(from: &reader))
         case .disconnected: self = .disconnected(try reader.bool())
         case .consumer: self = .consumer(try ConsumerAnswer(from: &reader))
+        case .pinned: self = .pinned(try PinAnswer(from: &reader))
         case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
         }
     }

@@ -38,6 +38,8 @@ public indirect enum DaemonMessage: WireMessage {
     case disconnected(Bool)
     /// The answer to `consumer`: what it acknowledged.
     case consumer(ConsumerAnswer)
+    /// The answer to `pin`: where it is and for how long.
+    case pinned(PinAnswer)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -75,6 +77,8 @@ public indirect enum DaemonMessage: WireMessage {
         case disconnected
         /// The answer to `consumer`.
         case consumer
+        /// The answer to `pin`.
+        case pinned
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -89,7 +93,7 @@ public indirect enum DaemonMessage: WireMessage {
         case .synced(let position): position
         case .schema(let answer): answer.position
         case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state,
-            .disconnected, .consumer:
+            .disconnected, .consumer, .pinned:
             nil
         }
     }

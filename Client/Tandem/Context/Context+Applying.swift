@@ -18,6 +18,8 @@ extension ManagedObjectContext {
             correct(change.object)
             guard let record = records[change.object.number] else { continue }
             take(change, into: record, version: group.versions[change.object.number])
+            // What is taken back says nothing of the members that the object had.
+            if group.isBackward, change.kind == .insert { record.members.removeAll() }
             guard let object = record.object, object.isRead || !children.isEmpty else { continue }
             let isWhole = change.kind == .insert || change.kind == .delete
             touched.append((object, isWhole ? nil : change.changed))
@@ -50,8 +52,11 @@ extension ManagedObjectContext {
         for (object, slots) in touched { object.noteChange(slots) }
         if let session, payloads.hasListeners {
             payloads.describe { session.position($0) }
-            for transaction in group.transactions { payloads.publish(transaction, session.model) }
+            for transaction in group.transactions where transaction.position > standing.told {
+                payloads.publish(transaction, session.model)
+            }
         }
+        standing.told = group.isRestart ? group.to : max(standing.told, group.to)
         processPendingChanges()
         deliver()
     }
@@ -101,8 +106,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Starts anew at the session's position: everything held is dropped, edits stay.
-    func restart(in now: Session) {
+    /// Starts anew at a position of the session: everything held is dropped, edits stay.
+    func restart(in now: Session, at position: UInt64) {
         deliver()
         let start = debug?.now ?? 0
         let from = merged
@@ -111,7 +116,7 @@ extension ManagedObjectContext {
         for record in records.values where record.object != nil { touch(record, .invalidation) }
         let isOtherModel = session?.model !== now.model
         session = now
-        merged = now.position
+        merged = position
         if isOtherModel { rebind(to: now.model) }
         for record in records.values { record.fault(at: merged) }
         records = records.filter { !$0.value.isIdle }

@@ -6,6 +6,10 @@ final class Standing {
     var merged: UInt64 = 0
     /// Whether nothing is merged unprompted.
     var isPaused = false
+    /// What keeps it where it is; nil unless it is pinned.
+    var pin: Pin?
+    /// The last position whose saves were told of: who is moved back and forth hears of each once.
+    var told: UInt64 = 0
 }
 
 extension ManagedObjectContext {

@@ -64,6 +64,23 @@ enum Step<Output> {
         }
     }
 
+    /// Runs as long as its outcome is wanted; the caller's actor is free while answers are awaited.
+    nonisolated(nonsending) func runAsync(
+        on connection: Connection, while isWanted: () -> Bool
+    ) async throws {
+        var step = self
+        while isWanted() {
+            switch step {
+            case .done: return
+            case .connect(let more): step = try more(try await connection.sessionAsync())
+            case .ask(let message, let more):
+                let answer = await connection.answerAsync(message)
+                guard isWanted() else { return }
+                step = try more(answer)
+            }
+        }
+    }
+
     /// Runs to the end; the caller's actor is free while answers are awaited.
     nonisolated(nonsending) func runAsync(on connection: Connection) async throws -> Output {
         var step = self
