@@ -46,8 +46,12 @@ extension ManagedObjectContext {
         link.signalChanges()
     }
 
-    /// Notes that an object is about to change.
+    /// Notes that an object is about to change, also in children, which show it below their edits.
     func touch(_ record: ObjectRecord, _ reason: PendingChanges.Reason) {
+        for child in children.compactMap(\.value) {
+            guard let record = child.records[record.reference.number] else { continue }
+            child.touch(record, .refresh)
+        }
         guard changes.isHeard else { return }
         changes.touch(record, reason)
         scheduleTelling()
@@ -55,6 +59,7 @@ extension ManagedObjectContext {
 
     /// Notes what a merge is about to change; `own` is the context's save whose transaction may be among it.
     func touch(_ group: MergedGroup, besides own: UnansweredSave?) {
+        for child in children { child.value?.touch(group, besides: own) }
         guard changes.isHeard, let model = session?.model else { return }
         let others = group.transactions.lazy.filter { own?.isMade(by: $0) != true }
         let foreign = Set(others.flatMap(\.changes).map(\.object.number))
@@ -69,5 +74,6 @@ extension ManagedObjectContext {
             }
             if isForeign { changes.merge(change.kind, model.id(of: change.object)) }
         }
+        if parent != nil, !changes.isEmpty { scheduleTelling() }
     }
 }
