@@ -95,6 +95,9 @@ extension Store {
     }
 
     /// Forgets saves without effect that are too old or too many, a bounded number each time.
+    ///
+    /// One at position `at` may have been sent at that position too, and whoever says so is known to be above the floor until
+    /// that lies at `at + 2`: one position longer than a save that wrote, which was sent below its own.
     private func forgetUnchanged(
         before position: UInt64, adding: Int, _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -107,7 +110,7 @@ extension Store {
                 throw damaged(.unchanged, 0, "a key of \(key.count) bytes")
             }
             let at = key.bigEndian(0, as: UInt64.self)
-            let isOld = at <= position && position - at >= options.savesKept
+            let isOld = at <= position && position - at > options.savesKept
             guard old.count < Store.forgottenAtOnce, isOld || old.count < excess else {
                 return false
             }

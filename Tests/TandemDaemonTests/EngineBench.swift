@@ -102,6 +102,9 @@ final class EngineBench {
     func turn() throws {
         for peer in clients { try peer.carry() }
         try engine.turn()
+        for session in engine.sessions.values where !engine.isScheduled(session) {
+            Issue.record("session \(session.id) is left behind")
+        }
     }
 }
 

@@ -20,6 +20,7 @@ final class ContextLink: Sendable {
 
     private func process(on actor: isolated any Actor) async {
         context?.processScheduled()
+        await context?.loadLacking()
     }
 
     private func run(on actor: isolated any Actor) async {

@@ -59,6 +59,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var undoSteps = 1_000
     /// Faults that are loaded together when one of them is needed.
     public var faultBatch = 256
+    /// Rows of a list that are loaded together with one that is read: a quarter before it, the others behind.
+    public var windowBatch = 64
     /// How often a request is sent again when the connection is lost while it is in flight.
     public var requestAttempts = 5
     /// How often a save or read is sent in all when the model is changed each time before it arrives.

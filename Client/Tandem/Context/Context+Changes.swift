@@ -26,6 +26,7 @@ extension ManagedObjectContext {
     ///
     /// What those who are told do is told next, in a job of its own: also when one of them calls this, or saves.
     public func processPendingChanges() {
+        stepOverlays()
         guard changes.isHeard, !changes.isEmpty, !changes.isTelling else { return }
         let change = changes.take(at: position)
         if change.isEmpty { return }
@@ -36,8 +37,35 @@ extension ManagedObjectContext {
     /// Tells those who observe this context or a child of it, in the job that was asked for.
     func processScheduled() {
         changes.isScheduled = false
+        let work = postponed
+        postponed = []
+        for work in work { work() }
         processPendingChanges()
         for child in children { child.value?.processScheduled() }
+    }
+
+    /// Loads objects in a job of its own, soon, and lets lists look again.
+    func loadSoon(_ references: [ObjectReference]) {
+        if references.isEmpty { return }
+        lacking.formUnion(references)
+        scheduleTelling()
+    }
+
+    /// Loads what lists lack; what fails is asked for again with the next edit.
+    nonisolated(nonsending) func loadLacking() async {
+        let wanted = lacking
+        lacking = []
+        guard !wanted.isEmpty else { return }
+        let step = try? loadStep(wanted.sorted(), members: [])
+        guard (try? await step?.runAsync(on: connection)) != nil else { return }
+        editSerial &+= 1
+        stepOverlays()
+    }
+
+    /// Does something in a job of its own on the context's actor, soon.
+    func postpone(_ work: @escaping () -> Void) {
+        postponed.append(work)
+        scheduleTelling()
     }
 
     private func scheduleTelling() {
@@ -52,9 +80,23 @@ extension ManagedObjectContext {
             guard let record = child.records[record.reference.number] else { continue }
             child.touch(record, .refresh)
         }
-        guard changes.isHeard else { return }
-        changes.touch(record, reason)
-        scheduleTelling()
+        editSerial &+= 1
+        if changes.isHeard {
+            changes.touch(record, reason)
+            scheduleTelling()
+        } else if !root.participants.isEmpty {
+            scheduleTelling()
+        }
+    }
+
+    /// Lets all lists that show edits of this context take them in, then tell.
+    func stepOverlays() {
+        let root = root
+        guard !root.participants.isEmpty else { return }
+        let stepped = root.participants.compactMap(\.value).filter { $0.stepOverlay() }
+        if stepped.isEmpty { return }
+        root.undelivered += stepped.filter { new in !root.undelivered.contains { $0 === new } }
+        root.deliver()
     }
 
     /// Notes what a merge is about to change; `own` is the context's save whose transaction may be among it.

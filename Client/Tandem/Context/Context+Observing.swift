@@ -38,7 +38,7 @@ public struct MissedSaves: Hashable, Sendable {
 }
 
 /// What an observer hears.
-public enum Observation: Sendable {
+public enum ObservedChange: Sendable {
     /// A save that touched what it looks at.
     case saved(ObservedSave)
     /// Saves that may have, and that nobody can tell of any more: look again at what matters.
@@ -52,14 +52,14 @@ public final class ContextObserver {
     private weak var context: ManagedObjectContext?
     private var request: CompiledRequest?
     private let declaration: FetchRequest
-    private let handler: (Observation) -> Void
-    private var undelivered: [Observation] = []
+    private let handler: (ObservedChange) -> Void
+    private var undelivered: [ObservedChange] = []
     /// What it has heard of: a context that is moved back and forth tells of each save once.
     private var last: UInt64
 
     init(
         _ context: ManagedObjectContext, _ request: CompiledRequest,
-        _ handler: @escaping (Observation) -> Void
+        _ handler: @escaping (ObservedChange) -> Void
     ) {
         self.context = context
         self.request = request
@@ -153,14 +153,14 @@ extension ManagedObjectContext {
     /// It begins after the position at which the context stands on return.
     public func observe(
         _ entity: String, where predicate: ObjectPredicate? = nil,
-        _ handler: @escaping (Observation) -> Void
+        _ handler: @escaping (ObservedChange) -> Void
     ) throws -> ContextObserver {
         try root.observeStep(entity, predicate, handler).run(on: connection)
     }
 
     private func observeStep(
         _ entity: String, _ predicate: ObjectPredicate?,
-        _ handler: @escaping (Observation) -> Void
+        _ handler: @escaping (ObservedChange) -> Void
     ) throws -> Step<ContextObserver> {
         try sessionStep().then { session in
             let declaration = FetchRequest(entity: entity, predicate: predicate)

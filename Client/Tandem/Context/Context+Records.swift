@@ -99,8 +99,20 @@ extension ManagedObjectContext {
 
     // MARK: Loading
 
-    /// A fault that is needed now, and others of its entity that were handed out lately.
+    /// A fault that is needed now, others of its entity that were handed out lately, and what a list shows around it.
     func faultBatch(_ record: ObjectRecord) -> [ObjectReference] {
+        let batch = lateFaults(record)
+        let room = min(core.limits.windowBatch, core.limits.faultBatch) - batch.count
+        guard room > 0, !root.participants.isEmpty else { return batch }
+        let known = Set(batch)
+        for participant in root.participants.compactMap(\.value) {
+            let near = participant.objects(around: record.reference, room)
+            if !near.isEmpty { return batch + near.filter { !known.contains($0) } }
+        }
+        return batch
+    }
+
+    private func lateFaults(_ record: ObjectRecord) -> [ObjectReference] {
         let lately = recentFaults.filter { other in
             guard other.tag == record.reference.tag, other != record.reference,
                 let known = records[other.number]

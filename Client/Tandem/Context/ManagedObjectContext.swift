@@ -53,8 +53,14 @@ public final class ManagedObjectContext {
     var unanswered: UnansweredSave?
     var saveIDs = SaveIDs()
     let undoStack: UndoStack
+    /// What lists have to know to place what was edited, and the context does not hold.
+    var lacking: Set<ObjectReference> = []
+    /// Counts the edits of this context; lists notice by it that they have to look.
+    var editSerial = 0
     /// What became of objects and was not told yet.
     let changes = PendingChanges()
+    /// What is to be done in the next job of the context's own.
+    var postponed: [() -> Void] = []
     var blobs: BlobCache
     let payloads: PayloadHub
     /// Who is told of merges, fetches, faults and saves; nil without `TANDEM_DEBUG`.

@@ -58,26 +58,9 @@ struct PendingOverlay {
                 continue
             }
             guard let row = currentRow(record) else { continue }
-            for path in request.paths {
-                if let object = firstUnknown(path.hops[...], row, reader) { found.insert(object) }
-            }
+            found.formUnion(request.unknown(behind: row, reader))
         }
         return found.sorted()
-    }
-
-    /// The first object of a path that isn't held, as far as to-one relationships lead.
-    private func firstUnknown(
-        _ hops: ArraySlice<ObservedHop>, _ row: Row, _ reader: ContextReader
-    ) -> ObjectReference? {
-        guard let hop = hops.first, !hop.isToMany,
-            let entity = request.model.entity(tagged: row.tag),
-            let target = row.reference(hop.slot, in: entity)
-        else { return nil }
-        switch reader.row(of: target) {
-        case .unknown: return target
-        case .missing: return nil
-        case .row(let next): return firstUnknown(hops.dropFirst(), next, reader)
-        }
     }
 
     private func currentRow(_ record: ObjectRecord) -> Row? {
@@ -149,6 +132,26 @@ struct PendingOverlay {
             else { return false }
             if key != other.0 { return key.lexicographicallyPrecedes(other.0) }
             return record.reference.number < other.1
+        }
+    }
+}
+
+extension CompiledRequest {
+    /// The first object of each path that isn't held, as far as to-one relationships lead.
+    func unknown(behind row: Row, _ reader: ContextReader) -> [ObjectReference] {
+        paths.compactMap { firstUnknown($0.hops[...], row, reader) }
+    }
+
+    private func firstUnknown(
+        _ hops: ArraySlice<ObservedHop>, _ row: Row, _ reader: ContextReader
+    ) -> ObjectReference? {
+        guard let hop = hops.first, !hop.isToMany, let entity = model.entity(tagged: row.tag),
+            let target = row.reference(hop.slot, in: entity)
+        else { return nil }
+        switch reader.row(of: target) {
+        case .unknown: return target
+        case .missing: return nil
+        case .row(let next): return firstUnknown(hops.dropFirst(), next, reader)
         }
     }
 }

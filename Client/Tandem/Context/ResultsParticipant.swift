@@ -22,6 +22,10 @@ protocol ResultsParticipant: AnyObject {
     func loseThread()
     /// Takes the group into its state; rows are merged. Calls nobody else.
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?)
+    /// The objects that it shows around one of its own, at most `count`; none if it does not show that.
+    func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]
+    /// Takes edits of its context into its state that were made since it last did; says whether there is something to deliver.
+    func stepOverlay() -> Bool
     /// Tells its delegates what stepping led to; they may call the context.
     func deliver()
 }
@@ -34,6 +38,10 @@ extension ResultsParticipant {
     func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch) {}
 
     func loseThread() {}
+
+    func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] { [] }
+
+    func stepOverlay() -> Bool { false }
 }
 
 /// A participant that the context does not keep alive.

@@ -10,21 +10,62 @@ public struct ControllerChange: Sendable {
     /// Sections and objects, in one fixed order.
     public let change: ResultsChange
 
+    /// Whether it leads from nothing to the first list, which a view need not animate.
+    public let isFirstLoad: Bool
+
     private let model: CompiledModel
 
-    init(position: Position, change: ResultsChange, model: CompiledModel) {
+    init(
+        position: Position, change: ResultsChange, isFirstLoad: Bool = false, model: CompiledModel
+    ) {
         self.position = position
         self.change = change
+        self.isFirstLoad = isFirstLoad
         self.model = model
     }
 
     /// The same place with another change.
     func replacing(change: ResultsChange) -> ControllerChange {
-        ControllerChange(position: position, change: change, model: model)
+        ControllerChange(
+            position: position, change: change, isFirstLoad: isFirstLoad, model: model)
     }
 
     /// The id of the object that a part of the change is about.
     public func id(of object: ResultsChange.ObjectChange) -> ObjectID {
         model.id(of: ObjectReference(tag: object.tag, number: object.number))
+    }
+
+    // MARK: Shapes
+
+    /// The objects that were there before and changed, moved ones included: what a diffable view reloads.
+    public var reloadedIDs: [ObjectID] {
+        change.objects.filter { $0.from != nil && $0.to != nil }.map(id(of:))
+    }
+
+    /// The objects that changed and stayed where they were.
+    public var updatedIDs: [ObjectID] {
+        change.objects.filter { if case .update = $0 { true } else { false } }.map(id(of:))
+    }
+
+    /// The change of a list without sections as the standard library's difference of its ids; nil for any other list.
+    ///
+    /// A move is a removal and an insertion that name each other. Updates have no place in it: ``reloadedIDs`` holds them.
+    public var collectionDifference: CollectionDifference<ObjectID>? {
+        guard let numbers = change.collectionDifference else { return nil }
+        var ids: [ObjectNumber: ObjectID] = [:]
+        for object in change.objects { ids[object.number] = id(of: object) }
+        return CollectionDifference(
+            numbers.compactMap { part -> CollectionDifference<ObjectID>.Change? in
+                switch part {
+                case .insert(let offset, let number, let associated):
+                    ids[number].map {
+                        .insert(offset: offset, element: $0, associatedWith: associated)
+                    }
+                case .remove(let offset, let number, let associated):
+                    ids[number].map {
+                        .remove(offset: offset, element: $0, associatedWith: associated)
+                    }
+                }
+            })
     }
 }

@@ -49,20 +49,25 @@ extension FetchedResultsController {
         judge.note(group)
         let overrides = overrides(tail, verdicts, judge)
         let rows = judge.rows(answer, overrides)
-        let known =
+        var known =
             plan.isWindow
             ? HeldRows(rows, edge: prefetched.isComplete ? nil : judge.edge(of: answer)) : nil
+        var fresh = edits(over: plan)
+        let laid = laid(over: rows, &fresh, plan)
+        known?.apply(laid.edits)
         let new =
             known.map { window(of: $0, plan) }
-            ?? SectionedList(sectioned: plan.sectionKeyPath != nil, rows: rows)
+            ?? SectionedList(sectioned: plan.sectionKeyPath != nil, rows: laid.rows)
         opening = nil
         if isOpening, let problem = new.outOfOrder {
             openingFailure = TandemError(problem)
             return false
         }
-        let reasons = survivors(of: rows, answer, group, verdicts, judge)
+        var reasons = survivors(of: rows, answer, group, verdicts, judge)
+        if interruption == nil { correct(&reasons, fresh, group) }
         relink(rows, answer, group, plan, judge.reader, overrides)
         self.plan = plan
+        overlay = fresh
         interruption = nil
         isRefused = false
         held = known
@@ -130,6 +135,23 @@ extension FetchedResultsController {
             if !reason.isEmpty { reasons[row.number, default: []].formUnion(reason) }
         }
         return reasons
+    }
+
+    /// Leaves out what the context's edits showed before.
+    private func correct(
+        _ reasons: inout [ObjectNumber: ChangeReason], _ fresh: [ObjectNumber: OverlaidEdits],
+        _ group: MergedGroup
+    ) {
+        let concerned = Set(overlay.keys).union(fresh.keys)
+        if concerned.isEmpty { return }
+        let changes = group.changes(of: concerned)
+        for number in concerned {
+            if isChange(number, fresh, changes[number]) {
+                reasons[number, default: []].insert(.ownValues)
+            } else {
+                reasons[number] = nil
+            }
+        }
     }
 
     /// Whether the rows of a list stay at hand: where they are needed to place others, and if they are few enough.

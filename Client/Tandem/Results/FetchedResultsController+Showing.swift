@@ -8,11 +8,16 @@ extension FetchedResultsController {
 
     /// Applies what was decided of single rows.
     func apply(_ judge: RowJudge, _ group: MergedGroup, _ verdicts: [Verdict]?) {
-        let edits = judge.edits
-        guard !edits.removed.isEmpty || !edits.upserted.isEmpty else { return }
-        relink(judge, group, verdicts)
+        var edits = judge.edits
+        if !edits.isEmpty { relink(judge, group, verdicts) }
+        layEdits(over: &edits, judge.plan, group)
+        apply(edits, judge.plan)
+    }
+
+    func apply(_ edits: ListEdits, _ plan: ResultsPlan) {
+        if edits.isEmpty { return }
         if held != nil {
-            applyToWindow(edits, judge.plan)
+            applyToWindow(edits, plan)
         } else {
             applyToList(edits)
         }
@@ -32,7 +37,7 @@ extension FetchedResultsController {
     }
 
     private func applyToList(_ edits: ListEdits) {
-        let old = feeds.needsOldList ? visible : nil
+        let old = needsOldList ? visible : nil
         switch list.apply(edits) {
         case .failed(let problem):
             if good != nil { owe(edits.reasons) }
@@ -69,9 +74,12 @@ extension FetchedResultsController {
         good = nil
         recover()
         defer { owed = [:] }
-        if isSilent && feeds.isEmpty { return }
-        guard let change = new.change(from: old, changed: owed), !change.isEmpty else { return }
-        report(change, old: feeds.needsOldList ? old : nil, isSilent: isSilent)
+        if isSilent && !isHeardSilently { return }
+        guard let change = new.change(from: old, changed: owed), !change.isEmpty else {
+            if isSilent { outbox.append(.unchanged) }
+            return
+        }
+        report(change, old: needsOldList ? old : nil, isSilent: isSilent)
     }
 
     private func owe(_ reasons: [ObjectNumber: ChangeReason]) {
@@ -84,17 +92,35 @@ extension FetchedResultsController {
         // Being out of order is told once, not with every merge that leaves it so.
         let isNews = error?.code != failure.code
         error = failure
-        if isNews { outbox.append(.failure(failure)) }
+        guard isNews else { return }
+        follower?.noteFailure()
+        outbox.append(.failure(failure))
     }
 
-    private func recover() { error = nil }
+    private func recover() {
+        if error != nil { follower?.noteFailure() }
+        error = nil
+    }
+
+    /// Whether somebody hears of fetches of the whole list, too.
+    private var isHeardSilently: Bool {
+        !feeds.isEmpty || follower != nil || onChange != nil
+            || delegate is any FetchedResultsSnapshotDelegate
+    }
+
+    /// Whether somebody may need the list before the next change.
+    private var needsOldList: Bool {
+        feeds.needsOldList || follower.map { $0.needsOldList } ?? false
+    }
 
     /// Hands a change to those who read along, and keeps it for the delegate unless it is silent.
     private func report(_ change: ResultsChange, old: SectionedList?, isSilent: Bool = false) {
         guard let position = source.position, let model = plan?.compiled.model else { return }
-        let value = ControllerChange(position: position, change: change, model: model)
+        let value = ControllerChange(
+            position: position, change: change, isFirstLoad: lastPosition == nil, model: model)
         feeds.publish(value, from: old, to: list)
-        if !isSilent { outbox.append(.change(value)) }
+        follower?.note(value, from: old)
+        outbox.append(.change(value, isSilent: isSilent))
     }
 
     // MARK: Links

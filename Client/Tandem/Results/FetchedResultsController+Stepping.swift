@@ -12,7 +12,13 @@ struct Prefetched {
 }
 
 extension FetchedResultsController: ResultsParticipant {
-    var isWaiting: Bool { opening != nil || (interruption != nil && !isRefused) }
+    var isWaiting: Bool { opening != nil || (interruption != nil && !isRefused) || isShort }
+
+    /// Whether edits took so many rows out of what is known that the window is not full.
+    private var isShort: Bool {
+        guard let held, !held.isComplete, !overlay.isEmpty else { return false }
+        return held.rows.count < plan?.needed ?? 0
+    }
 
     var verdictItem: VerdictItem? { (opening ?? plan)?.verdictItem }
 
@@ -83,7 +89,7 @@ extension FetchedResultsController: ResultsParticipant {
         }
         if isWaiting {
             if let prefetched, prefetched.answer.position > group.to { return nil }
-            return fetch(plan, 0)
+            return fetch(plan, overlay.count)
         }
         guard let held, !held.isComplete else { return nil }
         let losses = losses(group, verdicts, plan)
@@ -178,7 +184,10 @@ extension FetchedResultsController: ResultsParticipant {
             self.prefetched = nil
             if replace(by: prefetched, group, verdicts) { return }
         } else if isFollowing, opening == nil, !group.isRestart, let plan {
-            guard !group.changes.isEmpty || verdicts != nil else { return }
+            guard !group.changes.isEmpty || verdicts != nil else {
+                applyOverlay()
+                return
+            }
             apply(decide(group, verdicts, plan), group, verdicts)
             return
         }
@@ -186,13 +195,29 @@ extension FetchedResultsController: ResultsParticipant {
         if isFollowing, group.isRestart || group.to > group.from { interruption = lastPosition }
     }
 
+    func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] {
+        let shown = visible
+        guard let offset = shown.offset(of: object.number) else { return [] }
+        let start = max(0, offset - count / 4)
+        return (start..<min(shown.count, start + count)).map { offset in
+            let identity = shown.identity(at: shown.path(atOffset: offset))
+            return ObjectReference(tag: identity.tag, number: identity.number)
+        }
+    }
+
     /// The reference of a row.
     func reference(_ number: ObjectNumber) -> ObjectReference? {
         row(number).map { ObjectReference(tag: $0.entityTag, number: number) }
     }
 
-    /// What is known of a row after all edits, in the window or not.
+    /// What is known of a row as the store has it, in the window or not.
     func row(_ number: ObjectNumber) -> ResultRow? {
+        if let overlaid = overlay[number] { return overlaid.stored }
+        return shownRow(number)
+    }
+
+    /// Where a row stands with the context's edits, in the window or not.
+    func shownRow(_ number: ObjectNumber) -> ResultRow? {
         if let held { return held.row(number) }
         return list.currentRow(number)
     }

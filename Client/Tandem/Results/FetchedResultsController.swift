@@ -5,8 +5,8 @@ public import TandemResults
 /// A sorted, sectioned list of the objects that a request picks, kept in step with every save.
 ///
 /// After every merge of its context the list equals what a fresh fetch would give, also where predicate, order or
-/// sections lead through relationships, and it reports each merge as one change. It shows what is saved, as of the
-/// context's position: pending edits of the context don't move rows, the objects it hands out carry them.
+/// sections lead through relationships, and it reports each merge as one change. Unsaved edits of the context lie over what is
+/// saved, unless ``includesPendingChanges`` is off.
 ///
 ///     let request = FetchRequest(entity: "Content", sort: ["bucket.name", "title"])
 ///     let controller = try FetchedResultsController(
@@ -36,8 +36,22 @@ public final class FetchedResultsController {
     public var relationshipKeyPathsForRefreshing: [String]
     /// A name for a section cache; accepted for later, nothing is cached yet.
     public let cacheName: String?
+    /// Whether unsaved edits of the context show in the list; on at first, as in Core Data.
+    ///
+    /// Objects that were edited themselves come, go, move and are updated when the context processes its pending changes
+    /// (``ManagedObjectContext/processPendingChanges()`` tells when that is); a save that brings to the store what is shown
+    /// changes nothing. Setting it is such a change, too.
+    public var includesPendingChanges = true {
+        didSet {
+            guard includesPendingChanges != oldValue else { return }
+            overlaidSerial = -1
+            context.stepOverlays()
+        }
+    }
     /// Who is told of changes.
     public weak var delegate: (any FetchedResultsControllerDelegate)?
+    /// Called with every change, those of fetches of the whole list included, after the delegate; it may do what a delegate may.
+    public var onChange: ((ControllerChange) -> Void)?
     /// Why the list does not show the present state; nil while all is well.
     ///
     /// With `outOfOrderSection` it goes on showing the last good list and recovers by itself, with one change.
@@ -63,7 +77,13 @@ public final class FetchedResultsController {
     var slack: Int { source.core.limits.windowSlack }
     /// How often rows were fetched.
     var fetches = 0
+    /// The edits of the context that lie over the list, by object.
+    var overlay: [ObjectNumber: OverlaidEdits] = [:]
+    /// What ``ManagedObjectContext/editSerial`` was when they were laid.
+    var overlaidSerial = 0
     let feeds = ResultsFeeds()
+    /// Who shows this list to others.
+    weak var follower: (any ResultsFollower)?
     private var place: ControllerPlace?
 
     /// A controller of a request; nothing is fetched yet.
@@ -190,7 +210,12 @@ public final class FetchedResultsController {
     /// A place outside the list traps.
     public func object(at path: ResultsIndexPath) -> ManagedObject {
         precondition(plan != nil, "The list is empty: performFetch() was not called.")
-        let identity = visible.identity(at: path)
+        return object(at: path, of: visible)
+    }
+
+    /// The object at a place of the list, or of one that it was.
+    func object(at path: ResultsIndexPath, of list: SectionedList) -> ManagedObject {
+        let identity = list.identity(at: path)
         return context.object(ObjectReference(tag: identity.tag, number: identity.number))
     }
 

@@ -26,6 +26,10 @@ public protocol FetchedResultsControllerDelegate: AnyObject {
     func controllerDidChangeContent(_ controller: FetchedResultsController)
     /// The same change as one value.
     func controller(_ controller: FetchedResultsController, didChange change: ControllerChange)
+    /// The title of a section in the index; nil for the upper-cased first character of its name.
+    func controller(
+        _ controller: FetchedResultsController, sectionIndexTitleForSectionName name: String
+    ) -> String?
     /// The list can't be shown, and why; it recovers by itself, with one change.
     func controller(_ controller: FetchedResultsController, didFailWith error: TandemError)
 }
@@ -49,6 +53,10 @@ extension FetchedResultsControllerDelegate {
     public func controller(
         _ controller: FetchedResultsController, didChange change: ControllerChange
     ) {}
+    /// Nil.
+    public func controller(
+        _ controller: FetchedResultsController, sectionIndexTitleForSectionName name: String
+    ) -> String? { nil }
     /// Does nothing.
     public func controller(_ controller: FetchedResultsController, didFailWith error: TandemError) {
     }

@@ -49,6 +49,7 @@ final class ResultsFeeds {
     }
 
     private var all: [WeakFeed] = []
+    private var signals: [AsyncStream<Void>.Continuation] = []
 
     func make(_ policy: ResultsPolicy) -> ResultsFeed {
         let feed = ResultsFeed(policy)
@@ -56,8 +57,11 @@ final class ResultsFeeds {
         return feed
     }
 
+    /// Adds somebody who is told that something changed, not what.
+    func add(_ signal: AsyncStream<Void>.Continuation) { signals.append(signal) }
+
     /// Whether nobody reads.
-    var isEmpty: Bool { all.allSatisfy { $0.feed == nil } }
+    var isEmpty: Bool { signals.isEmpty && all.allSatisfy { $0.feed == nil } }
 
     /// Whether somebody may have to merge the next change with those after it.
     var needsOldList: Bool {
@@ -65,6 +69,9 @@ final class ResultsFeeds {
     }
 
     func publish(_ update: ControllerChange, from old: SectionedList?, to new: SectionedList) {
+        signals.removeAll { signal in
+            if case .terminated = signal.yield() { true } else { false }
+        }
         if all.isEmpty { return }
         all.removeAll { $0.feed == nil }
         for feed in all { feed.feed?.publish(update, from: old, to: new) }
@@ -72,6 +79,7 @@ final class ResultsFeeds {
 
     func finish() {
         for feed in all { feed.feed?.finish() }
+        for signal in signals { signal.finish() }
     }
 }
 
@@ -173,5 +181,17 @@ extension ResultsChange {
             parts[object.number] = reasons[object.number] ?? []
         }
         return parts
+    }
+}
+
+extension FetchedResultsController {
+    /// Says that something changed, and no more: for those who read the list anew anyhow.
+    ///
+    /// Changes that nobody has looked at count as one. It ends with the controller.
+    public func signals() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        feeds.add(continuation)
+        return stream
     }
 }

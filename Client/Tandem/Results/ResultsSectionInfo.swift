@@ -8,7 +8,11 @@ public struct FetchedResultsSection: Hashable, Sendable {
     public var objectIDs: [ObjectID]
 
     /// The title for an index beside the list: the upper-cased first character of the name, `""` for `""`.
-    public var indexTitle: String { name.first.map { String($0).uppercased() } ?? "" }
+    public var indexTitle: String { FetchedResultsSection.indexTitle(of: name) }
+
+    static func indexTitle(of name: String) -> String {
+        name.first.map { String($0).uppercased() } ?? ""
+    }
 
     /// How many objects there are.
     public var numberOfObjects: Int { objectIDs.count }

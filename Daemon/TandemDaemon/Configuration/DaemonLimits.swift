@@ -121,6 +121,8 @@ extension DaemonLimits {
     static let sliceNanoseconds: UInt64 = 20_000_000
     /// Saves of one session planned before sockets are looked at for those of others.
     static let savesInTurn = 16
+    /// A fetch catches up with those who save when it has looked at all candidates, and before then where they saved so often.
+    static let catchUpTransactions: UInt64 = 1_024
     /// So many steps of a fetch judge again what others altered behind its last candidate, before the next ones may look
     /// at twice as much.
     static let lateSteps = 8

@@ -15,14 +15,16 @@ struct VerdictEvaluator {
     private let past: PastReader
     private let end: PastGraph?
     private let store: Store
-    private let budget = ReadBudget()
+    private let budget: ReadBudget
 
     /// Judges what became of a list over a window, or, with the two graphs, on the way from one to the other.
     init(
         _ request: CompiledRequest, _ window: TransactionWindow, _ store: Store,
-        from start: PastGraph? = nil, to end: PastGraph? = nil
+        _ budget: ReadBudget = ReadBudget(), from start: PastGraph? = nil,
+        to end: PastGraph? = nil
     ) {
         self.request = request
+        self.budget = budget
         self.window = window
         self.store = store
         self.end = end
@@ -38,6 +40,9 @@ struct VerdictEvaluator {
     func verdicts() throws -> [Verdict] {
         try candidates().sorted().map(verdict)
     }
+
+    /// How many changes and related objects were looked at since this was last asked.
+    func takeLooked() -> Int { window.changes.count + budget.takeSpent() }
 
     private func checkReads() throws(TandemError) {
         if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }

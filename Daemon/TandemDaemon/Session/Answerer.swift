@@ -58,7 +58,9 @@ struct Answerer {
         let model = try model
         if position != 0 { try check(readingAt: position) }
         return try Answerer.telling {
-            try ReadUnderWay(message, fetch, at: position, id: id, in: model, committer)
+            try ReadUnderWay(
+                message, fetch, at: position, id: id, in: model, committer,
+                bytes: session.askedBytes)
         }
     }
 

@@ -49,7 +49,6 @@ extension Engine {
                 return false
             }
             session.answer(.failure(error), to: envelope.id)
-            following.append(session)
         case .close(let error):
             fail(session, error.message)
             return false

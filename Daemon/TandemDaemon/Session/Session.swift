@@ -54,6 +54,8 @@ final class Session {
     private(set) var inbox: [Waiting] = []
     /// The bytes of the requests in the inbox.
     private(set) var inboundBytes = 0
+    /// The bytes of the request that was taken out of it last.
+    private(set) var askedBytes = 0
     /// How many saves are in the inbox; while there are any, no more is read from the socket.
     private(set) var waitingSaves = 0
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
@@ -173,6 +175,7 @@ final class Session {
     func takeQuestion() -> (id: UInt32, message: ClientMessage)? {
         guard hasQuestion else { return nil }
         let first = remove(at: 0)
+        askedBytes = first.bytes
         return (first.id, first.message)
     }
 

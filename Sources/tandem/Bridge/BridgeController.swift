@@ -23,6 +23,8 @@ import Tandem
             fetchRequest: settings.request, context: context,
             sectionNameKeyPath: settings.sections,
             relationshipKeyPathsForRefreshing: settings.refresh, cacheName: settings.cache)
+        // The contract knows one change per merged transaction: what is not saved is none.
+        results.includesPendingChanges = false
         events = ControllerEvents(name: name, output: output)
         try results.performFetch()
         results.delegate = events

@@ -18,10 +18,8 @@ final class SimulatedDaemon {
         var directory: String
         var log: LogID
         var mapBytes = 16 << 20
-        var savesKept: UInt64 = 1_000_000
         var segmentBytes = 16 << 10
-        var ringTransactions = DaemonLimits().ringTransactions
-        var sliceReads = DaemonLimits().sliceReads
+        var limits = DaemonLimits()
         var durability = Durability.full
         var salt: UInt32 = 1
     }
@@ -37,9 +35,7 @@ final class SimulatedDaemon {
         var configuration = DaemonConfiguration(store: settings.directory)
         configuration.segmentBytes = settings.segmentBytes
         configuration.durability = settings.durability
-        configuration.limits.ringTransactions = settings.ringTransactions
-        configuration.limits.sliceReads = settings.sliceReads
-        configuration.limits.savesKept = Int(settings.savesKept)
+        configuration.limits = settings.limits
         var surroundings = Surroundings()
         surroundings.fileSystem = MachineFileSystem(machine)
         surroundings.clock = machine.clock

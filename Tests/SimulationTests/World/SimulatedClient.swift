@@ -213,11 +213,13 @@ final class SimulatedClient {
 
     private func failed(_ id: UInt32, _ error: TandemError) -> Bool {
         guard id != 0 else {
-            // Its model may be refused, and its hello may have been on its way for too long.
+            // Its model may be refused, its hello may have been on its way for too long, and what it needs next may be gone.
             let isExpected =
                 isRude
                 || (machine.state == .awaitingWelcome
                     && (hello.model != nil || error.code == .timeout))
+                || (machine.state == .ready && error.code == .historyExpired
+                    && oracle.lacksNext(after: machine.cursor))
             oracle.expect(isExpected, 7, "client \(number) is thrown out: \(error)")
             return false
         }
@@ -265,7 +267,7 @@ final class SimulatedClient {
     private func refused(_ welcome: Welcome) {
         guard let resume, resume.epoch == welcome.epoch else { return }
         let isExpired =
-            resume.number + 1 < oracle.firstKept
+            oracle.lacksNext(after: resume.number)
             || oracle.truth.models.contains { $0.position > resume.number }
         oracle.expect(
             isExpired, 2, "client \(number) can't go on at \(resume.number), which is kept")

@@ -16,6 +16,8 @@ final class World {
         var steps = 160
         var skipped: Set<Int> = []
         var sabotage: Sabotage?
+        /// Whether limits are small and the daemon ends more often.
+        var isHarsh = false
     }
 
     let plan: Plan
@@ -56,7 +58,12 @@ final class World {
         oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
         // Of its own, so that worlds of which only this is new are otherwise what they were.
         var slices = Chance(plan.seed, .max)
-        settings = World.settings(traits, directory.path, &chance, &slices)
+        var settings = World.settings(traits, directory.path, &chance, &slices)
+        if plan.isHarsh {
+            var harsh = Chance(plan.seed, .max - 1)
+            settings.limits.makeSmall(&harsh)
+        }
+        self.settings = settings
         let oracle = oracle
         clients = (0..<chance.number(2...5)).map { number in
             SimulatedClient(number, uid: UInt32(100 + number % 3), oracle)
@@ -69,12 +76,12 @@ final class World {
         var settings = SimulatedDaemon.Settings(
             directory: directory, log: LogID(high: chance.next(), low: chance.next()))
         settings.durability = traits.isRelaxed ? .relaxed : .full
-        settings.savesKept = traits.savesKept
+        settings.limits.savesKept = Int(traits.savesKept)
         settings.segmentBytes = traits.isFat ? 256 << 10 : [8, 12, 20, 64][chance.below(4)] << 10
         settings.salt = UInt32(truncatingIfNeeded: chance.next())
-        if chance.percent(40) { settings.ringTransactions = chance.number(1...12) }
+        if chance.percent(40) { settings.limits.ringTransactions = chance.number(1...12) }
         if chance.percent(30) { settings.mapBytes = 128 << 10 }
-        if slices.percent(40) { settings.sliceReads = slices.number(1...6) }
+        if slices.percent(40) { settings.limits.sliceReads = slices.number(1...6) }
         return settings
     }
 
@@ -89,6 +96,7 @@ final class World {
             var chance = Chance(plan.seed, UInt64(step))
             note("step", UInt64(step))
             act(&chance)
+            if plan.isHarsh { disturbMore(step) }
             sabotageDaemon()
             judge()
         }
@@ -117,7 +125,12 @@ final class World {
     private func judge() {
         guard let daemon else { return }
         oracle.mustBeDurable(daemon.committer.position, "the committer")
-        for session in daemon.engine.sessions.values { oracle.measure(session) }
+        for session in daemon.engine.sessions.values {
+            oracle.measure(session, settings.limits)
+            oracle.expect(
+                daemon.engine.isScheduled(session) && session.wants == session.watched, 0,
+                "a session is left behind: \(describe(session))")
+        }
         oracle.expect(
             daemon.engine.sessions.count <= DaemonLimits().connections, 8, "too many sessions")
     }

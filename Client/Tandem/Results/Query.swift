@@ -1,0 +1,110 @@
+import TandemModel
+public import TandemQuery
+
+/// Declares a list of an app's model: which objects, in what order; where from is said later.
+///
+///     @Observable final class Standings {
+///         @ObservationIgnored @Query("wins > 0", sort: ["-wins"]) var teams: FetchedResults<TeamRow>
+///         init(_ source: ResultsSource<TeamRow>) { teams.source = source }
+///     }
+///     let live = Standings(.store(container.viewContext))
+///     let preview = Standings(.values([TeamRow(name: "Cameroon")]))
+///
+/// The list observes itself, so that a class that is `@Observable` need not; the macro wants its wrapped properties marked as ignored. A
+/// condition that can't be read is the list's ``SectionedFetchResults/error``.
+@propertyWrapper
+public struct Query<SectionIdentifier: Hashable, Element> {
+    /// The list; its source and request are set on itself.
+    public let wrappedValue: SectionedFetchResults<SectionIdentifier, Element>
+
+    /// A list of values that are made of objects, in one section, or in sections by name.
+    public init(
+        _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
+        sections: String? = nil, refresh: [String] = [], limit: Int? = nil
+    ) where SectionIdentifier == String, Element: ObjectValue {
+        wrappedValue = SectionedFetchResults()
+        wrappedValue.ask(format, arguments, sort, sections, refresh, limit)
+    }
+
+    /// A list of objects, in one section, or in sections by name.
+    public init(
+        _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
+        sections: String? = nil, refresh: [String] = [], limit: Int? = nil
+    ) where SectionIdentifier == String, Element: ManagedEntity {
+        wrappedValue = SectionedFetchResults()
+        wrappedValue.ask(format, arguments, sort, sections, refresh, limit)
+    }
+
+    /// A list of values in sections of any hashable type.
+    ///
+    /// The identifier is taken of the first element of each section, which the key path `sections` cuts.
+    public init(
+        _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
+        sections: String, by identifier: @escaping (Element) -> SectionIdentifier,
+        refresh: [String] = [], limit: Int? = nil
+    ) where Element: ObjectValue {
+        wrappedValue = SectionedFetchResults(sectionIdentifier: identifier)
+        wrappedValue.ask(format, arguments, sort, sections, refresh, limit)
+    }
+
+    /// A list of objects in sections of any hashable type.
+    ///
+    /// The identifier is taken of the first element of each section, which the key path `sections` cuts.
+    public init(
+        _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
+        sections: String, by identifier: @escaping (Element) -> SectionIdentifier,
+        refresh: [String] = [], limit: Int? = nil
+    ) where Element: ManagedEntity {
+        wrappedValue = SectionedFetchResults(sectionIdentifier: identifier)
+        wrappedValue.ask(format, arguments, sort, sections, refresh, limit)
+    }
+}
+
+extension SectionedFetchResults {
+    /// A list of values that are made of objects, with sections by name.
+    public convenience init(
+        source: ResultsSource<Element> = .none, request: ResultsRequest? = nil
+    ) where SectionIdentifier == String, Element: ObjectValue {
+        self.init(.values(.byName { $0 }), source: source, request: request)
+    }
+
+    /// A list of objects with sections by name.
+    public convenience init(
+        source: ResultsSource<Element> = .none, request: ResultsRequest? = nil
+    ) where SectionIdentifier == String, Element: ManagedEntity {
+        self.init(.objects(.byName { $0 }), source: source, request: request)
+    }
+
+    /// A list of values with sections by what their first elements say; literal values are cut where it differs.
+    public convenience init(
+        source: ResultsSource<Element> = .none, request: ResultsRequest? = nil,
+        sectionIdentifier: @escaping (Element) -> SectionIdentifier
+    ) where Element: ObjectValue {
+        self.init(.values(.byElement(sectionIdentifier)), source: source, request: request)
+    }
+
+    /// A list of objects with sections by what their first elements say.
+    public convenience init(
+        source: ResultsSource<Element> = .none, request: ResultsRequest? = nil,
+        sectionIdentifier: @escaping (Element) -> SectionIdentifier
+    ) where Element: ManagedEntity {
+        self.init(.objects(.byElement(sectionIdentifier)), source: source, request: request)
+    }
+
+    /// Sets the request of a declaration.
+    func ask(
+        _ format: String?, _ arguments: [PredicateArgument], _ sort: [SortKey],
+        _ sections: String?, _ refresh: [String], _ limit: Int?
+    ) {
+        do throws(TandemError) {
+            let predicate = try format.map { format throws(TandemError) in
+                try ObjectPredicate(format: format, arguments: arguments)
+            }
+            request = ResultsRequest(
+                predicate: predicate, sort: sort, sectionNameKeyPath: sections,
+                relationshipKeyPathsForRefreshing: refresh, limit: limit)
+        } catch {
+            fail(error)
+        }
+    }
+}

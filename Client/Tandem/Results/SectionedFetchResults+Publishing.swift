@@ -1,0 +1,50 @@
+import TandemResults
+
+extension SectionedFetchResults {
+    func publish(_ change: ControllerChange?) {
+        lastChange = change
+        let isFirst = isFirst
+        if case .empty = content {} else { self.isFirst = false }
+        registrar.withMutation(of: self, keyPath: \.revision) { revision += 1 }
+        onChange?(isFirst)
+    }
+
+    private func publishWhatChanged() {
+        isPostponed = false
+        guard isUnpublished || !unpublished.isEmpty else { return }
+        let changes = unpublished
+        let concerns =
+            isUnpublished || held != nil || publishesUpdates
+            || changes.contains { $0.change.changesOrder }
+        (held, unpublished, isUnpublished) = (nil, [], false)
+        if concerns { publish(changes.count == 1 ? changes.first : nil) }
+    }
+}
+
+extension SectionedFetchResults: ResultsFollower {
+    var needsOldList: Bool { reads > 0 && held == nil }
+
+    func note(_ change: ControllerChange, from old: SectionedList?) {
+        unpublished.append(change)
+        if reads > 0, held == nil { held = old }
+    }
+
+    func noteFailure() { isUnpublished = true }
+
+    func deliver() {
+        if reads == 0 { return publishWhatChanged() }
+        guard !isPostponed, let controller else { return }
+        isPostponed = true
+        controller.context.root.postpone { [weak self] in self?.publishWhatChanged() }
+    }
+}
+
+extension ResultsChange {
+    /// Whether ids come, go or stand elsewhere, not just contents differ.
+    var changesOrder: Bool {
+        if !sections.isEmpty { return true }
+        return objects.contains { object in
+            if case .update = object { false } else { true }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+import Observation
+import TandemIO
+import TandemModel
+import Testing
+
+@testable import Tandem
+
+/// Lists that are declared, observe themselves, and take their elements from the store or from literal values.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct QueryTests {
+    struct Row: ObjectValue, Equatable {
+        var name: String
+        var size: Int
+
+        init(name: String, size: Int) { (self.name, self.size) = (name, size) }
+        init(_ content: Content) { self.init(name: content.name, size: content.size) }
+    }
+
+    @Observable final class Screen {
+        @ObservationIgnored @Query("size > 0", sort: ["-size"]) var rows: FetchedResults<Row>
+        @ObservationIgnored @Query(sort: ["size", "name"], sections: "size", by: \.size)
+        var bySize: SectionedFetchResults<Int, Content>
+        @ObservationIgnored @Query("size >", sort: ["size"]) var broken: FetchedResults<Row>
+    }
+
+    let fixture: Fixture
+    let writer: ManagedObjectContext
+    let reader: ManagedObjectContext
+    let screen = Screen()
+
+    init() throws {
+        fixture = try Fixture()
+        writer = fixture.container("writer").makeContext(name: "writer")
+        reader = fixture.container("reader").makeContext(name: "reader")
+    }
+
+    @discardableResult
+    private func save(_ sizes: Int...) throws -> [Content] {
+        let contents = try sizes.map { size in
+            let content = try writer.insert(Content.self)
+            (content.name, content.size) = ("\(size)", size)
+            return content
+        }
+        try reader.reach(try writer.save())
+        return contents
+    }
+
+    /// How often what `body` reads is published anew until the result is asked.
+    private func observe(_ body: () -> Void) -> Locked<Int> {
+        let count = Locked(0)
+        withObservationTracking(body) { count.withLock { $0 += 1 } }
+        return count
+    }
+
+    @Test func `a declared list shows nothing, then the store, then literal values`() throws {
+        try save(1, 0, 3)
+        #expect(screen.rows.isEmpty)
+        screen.rows.source = .store(reader)
+        #expect(Array(screen.rows) == [Row(name: "3", size: 3), Row(name: "1", size: 1)])
+        #expect(screen.rows.position == reader.position)
+        screen.rows.source = .values([Row(name: "x", size: 0)])
+        #expect(screen.rows.map(\.name) == ["x"])
+        #expect(screen.rows.sections.map(\.id) == [""])
+        #expect(screen.rows.position == nil)
+        try save(9)
+        #expect(screen.rows.map(\.name) == ["x"])
+        screen.rows.source = .none
+        #expect(screen.rows.isEmpty && screen.rows.sections.isEmpty)
+    }
+
+    @Test func `sections have identifiers of their own type, offsets and counts`() throws {
+        try save(2, 1, 2)
+        screen.bySize.source = .store(reader)
+        #expect(screen.bySize.sections.map(\.id) == [1, 2])
+        #expect(screen.bySize.sections.map(\.offset) == [0, 1])
+        #expect(screen.bySize.sections.map { $0.map(\.size) } == [[1], [2, 2]])
+        let values = try writer.fetch(Content.self, sort: ["-size"])
+        screen.bySize.source = .values(values)
+        #expect(screen.bySize.sections.map(\.id) == [2, 1])
+    }
+
+    @Test func `observers of objects hear when these come, go or move, once each time`() throws {
+        let contents = try save(1, 5)
+        screen.bySize.source = .store(reader)
+        var heard = observe { _ = screen.bySize.count }
+        contents[0].name = "0"
+        try save()
+        #expect(heard.withLock { $0 } == 0)
+        contents[0].size = 7
+        try save(3)
+        #expect(heard.withLock { $0 } == 1)
+        #expect(screen.bySize.lastChange?.isFirstLoad == false)
+        #expect(screen.bySize.map(\.size) == [3, 5, 7])
+        screen.bySize.publishesUpdates = true
+        heard = observe { _ = screen.bySize.count }
+        contents[0].name = "other"
+        try save()
+        #expect(heard.withLock { $0 } == 1)
+    }
+
+    @Test func `an object that was read tells of itself, without the list`() throws {
+        let contents = try save(1, 5)
+        screen.bySize.source = .store(reader)
+        let row = screen.bySize[0]
+        let heard = observe { _ = row.name }
+        contents[1].name = "other row"
+        try save()
+        #expect(heard.withLock { $0 } == 0)
+        contents[0].name = "this row"
+        try save()
+        #expect(heard.withLock { $0 } == 1)
+    }
+
+    @Test func `observers of values hear of updates, too`() throws {
+        let contents = try save(1, 5)
+        screen.rows.source = .store(reader)
+        let heard = observe { _ = screen.rows.count }
+        contents[0].name = "other"
+        try save()
+        #expect(heard.withLock { $0 } == 1)
+        #expect(screen.rows.map(\.name) == ["5", "other"])
+    }
+
+    @Test
+    func `condition and order are replaced in one step, and a bad request leaves the list alone`()
+        throws
+    {
+        try save(1, 5, 0)
+        screen.rows.source = .store(reader)
+        var published = 0
+        screen.rows.onChange = { _ in published += 1 }
+        screen.rows.request = ResultsRequest(
+            predicate: try ObjectPredicate(format: "size < 5"), sort: ["size"],
+            sectionNameKeyPath: "size")
+        #expect(published == 1)
+        #expect(screen.rows.map(\.size) == [0, 1])
+        #expect(screen.rows.sections.map(\.id) == ["0", "1"])
+        screen.rows.request?.sort = ["nothing"]
+        #expect(screen.rows.error?.code == .unknownProperty)
+        #expect(screen.rows.map(\.size) == [0, 1])
+        screen.rows.request?.sort = ["-size"]
+        #expect(screen.rows.error == nil)
+        #expect(screen.rows.map(\.size) == [1, 0])
+    }
+
+    @Test func `the first list is marked, so that it need not be animated`() async throws {
+        var firsts: [Bool] = []
+        screen.rows.onChange = { firsts.append($0) }
+        try await screen.rows.load(from: .store(reader), screen.rows.request)
+        try save(1)
+        try save(2)
+        #expect(firsts == [true, false, false])
+    }
+
+    @Test func `a condition that can't be read is the list's error`() {
+        #expect(screen.broken.error?.code == .invalidPredicate)
+        #expect(screen.broken.isEmpty)
+    }
+
+    @Test func `unsaved edits show, or don't, as the request says`() throws {
+        try save(1)
+        screen.rows.source = .store(reader)
+        try reader.insert(Content.self).size = 4
+        reader.processPendingChanges()
+        #expect(screen.rows.map(\.size) == [4, 1])
+        screen.rows.request?.includesPendingChanges = false
+        #expect(screen.rows.map(\.size) == [1])
+    }
+
+    @Test
+    func
+        `what a read brings in is published after it, and reading goes on with the list as it was`()
+        async throws
+    {
+        let contents = try save(1, 5, 9)
+        screen.rows.source = .store(reader)
+        var published = 0
+        screen.rows.onChange = { _ in published += 1 }
+        // Reading has to load these, and so merges what is saved meanwhile.
+        for content in contents {
+            reader.refresh(try reader.object(with: content.id), mergeChanges: false)
+        }
+        try writer.insert(Content.self).size = 7
+        try await writer.save()
+        #expect(screen.rows.map(\.size) == [9, 5, 1])
+        #expect(published == 0)
+        while published == 0 { await Task.yield() }
+        #expect(screen.rows.map(\.size) == [9, 7, 5, 1])
+    }
+}

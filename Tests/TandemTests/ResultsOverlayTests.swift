@@ -1,0 +1,197 @@
+import TandemModel
+import TandemResults
+import TestSupport
+import Testing
+
+@testable import Tandem
+
+/// Unsaved edits over the lists of their context.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsOverlayTests {
+    let fixture: Fixture
+    let mine: ManagedObjectContext
+    let theirs: ManagedObjectContext
+
+    init() throws {
+        fixture = try Fixture()
+        mine = fixture.container("mine").makeContext(name: "mine")
+        theirs = fixture.container("theirs").makeContext(name: "theirs")
+    }
+
+    private func save(_ sizes: Int...) throws {
+        for (index, size) in sizes.enumerated() {
+            let content = try theirs.insert(Content.self)
+            content.name = "\(index)"
+            content.size = size
+        }
+        try mine.reach(try theirs.save())
+    }
+
+    private func list(
+        _ format: String? = nil, sort: [String] = ["size"], sections: String? = nil,
+        limit: Int? = nil, in context: ManagedObjectContext? = nil
+    ) throws -> (FetchedResultsController, ChangeRecorder) {
+        var request = FetchRequest(entity: "Content", sort: sort.compactMap { SortKey($0) })
+        request.predicate = try format.map { try ObjectPredicate(format: $0) }
+        request.limit = limit
+        let controller = try FetchedResultsController(
+            fetchRequest: request, context: context ?? mine, sectionNameKeyPath: sections)
+        try controller.performFetch()
+        let recorder = ChangeRecorder()
+        controller.delegate = recorder
+        return (controller, recorder)
+    }
+
+    private func sizes(_ controller: FetchedResultsController) -> [Int] {
+        controller.fetchedObjects.compactMap { ($0 as? Content)?.size }
+    }
+
+    @Test func `an unsaved insert enters, and its save is no change`() throws {
+        try save(1, 5)
+        let (controller, recorder) = try list()
+        let new = try mine.insert(Content.self)
+        new.size = 3
+        #expect(sizes(controller) == [1, 5])
+        mine.processPendingChanges()
+        #expect(sizes(controller) == [1, 3, 5])
+        #expect(recorder.summary == ["insert 0.1"])
+        try mine.save()
+        #expect(sizes(controller) == [1, 3, 5])
+        #expect(recorder.summary == ["insert 0.1"])
+    }
+
+    @Test func `an edit moves a row before it is saved, and rollback moves it back`() throws {
+        try save(1, 5)
+        let (controller, recorder) = try list()
+        let first = try #require(controller.fetchedObjects.first as? Content)
+        first.size = 9
+        mine.processPendingChanges()
+        mine.processPendingChanges()
+        #expect(sizes(controller) == [5, 9])
+        #expect(recorder.summary == ["move 0.0-0.1"])
+        mine.rollback()
+        mine.processPendingChanges()
+        #expect(sizes(controller) == [1, 5])
+        #expect(recorder.summary == ["move 0.0-0.1", "move 0.1-0.0"])
+    }
+
+    @Test func `a list hears of edits by itself, in a job of the context's own`() async throws {
+        try save(1, 5)
+        let (controller, recorder) = try list()
+        (controller.fetchedObjects.last as? Content)?.size = 0
+        await withCheckedContinuation { continuation in
+            recorder.onChange = { continuation.resume() }
+        }
+        #expect(sizes(controller) == [0, 1])
+        #expect(recorder.summary == ["move 0.1-0.0"])
+    }
+
+    @Test func `an unsaved deletion leaves, comes back by undo, and stays away when it is saved`()
+        throws
+    {
+        try save(1, 5)
+        mine.allowsUndo = true
+        let (controller, recorder) = try list("size > 0", sections: "size")
+        mine.delete(controller.object(at: ResultsIndexPath(section: 1, item: 0)))
+        mine.processPendingChanges()
+        mine.undo()
+        mine.processPendingChanges()
+        #expect(sizes(controller) == [1, 5])
+        mine.redo()
+        mine.processPendingChanges()
+        try mine.save()
+        #expect(sizes(controller) == [1])
+        let gone = ["section delete 1", "delete 1.0"]
+        #expect(recorder.changes.count == 3)
+        #expect(recorder.changes.last?.change == recorder.changes.first?.change)
+        #expect(Set(recorder.summary.suffix(2)) == Set(gone))
+    }
+
+    @Test func `what others save is merged below the edits, as one change of what shows`() throws {
+        try save(1, 5)
+        let (controller, recorder) = try list("size > 0")
+        let object = try #require(controller.fetchedObjects.first as? Content)
+        object.size = 7
+        mine.processPendingChanges()
+        let other = try theirs.existingObject(with: object.typedID)
+        // The row shows the edit of the size, but their name.
+        (other.size, other.name) = (2, "theirs")
+        try mine.reach(try theirs.save())
+        #expect(sizes(controller) == [5, 7])
+        #expect(recorder.summary == ["move 0.0-0.1", "update 0.1-0.1"])
+        other.size = 3
+        try mine.reach(try theirs.save())
+        #expect(recorder.summary.count == 2)
+        mine.rollback()
+        mine.processPendingChanges()
+        #expect(sizes(controller) == [3, 5])
+    }
+
+    @Test func `a list can leave unsaved edits out, and take them in again`() throws {
+        try save(1, 5)
+        let (controller, recorder) = try list()
+        (controller.fetchedObjects.first as? Content)?.size = 6
+        mine.processPendingChanges()
+        controller.includesPendingChanges = false
+        let stored = try theirs.fetch(Content.self, sort: ["size"]).map(\.id)
+        #expect(controller.fetchedObjectIDs == stored)
+        #expect(recorder.changes.count == 2)
+        controller.includesPendingChanges = true
+        #expect(sizes(controller) == [5, 6])
+        #expect(recorder.changes.count == 3)
+    }
+
+    @Test func `a window fills up behind an unsaved deletion`() async throws {
+        try save(1, 2, 3, 4, 5, 6, 7, 8)
+        var limits = ClientLimits()
+        limits.windowSlack = 0
+        let narrow = PersistentContainer(
+            entities: fixture.types, author: "narrow", transport: fixture.transport, limits: limits)
+        let context = narrow.makeContext(name: "narrow")
+        let (controller, _) = try list(limit: 3, in: context)
+        for object in controller.fetchedObjects { context.delete(object) }
+        context.processPendingChanges()
+        try await context.reach(try await context.connect())
+        #expect(sizes(controller) == [4, 5, 6])
+        try await context.save()
+        #expect(sizes(controller) == [4, 5, 6])
+    }
+
+    @Test func `what an edit leads to and is not held is loaded, and places the row`() async throws
+    {
+        let (a, b) = (try theirs.insert(Bucket.self), try theirs.insert(Bucket.self))
+        (a.name, b.name) = ("a", "b")
+        let content = try theirs.insert(Content.self)
+        content.bucket = b
+        for size in [0, 7] { try theirs.insert(Content.self).size = size }
+        try await mine.reach(try await theirs.save())
+        let (controller, recorder) = try list(sort: ["bucket.name", "size"])
+        #expect(sizes(controller) == [0, 7, 0])
+        let free = try #require(controller.fetchedObjects.first as? Content)
+        free.bucket = try mine.object(with: a.id) as? Bucket
+        while sizes(controller) != [7, 0, 0] { await Task.yield() }
+        #expect(recorder.changes.count <= 2)
+        let fetched = try await mine.fetch(controller.fetchRequest).map(\.id)
+        #expect(controller.fetchedObjectIDs == fetched)
+    }
+
+    @Test func `a child's list shows the child's edits over its parent's`() throws {
+        try save(1, 5)
+        let child = mine.makeChild(name: "form")
+        let (above, _) = try list()
+        let (below, recorder) = try list(in: child)
+        (below.fetchedObjects.first as? Content)?.size = 6
+        child.processPendingChanges()
+        #expect(sizes(below) == [5, 6])
+        #expect(sizes(above) == [1, 5])
+        (above.fetchedObjects.last as? Content)?.size = 8
+        mine.processPendingChanges()
+        #expect(sizes(below) == [6, 8])
+        try child.save()
+        child.processPendingChanges()
+        #expect(sizes(above) == [6, 8])
+        #expect(recorder.changes.count == 2)
+        try mine.save()
+        #expect(recorder.changes.count == 2)
+        #expect(sizes(below) == [6, 8])
+    }
+}

@@ -1,0 +1,194 @@
+import TandemIO
+import TandemModel
+import TandemResults
+import Testing
+
+@testable import Tandem
+
+/// The forms in which a list and its changes are handed out.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsShapesTests {
+    let fixture: Fixture
+    let writer: ManagedObjectContext
+    let reader: ManagedObjectContext
+
+    init() throws {
+        fixture = try Fixture()
+        writer = fixture.container("writer").makeContext(name: "writer")
+        reader = fixture.container("reader").makeContext(name: "reader")
+    }
+
+    private func save(_ names: String...) throws {
+        for name in names { try writer.insert(Content.self).name = name }
+        try reader.reach(try writer.save())
+    }
+
+    private func controller(sections: String? = nil) throws -> FetchedResultsController {
+        try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Content", sort: ["name"]), context: reader,
+            sectionNameKeyPath: sections)
+    }
+
+    private final class SnapshotReader: FetchedResultsSnapshotDelegate {
+        var snapshots: [FetchedResultsSnapshot] = []
+        var others = 0
+
+        func controller(
+            _ controller: FetchedResultsController,
+            didChangeContentWith snapshot: FetchedResultsSnapshot
+        ) { snapshots.append(snapshot) }
+
+        func controllerDidChangeContent(_ controller: FetchedResultsController) { others += 1 }
+    }
+
+    @Test
+    func `a snapshot delegate gets the first list, each later one and refetches, and nothing else`()
+        throws
+    {
+        let controller = try controller(sections: "name")
+        let delegate = SnapshotReader()
+        controller.delegate = delegate
+        try controller.performFetch()
+        #expect(delegate.snapshots.map(\.sections.count) == [0])
+        try save("a", "b")
+        let b = try #require(try writer.fetch(Content.self, sort: ["name"]).last)
+        b.size = 3
+        try save()
+        #expect(delegate.snapshots.last?.sections.map(\.name) == ["a", "b"])
+        #expect(delegate.snapshots.last?.reloaded == [b.id])
+        try controller.performFetch()
+        #expect(delegate.snapshots.count == 4)
+        #expect(delegate.snapshots.last?.sections == delegate.snapshots[2].sections)
+        #expect(delegate.others == 0)
+    }
+
+    private final class DifferenceReader: FetchedResultsDifferenceDelegate {
+        var ids: [ObjectID] = []
+        var updated: [ObjectID] = []
+        var others = 0
+
+        func controller(
+            _ controller: FetchedResultsController,
+            didChangeContentWith difference: CollectionDifference<ObjectID>, updated: [ObjectID]
+        ) {
+            self.ids = ids.applying(difference) ?? []
+            self.updated += updated
+        }
+
+        func controllerDidChangeContent(_ controller: FetchedResultsController) { others += 1 }
+    }
+
+    @Test
+    func `a difference applied to the old ids gives the new ones, and updates come beside it`()
+        throws
+    {
+        try save("b", "d", "f")
+        let controller = try controller()
+        let delegate = DifferenceReader()
+        try controller.performFetch()
+        controller.delegate = delegate
+        delegate.ids = controller.fetchedObjectIDs
+        let all = try writer.fetch(Content.self, sort: ["name"])
+        all[0].name = "z"
+        all[1].size = 1
+        writer.delete(all[2])
+        try save("a", "e")
+        #expect(delegate.ids == controller.fetchedObjectIDs)
+        #expect(delegate.updated == [all[1].id])
+        #expect(delegate.others == 0)
+    }
+
+    @Test func `a difference delegate of a list with sections hears the parts`() throws {
+        let controller = try controller(sections: "name")
+        let delegate = DifferenceReader()
+        try controller.performFetch()
+        controller.delegate = delegate
+        try save("a")
+        #expect(delegate.others == 1)
+    }
+
+    @Test func `a closure hears of the first load, marked as such, and of what comes after`() throws
+    {
+        try save("a")
+        let controller = try controller()
+        var heard: [Bool] = []
+        controller.onChange = { heard.append($0.isFirstLoad) }
+        try controller.performFetch()
+        try save("b")
+        try controller.performFetch()
+        #expect(heard == [true, false])
+    }
+
+    private final class Titles: FetchedResultsControllerDelegate {
+        func controller(
+            _ controller: FetchedResultsController, sectionIndexTitleForSectionName name: String
+        ) -> String? { name == "Ö" ? "O" : nil }
+    }
+
+    @Test func `index titles lead to their sections, also where several are alike`() throws {
+        try save("ab", "ac", "b", "Ö", "")
+        let controller = try controller(sections: "name")
+        let titles = Titles()
+        controller.delegate = titles
+        try controller.performFetch()
+        #expect(controller.sectionIndexTitles == ["", "A", "A", "B", "O"])
+        #expect(controller.section(forSectionIndexTitle: "A", at: 2) == 2)
+        #expect(controller.section(forSectionIndexTitle: "A", at: 7) == 1)
+        #expect(controller.section(forSectionIndexTitle: "x", at: 0) == nil)
+    }
+
+    @Test func `sections and the flat list are views of one structure`() throws {
+        try save("a", "b", "b", "c")
+        let controller = try controller(sections: "name")
+        try controller.performFetch()
+        let ranges = controller.sectionRanges
+        #expect(ranges.map(\.offset) == [0, 1, 3])
+        #expect(ranges.map(\.count) == [1, 2, 1])
+        for (section, range) in zip(controller.sections, ranges) {
+            #expect(controller.objectIDs(in: range.range) == section.objectIDs)
+        }
+        let all = controller.fetchedObjectIDs
+        #expect(controller.objectIDs(in: -1..<9) == all)
+        #expect(all.map { controller.offset(of: $0) } == [0, 1, 2, 3])
+        #expect((0..<4).map { controller.object(atOffset: $0).id } == all)
+    }
+
+    @Test func `the signal says that something changed, once for all that was not looked at`()
+        async throws
+    {
+        let controller = try controller()
+        try await controller.performFetch()
+        var signals = controller.signals().makeAsyncIterator()
+        try save("a")
+        try save("b")
+        await signals.next()
+        #expect(controller.numberOfObjects == 2)
+        try save("c")
+        await signals.next()
+        #expect(controller.numberOfObjects == 3)
+    }
+
+    @Test func `reading a list row by row loads it by windows, and only what is read around`()
+        throws
+    {
+        for number in 0..<1_000 { try writer.insert(Content.self).size = number }
+        try writer.save()
+        var limits = ClientLimits()
+        // What comes with the fetch of a list this long is not kept.
+        limits.cachedRows = 400
+        let container = PersistentContainer(
+            entities: fixture.types, author: "narrow", transport: fixture.transport, limits: limits)
+        let context = container.makeContext(name: "narrow")
+        let lines = Locked<[String]>([])
+        context.debug = DebugLog("fault") { line in lines.withLock { $0.append(line) } }
+        let list = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Content", sort: ["size"]), context: context)
+        try list.performFetch()
+        #expect(
+            (500..<564).map { list.object(atOffset: $0)["size"] } == (500..<564).map { .int($0) })
+        #expect(lines.withLock(\.count) <= 2)
+        for offset in 0..<1_000 {
+            #expect(list.object(atOffset: offset)["size"] == .int(Int64(offset)))
+        }
+        #expect(lines.withLock(\.count) <= 2 + 1_000 / 32)
+    }
+}
