@@ -32,6 +32,8 @@ public indirect enum ClientMessage: WireMessage {
     case consumer(ConsumerRequest)
     /// All objects of a request to delete or to change; answered by `batched`.
     case batch(Batch)
+    /// A pin that is taken, moved or given up; answered by `pinned`.
+    case pin(PinRequest)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -63,6 +65,8 @@ public indirect enum ClientMessage: WireMessage {
         case consumer
         /// All objects of a request to delete or to change.
         case batch
+        /// A pin that is taken, moved or given up.
+        case pin
     }
 
     /// The kind of message.
@@ -82,6 +86,7 @@ public indirect enum ClientMessage: WireMessage {
         case .disconnect: .disconnect
         case .consumer: .consumer
         case .batch: .batch
+        case .pin: .pin
         }
     }
 
@@ -105,6 +110,7 @@ public indirect enum ClientMessage: WireMessage {
         case .disconnect(let client): writer.uint64(client)
         case .consumer(let message): message.encode(into: &writer)
         case .batch(let message): message.encode(into: &writer)
+        case .pin(let message): message.encode(into: &writer)
         }
     }
 
@@ -125,6 +131,7 @@ public indirect enum ClientMessage: WireMessage {
         case .disconnect: self = .disconnect(client: try reader.uint64())
         case .consumer: self = .consumer(try ConsumerRequest(from: &reader))
         case .batch: self = .batch(try Batch(from: &reader))
+        case .pin: self = .pin(try PinRequest(from: &reader))
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
     }

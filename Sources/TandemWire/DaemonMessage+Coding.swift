@@ -22,6 +22,7 @@ extension DaemonMessage {
         case .disconnected: .disconnected
         case .consumer: .consumer
         case .batched: .batched
+        case .pinned: .pinned
         }
     }
 
@@ -49,6 +50,7 @@ extension DaemonMessage {
         case .disconnected(let wasThere): writer.bool(wasThere)
         case .consumer(let message): message.encode(into: &writer)
         case .batched(let message): message.encode(into: &writer)
+        case .pinned(let message): message.encode(into: &writer)
         }
     }
 
@@ -73,6 +75,7 @@ extension DaemonMessage {
         case .disconnected: self = .disconnected(try reader.bool())
         case .consumer: self = .consumer(try ConsumerAnswer(from: &reader))
         case .batched: self = .batched(try Batched(from: &reader))
+        case .pinned: self = .pinned(try PinAnswer(from: &reader))
         case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
         }
     }

@@ -40,6 +40,8 @@ public indirect enum DaemonMessage: WireMessage {
     case consumer(ConsumerAnswer)
     /// The answer to `batch`: how far it came.
     case batched(Batched)
+    /// The answer to `pin`: where it is and for how long.
+    case pinned(PinAnswer)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -79,6 +81,8 @@ public indirect enum DaemonMessage: WireMessage {
         case consumer
         /// The answer to `batch`.
         case batched
+        /// The answer to `pin`.
+        case pinned
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -94,7 +98,7 @@ public indirect enum DaemonMessage: WireMessage {
         case .schema(let answer): answer.position
         case .batched(let answer): answer.position
         case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state,
-            .disconnected, .consumer:
+            .disconnected, .consumer, .pinned:
             nil
         }
     }

@@ -105,9 +105,12 @@ import TandemQuery
         try containers[3].makeContext(name: "end").connect()
     }
 
+    /// The graph as it is.
+    package func dump() throws -> Dump { try Dump(containers[3].makeContext(name: "dump")) }
+
     /// What is wrong with lists whose context stands at the end of the journal; nothing if the laws hold.
     package func problems(_ watched: [Watch]) throws -> [String] {
-        let dump = try Dump(containers[3].makeContext(name: "dump"))
+        let dump = try dump()
         return try watched.flatMap { try $0.problems(dump) }
     }
 

@@ -165,6 +165,10 @@ extension Connection {
             let goesOn = welcome.resumed && before != nil
             inbox.isInterrupted = before != nil && !goesOn
             if !goesOn { state.ring.restart(at: welcome.position) }
+            // In another log or epoch the positions would be other ones.
+            if before?.log != welcome.log || before?.epoch != welcome.epoch {
+                state.pins.removeAll()
+            }
             state.session = Session(
                 model: model ?? before?.model ?? Self.emptyModel, log: welcome.log,
                 epoch: welcome.epoch,
@@ -200,6 +204,7 @@ extension Connection {
         inbox.sessions += state.sessionWaiters.map(\.reply)
         state.sessionWaiters.removeAll()
         inbox.moved = true
+        state.queue.insert(contentsOf: state.repeatedPins, at: 0)
         for index in state.queue.indices {
             state.queue[index].deadline = deadline(
                 after: patience(for: state.queue[index].message, true))

@@ -35,6 +35,9 @@ struct ConnectionState: Sendable {
     var ring: TransactionRing
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
+    /// Where contexts have pins, by their numbers: they are taken again when a lost connection is back.
+    var pins: [UInt32: UInt64] = [:]
+    var lastPin: UInt32 = 0
     var links: [ContextLink] = []
     var lastError: TandemError?
     /// Whether the daemon said that it takes no saves.

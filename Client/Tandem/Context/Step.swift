@@ -93,6 +93,38 @@ enum Step<Output> {
         return try orElse(error)
     }
 
+    /// The step after waiting for a connection.
+    private nonisolated(nonsending) static func connected(
+        _ connection: Connection, _ more: (Session) throws -> Step,
+        _ orElse: ((TandemError) throws -> Step)?
+    ) async throws -> Step {
+        let session: Session
+        do throws(TandemError) {
+            session = try await connection.sessionAsync()
+        } catch {
+            return try unconnected(error, orElse)
+        }
+        return try more(session)
+    }
+
+    /// Runs as long as its outcome is wanted; the caller's actor is free while answers are awaited.
+    nonisolated(nonsending) func runAsync(
+        on connection: Connection, while isWanted: () -> Bool
+    ) async throws {
+        var step = self
+        while isWanted() {
+            switch step {
+            case .done: return
+            case .connect(let more, let orElse):
+                step = try await Step.connected(connection, more, orElse)
+            case .ask(let message, let more):
+                let answer = await connection.answerAsync(message)
+                guard isWanted() else { return }
+                step = try more(answer)
+            }
+        }
+    }
+
     /// Runs to the end; the caller's actor is free while answers are awaited.
     nonisolated(nonsending) func runAsync(on connection: Connection) async throws -> Output {
         var step = self
@@ -100,14 +132,7 @@ enum Step<Output> {
             switch step {
             case .done(let output): return output
             case .connect(let more, let orElse):
-                let session: Session
-                do throws(TandemError) {
-                    session = try await connection.sessionAsync()
-                } catch {
-                    step = try Step.unconnected(error, orElse)
-                    continue
-                }
-                step = try more(session)
+                step = try await Step.connected(connection, more, orElse)
             case .ask(let message, let more):
                 step = try more(await connection.answerAsync(message))
             }

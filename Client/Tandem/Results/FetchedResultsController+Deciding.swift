@@ -109,7 +109,8 @@ extension FetchedResultsController {
         for verdict in verdicts ?? [] where verdict.refreshed {
             reasons[verdict.object.number, default: []].formUnion(.refreshPath)
         }
-        if let interruption, let now = source.position {
+        // Of one that lost the thread with this group all is known that happened since.
+        if let interruption, let now = source.position, !group.begins(at: interruption, now) {
             let isOtherLog = !interruption.isComparable(with: now)
             for object in answer.objects
             where isOtherLog || object.version > interruption.number {

@@ -59,6 +59,10 @@ public struct DaemonLimits: Hashable, Sendable {
     public var readBytes = 512 << 20
     /// Transactions that a read at an earlier position may undo.
     public var lookBackTransactions = 1_000_000
+    /// Pins of one connection.
+    public var pinsPerConnection = 64
+    /// How long a pin holds back retention without being moved.
+    public var pinSeconds = 3_600
 
     // MARK: History
 

@@ -134,6 +134,7 @@ final class Engine {
         session.isClosing = true
         session.syncs.removeAll()
         drop(session)
+        if !session.pins.isEmpty { letGo() }
         noteSyncs(session)
         audiences.remove(session)
         session.socket.shutdown()

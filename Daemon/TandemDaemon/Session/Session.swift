@@ -62,6 +62,8 @@ final class Session {
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
     /// The fetch that is being carried out; later questions wait for it.
     var read: ReadUnderWay?
+    /// The positions that it has pinned, by its numbers for them.
+    var pins: [UInt32: PinLease] = [:]
     /// Whether it is to hear after the flush that a save was refused; nothing more of it is read before.
     var awaitsRefusal = false
     /// Whether it is to be told how far it was served, if it does not know.
