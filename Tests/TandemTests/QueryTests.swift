@@ -151,6 +151,40 @@ import Testing
         #expect(firsts == [true, false, false])
     }
 
+    @Test func `of several loads under way the last one counts`() async throws {
+        try save(1, 5)
+        let (rows, context) = (screen.rows, reader)
+        let small = ResultsRequest(
+            predicate: try ObjectPredicate(format: "size < 3"), sort: ["size"])
+        let large = ResultsRequest(
+            predicate: try ObjectPredicate(format: "size > 3"), sort: ["size"])
+        let first = Task { @MainActor in try await rows.load(from: .store(context), small) }
+        let second = Task { @MainActor in try await rows.load(from: .store(context), large) }
+        try await first.value
+        try await second.value
+        #expect(rows.map(\.size) == [5] && rows.error == nil)
+    }
+
+    @Test func `who reads when told of a change sees what the read brings in, and is told of it`()
+        async throws
+    {
+        let rowID = try save(1, 5)[1].id
+        screen.rows.source = .store(reader)
+        var counts: [Int] = []
+        screen.rows.onChange = { _ in
+            if counts.isEmpty {
+                // Loading it merges what is saved by then.
+                try? reader.refresh(reader.existingObject(with: rowID), mergeChanges: false)
+                _ = try? writer.insert(Content.self).size = 7
+                _ = try? writer.save()
+            }
+            counts.append(screen.rows.map(\.size).count)
+        }
+        try save(9)
+        while screen.rows.count != 4 { await Task.yield() }
+        #expect(counts.last == 4)
+    }
+
     @Test func `a condition that can't be read is the list's error`() {
         #expect(screen.broken.error?.code == .invalidPredicate)
         #expect(screen.broken.isEmpty)

@@ -126,6 +126,38 @@ import Testing
         #expect(sizes(controller) == [3, 5])
     }
 
+    @Test func `edits that a policy dropped leave the list with the save`() throws {
+        try save(1, 5)
+        let (controller, recorder) = try list()
+        let object = try #require(controller.fetchedObjects.first as? Content)
+        object.size = 9
+        mine.processPendingChanges()
+        try #require(try theirs.existingObject(with: object.id) as? Content).size = 2
+        try theirs.save()
+        try mine.save(policy: .storeTrump)
+        #expect(sizes(controller) == [2, 5])
+        #expect(controller.fetchedObjectIDs == (try mine.fetch(controller.fetchRequest).map(\.id)))
+        #expect(recorder.changes.count == 2)
+    }
+
+    @Test func `who edits when told does not let another list tell of a list that it is not`()
+        throws
+    {
+        try save(1, 5)
+        let (first, editor) = try list()
+        let (second, recorder) = try list()
+        var counts: [Int] = []
+        recorder.onChange = { counts.append(second.numberOfObjects) }
+        editor.onChange = {
+            editor.onChange = {}
+            mine.delete(first.fetchedObjects[0])
+            mine.processPendingChanges()
+        }
+        try save(9)
+        #expect(counts == [3, 2])
+        #expect(sizes(second) == [5, 9])
+    }
+
     @Test func `a list can leave unsaved edits out, and take them in again`() throws {
         try save(1, 5)
         let (controller, recorder) = try list()
@@ -164,7 +196,9 @@ import Testing
         content.bucket = b
         for size in [0, 7] { try theirs.insert(Content.self).size = size }
         try await mine.reach(try await theirs.save())
-        let (controller, recorder) = try list(sort: ["bucket.name", "size"])
+        let mine = fixture.container("following").makeContext(
+            name: "following", mergesAutomatically: true)
+        let (controller, recorder) = try list(sort: ["bucket.name", "size"], in: mine)
         #expect(sizes(controller) == [0, 7, 0])
         let free = try #require(controller.fetchedObjects.first as? Content)
         free.bucket = try mine.object(with: a.id) as? Bucket

@@ -88,6 +88,23 @@ import Testing
         try check(list)
     }
 
+    @Test func `a pinned context does not leave its pin for a cache`() throws {
+        try save(4)
+        _ = try open()
+        let container = fixture.container("pinned")
+        container.cacheDirectory = directory
+        let context = container.makeContext(name: "pinned")
+        let pin = try context.connect()
+        try context.pin(at: pin)
+        try save(3)
+        _ = try open()
+        let list = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Content", sort: ["bucket.name", "size"]),
+            context: context, sectionNameKeyPath: "bucket.name", cacheName: "list")
+        try list.performFetch()
+        #expect(context.position == pin && list.numberOfObjects == 4)
+    }
+
     @Test func `another request, model or epoch does not use what is there`() throws {
         try save(4)
         _ = try open()

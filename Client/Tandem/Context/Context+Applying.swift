@@ -50,7 +50,7 @@ extension ManagedObjectContext {
         let all = participants.compactMap(\.value)
         for participant in all { participant.step(group, verdicts[ObjectIdentifier(participant)]) }
         undelivered = all
-        for (object, slots) in standing.takeNotices() + touched { object.noteChange(slots) }
+        // Before anybody is told who may cause the next merge: its saves come behind these.
         if let session, payloads.hasListeners {
             payloads.describe { session.position($0) }
             for transaction in group.transactions where transaction.position > standing.told {
@@ -58,6 +58,7 @@ extension ManagedObjectContext {
             }
         }
         standing.told = group.isRestart ? group.to : max(standing.told, group.to)
+        for (object, slots) in standing.takeNotices() + touched { object.noteChange(slots) }
         processPendingChanges()
         deliver()
     }

@@ -55,7 +55,8 @@ extension ManagedObjectContext {
     nonisolated(nonsending) func loadLacking() async {
         let wanted = lacking
         lacking = []
-        guard !wanted.isEmpty else { return }
+        // Loading merges, which some contexts never do unprompted: their rows stay as stored until somebody asks.
+        guard !wanted.isEmpty, mergesAutomatically, !isPaused, pinnedPosition == nil else { return }
         let step = try? loadStep(wanted.sorted(), members: [])
         guard (try? await step?.runAsync(on: connection)) != nil else { return }
         editSerial &+= 1
@@ -66,6 +67,12 @@ extension ManagedObjectContext {
     func postpone(_ work: @escaping () -> Void) {
         postponed.append(work)
         scheduleTelling()
+    }
+
+    /// Lets lists look again, since edits ended that nobody was told of.
+    func noteEndOfEdits() {
+        editSerial &+= 1
+        if !root.participants.isEmpty { scheduleTelling() }
     }
 
     private func scheduleTelling() {
@@ -93,8 +100,11 @@ extension ManagedObjectContext {
     func stepOverlays() {
         let root = root
         guard !root.participants.isEmpty else { return }
-        let stepped = root.participants.compactMap(\.value).filter { $0.stepOverlay() }
-        if stepped.isEmpty { return }
+        let stale = root.participants.compactMap(\.value).filter(\.isOverlayStale)
+        if stale.isEmpty { return }
+        // Whoever has something to tell tells it of the list as it is now.
+        root.deliver()
+        let stepped = stale.filter { $0.stepOverlay() }
         root.undelivered += stepped.filter { new in !root.undelivered.contains { $0 === new } }
         root.deliver()
     }

@@ -140,6 +140,8 @@ extension ManagedObjectContext {
             edited.remove(record)
             record.pending.serial = 0
         }
+        // Whoever was told that it would change may have made lists look already.
+        editSerial &+= 1
         object.didChange(slots)
         if !children.isEmpty { noteInChildren(record.reference.number, slots) }
     }

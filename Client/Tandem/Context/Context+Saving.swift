@@ -118,6 +118,7 @@ extension ManagedObjectContext {
             record.pending = Edits()
             object.noteChange()
         }
+        noteEndOfEdits()
     }
 
     private func putInFlight(
@@ -293,6 +294,9 @@ extension ManagedObjectContext {
             clearInFlight(
                 record, isHeld: !saved.wrote || interests.contains(record.reference.tag))
         }
+        // A policy may have dropped what lists show.
+        noteEndOfEdits()
+        stepOverlays()
     }
 
     /// Ends the flight of a record; a row that may have changed unseen is dropped, to be read when needed.
@@ -302,6 +306,7 @@ extension ManagedObjectContext {
         // Values that the row has taken over are as before, but for a policy that dropped some.
         let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
+        editSerial &+= 1
         if kind == .delete, !isPreview, record.row == nil || !isHeld { record.isMissing = true }
         if !isHeld || (kind == .insert && record.row == nil) { record.fault(at: merged) }
         record.object?.noteChange(slots)

@@ -39,6 +39,7 @@ extension ManagedObjectContext {
             record.seen = SlotValues()
             record.object?.noteChange()
         }
+        noteEndOfEdits()
     }
 
     private func error(_ conflicts: [ObjectRecord], _ session: Session) -> TandemError {

@@ -24,6 +24,8 @@ protocol ResultsParticipant: AnyObject {
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?)
     /// The objects that it shows around one of its own, at most `count`; none if it does not show that.
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]
+    /// Whether edits of its context came or went since it last took them in.
+    var isOverlayStale: Bool { get }
     /// Takes edits of its context into its state that were made since it last did; says whether there is something to deliver.
     func stepOverlay() -> Bool
     /// Tells its delegates what stepping led to; they may call the context.
@@ -40,6 +42,8 @@ extension ResultsParticipant {
     func loseThread() {}
 
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] { [] }
+
+    var isOverlayStale: Bool { false }
 
     func stepOverlay() -> Bool { false }
 }

@@ -15,7 +15,8 @@ extension FetchedResultsController {
     /// What is needed to open the list from its cache; nil when there is none that fits.
     func cached(_ plan: ResultsPlan, in session: Session) -> SectionCache? {
         guard let cacheName, self.plan == nil, !plan.isWindow, sumProperties.isEmpty,
-            let found = cache?.load(cacheName),
+            // A context that is pinned stands where it is.
+            source.pinnedPosition == nil, let found = cache?.load(cacheName),
             found.request == plan.cacheHash, found.position.isComparable(with: session.position(0)),
             found.position.number <= session.position
         else { return nil }
@@ -26,10 +27,11 @@ extension FetchedResultsController {
     func forwardStep(_ found: SectionCache, _ plan: ResultsPlan) throws -> Step<Void> {
         let read = Read(objects: [], members: [], interests: plan.interests)
         return try source.askStep(.read(read)).then { _ in
+            guard self.source.pinnedPosition == nil else { return .done(()) }
             let request = VerdictRequest(from: found.position.number, items: [plan.cacheItem])
             return try self.source.askStep(.verdicts(request)).then { answer in
                 guard case .verdicts(let verdicts)? = answer, verdicts.items.count == 1,
-                    self.opening != nil
+                    self.opening != nil, self.source.pinnedPosition == nil
                 else { return .done(()) }
                 self.prefetched = Prefetched(cached: found, verdicts, plan)
                 return try self.source.mergeStep(through: verdicts.position)

@@ -70,7 +70,7 @@ extension FetchedResultsController {
         relink(rows, answer, group, plan, judge.reader, overrides)
         self.plan = plan
         overlay = fresh
-        sum(rows, answer, overrides, laid.edits, plan, isOpening: isOpening)
+        sum(answer, overrides, laid.edits, judge, isOpening: isOpening)
         interruption = nil
         isRefused = false
         held = known
@@ -142,15 +142,19 @@ extension FetchedResultsController {
 
     /// Takes the numbers of a list that was fetched.
     private func sum(
-        _ rows: [ResultRow], _ answer: Fetched,
+        _ answer: Fetched,
         _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)], _ laid: ListEdits,
-        _ plan: ResultsPlan, isOpening: Bool
+        _ judge: RowJudge, isOpening: Bool
     ) {
+        let plan = judge.plan
         let fresh = isOpening ? openingSums : sums.flatMap { try? $0.emptied(for: plan) }
         sums = fresh
         guard let fresh, !fresh.isEmpty else { return }
         let model = plan.compiled.model
-        for object in answer.objects { sums?.note(object.row, of: object.object, model) }
+        for object in answer.objects {
+            let row = judge.reader.changes[object.object.number]?.row ?? object.row
+            sums?.note(row, of: object.object, model)
+        }
         for (object, row) in overrides.values {
             if let row { sums?.note(row, of: object, model) }
         }
@@ -169,7 +173,9 @@ extension FetchedResultsController {
             if isChange(number, fresh, changes[number]) {
                 reasons[number, default: []].insert(.ownValues)
             } else {
-                reasons[number] = nil
+                // What it reaches of others may differ all the same.
+                let reached = reasons[number]?.intersection([.refreshPath, .sortPath, .sectionPath])
+                reasons[number] = reached?.isEmpty == true ? nil : reached
             }
         }
     }

@@ -13,9 +13,21 @@ enum ResultsDelivery {
 extension FetchedResultsController {
     /// Tells observers what stepping led to; whatever they cause is told after they return.
     func deliver() {
-        guard !isDelivering else { return }
+        guard !isDelivering else {
+            isAskedAgain = true
+            return
+        }
         isDelivering = true
         defer { isDelivering = false }
+        repeat {
+            isAskedAgain = false
+            tellOutbox()
+            follower?.deliver()
+        } while !outbox.isEmpty || isAskedAgain
+        keepInCache()
+    }
+
+    private func tellOutbox() {
         while !outbox.isEmpty {
             switch outbox.removeFirst() {
             case .change(let change, let isSilent):
@@ -27,8 +39,6 @@ extension FetchedResultsController {
             case .failure(let error): delegate?.controller(self, didFailWith: error)
             }
         }
-        follower?.deliver()
-        keepInCache()
     }
 
     /// Tells the delegate in the richest form that it takes, and in no other.

@@ -51,7 +51,13 @@ extension FetchedResultsController {
 
     /// Puts the context's edits, as they are now, on top of what a group makes of rows as stored.
     func layEdits(over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup? = nil) {
+        let isNew = overlaidSerial != editSerial
         overlaidSerial = editSerial
+        if let group, !isNew, plan.mode == .own, !overlay.isEmpty,
+            !group.changes.contains(where: { overlay[$0.object.number] != nil })
+        {
+            return
+        }
         if overlay.isEmpty, !context.hasEdits { return }
         var fresh = self.edits(over: plan)
         let concerned = Set(overlay.keys).union(fresh.keys)
@@ -111,10 +117,13 @@ extension FetchedResultsController {
         if isWaiting { source.link.signal() }
     }
 
+    var isOverlayStale: Bool {
+        editSerial != overlaidSerial && interruption == nil
+            && plan?.compiled.model === source.session?.model
+    }
+
     func stepOverlay() -> Bool {
-        guard editSerial != overlaidSerial, let plan, interruption == nil,
-            plan.compiled.model === source.session?.model
-        else { return false }
+        guard isOverlayStale else { return false }
         applyOverlay()
         return !outbox.isEmpty || follower != nil
     }

@@ -15,6 +15,7 @@ extension FetchedResultsController {
         layEdits(over: &edits, judge.plan, group)
         noteSums(edits, judge.plan.compiled.model, judge.reader)
         apply(edits, judge.plan)
+        if isWaiting { source.link.signal() }
     }
 
     func apply(_ edits: ListEdits, _ plan: ResultsPlan) {

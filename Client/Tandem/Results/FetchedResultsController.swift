@@ -84,6 +84,8 @@ public final class FetchedResultsController {
     var links: ResultsLinks?
     var outbox: [ResultsDelivery] = []
     var isDelivering = false
+    /// Whether there may be more to tell, by what those did who are being told.
+    var isAskedAgain = false
     /// How many rows differ from those in the cache, at most.
     var unkept = 0
     /// Rows beyond a window that are fetched with it, at least.

@@ -104,7 +104,7 @@ extension SectionedFetchResults {
                 predicate: predicate, sort: sort, sectionNameKeyPath: sections,
                 relationshipKeyPathsForRefreshing: refresh, limit: limit)
         } catch {
-            fail(error)
+            fail(error, begin())
         }
     }
 }

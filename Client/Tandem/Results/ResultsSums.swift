@@ -115,15 +115,14 @@ extension FetchedResultsController {
     func noteSums(_ edits: ListEdits, _ model: CompiledModel, _ reader: some GraphReader) {
         guard sums?.isEmpty == false else { return }
         for number in edits.removed { sums?.forget(number) }
-        for row in edits.upserted {
+        for row in edits.upserted where overlay[row.number] == nil {
             let object = ObjectReference(tag: row.entityTag, number: row.number)
-            if let edited = overlay[row.number] {
-                if let row = edited.record.currentRow(modelVersion: model.version) {
-                    sums?.note(row, of: object, model)
-                }
-            } else if case .row(let row) = reader.row(of: object) {
-                sums?.note(row, of: object, model)
-            }
+            if case .row(let row) = reader.row(of: object) { sums?.note(row, of: object, model) }
+        }
+        for edited in overlay.values {
+            // What was edited before it was loaded shows its numbers later than its place.
+            guard let row = edited.record.currentRow(modelVersion: model.version) else { continue }
+            sums?.note(row, of: edited.record.reference, model)
         }
         sums?.noteChange()
     }

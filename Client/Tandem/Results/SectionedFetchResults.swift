@@ -48,6 +48,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     public var onChange: ((_ isFirst: Bool) -> Void)?
 
     var isFirst = true
+    /// How often source and request were set.
+    private var attempts = 0
 
     init(
         _ definition: ResultsDefinition<SectionIdentifier, Element>,
@@ -91,11 +93,13 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         from source: ResultsSource<Element>, _ request: ResultsRequest?
     ) async throws {
         (origin, requested) = (source, request)
+        let attempt = begin()
         do {
-            if let controller = try prepare() { try await controller.performFetch() }
-            adopt()
+            let controller = try makeController()
+            try await controller?.performFetch()
+            adopt(controller, attempt)
         } catch {
-            fail(error)
+            fail(error, attempt)
             throw error
         }
     }
@@ -116,21 +120,25 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         if case .store(let controller) = content { controller } else { nil }
     }
 
-    /// The controller that the list will follow, not fetched yet; nil for none.
-    var candidate: FetchedResultsController?
-
     func open() {
+        let attempt = begin()
         do {
-            if let controller = try prepare() { try controller.performFetch() }
-            adopt()
+            let controller = try makeController()
+            try controller?.performFetch()
+            adopt(controller, attempt)
         } catch {
-            fail(error)
+            fail(error, attempt)
         }
     }
 
+    /// Begins to show something else; of several attempts under way the last one counts.
+    func begin() -> Int {
+        attempts += 1
+        return attempts
+    }
+
     /// A controller of source and request, to be fetched; nil if there is nothing to fetch.
-    func prepare() throws -> FetchedResultsController? {
-        candidate = nil
+    private func makeController() throws -> FetchedResultsController? {
         guard case .store(let context) = origin, let requested else { return nil }
         definition.register(context)
         let fetch = requested.fetchRequest(of: definition.entity)
@@ -139,28 +147,27 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
             sectionNameKeyPath: requested.sectionNameKeyPath,
             relationshipKeyPathsForRefreshing: requested.relationshipKeyPathsForRefreshing)
         controller.includesPendingChanges = requested.includesPendingChanges
-        candidate = controller
         return controller
     }
 
-    func adopt() {
+    private func adopt(_ made: FetchedResultsController?, _ attempt: Int) {
+        guard attempt == attempts else { return }
         controller?.follower = nil
         switch origin {
         case .values(let values):
             content = .values(values, definition.sections(of: values))
         case .none, .store:
-            content = candidate.map { .store($0) } ?? .empty
+            content = made.map { .store($0) } ?? .empty
         }
-        candidate?.follower = self
-        candidate = nil
+        made?.follower = self
         failure = nil
         unpublished = []
         held = nil
         publish(nil)
     }
 
-    func fail(_ error: any Error) {
-        candidate = nil
+    func fail(_ error: any Error, _ attempt: Int) {
+        guard attempt == attempts else { return }
         failure = error as? TandemError ?? TandemError(.storage, "\(error)")
         publish(nil)
     }
