@@ -77,7 +77,7 @@ extension SectionedList {
 
 extension ResultsChange {
     /// The same as a table takes it.
-    fileprivate var table: TableChange {
+    var table: TableChange {
         func place(_ path: ResultsIndexPath) -> TableChange.Path {
             TableChange.Path(path.section, path.item)
         }
