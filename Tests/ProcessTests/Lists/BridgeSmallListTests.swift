@@ -11,8 +11,8 @@ import Testing
         let seed = Seed.value(0)
         var random = SplitMix(seed)
         var cases = SmallLists.singles().shuffled(using: &random)
-        let pairs = SmallLists.pairs(every: SmallLists.isExhaustive ? 15 : 600)
-        if !SmallLists.isExhaustive { cases = Array(cases.prefix(420)) }
+        let pairs = SmallLists.pairs(every: SmallLists.isExhaustive ? 100 : 800)
+        if !SmallLists.isExhaustive { cases = Array(cases.prefix(360)) }
         let known = KnownCase.all.map { SmallCase($0.rows, $0.edits) }
         let lists = try BridgeSmallLists(random)
         let problems = try lists.problems(known + cases + pairs.shuffled(using: &random))

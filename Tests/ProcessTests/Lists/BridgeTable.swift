@@ -98,8 +98,11 @@ final class BridgeViewers {
     let viewers: [BridgeViewer]
     private var events: [String: [JSON]] = [:]
 
-    init(_ daemon: BridgedDaemon) throws {
-        let (one, two) = (try daemon.bridge("one"), try daemon.bridge("two"))
+    init(_ daemon: BridgedDaemon, cachedRows: Int? = nil) throws {
+        let (one, two) = try (
+            BridgeProcess(daemon.place.socket, author: "one", cachedRows: cachedRows),
+            BridgeProcess(daemon.place.socket, author: "two", cachedRows: cachedRows)
+        )
         viewers = try [
             BridgeViewer(.own, one), BridgeViewer(.sibling, one), BridgeViewer(.other, two),
             BridgeViewer(.late, two),
