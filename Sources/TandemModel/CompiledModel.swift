@@ -141,7 +141,7 @@ public final class CompiledEntity: Sendable {
     public let keyed: PropertyMask
     /// The attributes and to-one relationships that need a value.
     public let required: PropertyMask
-    /// The attributes whose values have limits, and the to-many relationships that need a member.
+    /// The attributes whose values have limits, and the to-many relationships whose members have.
     public let limited: PropertyMask
     /// All slots.
     public let allSlots: PropertyMask
@@ -256,7 +256,7 @@ public final class CompiledProperty: Sendable {
     var needsValue: Bool { !allowsNull || (!isToMany && relationship?.isOptional == false) }
 
     /// Whether a value that is there, or the members, may be against the rules.
-    var hasLimits: Bool { limitsValues || (isToMany && relationship?.isOptional == false) }
+    var hasLimits: Bool { limitsValues || (relationship?.limitsCount ?? false) }
 
     /// The attribute, if it is one.
     public var attribute: Attribute? { if case .attribute(let value) = kind { value } else { nil } }
@@ -279,6 +279,8 @@ public final class CompiledRelationship: Sendable {
     public let toMany: Bool
     /// Whether it may lead nowhere.
     public let isOptional: Bool
+    /// Whether the number of members may be against the rules.
+    public let limitsCount: Bool
     /// What a deletion of the owner does to the other end.
     public let deleteRule: DeleteRule
 
@@ -293,6 +295,9 @@ public final class CompiledRelationship: Sendable {
         self.linkID = linkID
         toMany = declaration.toMany
         isOptional = declaration.optional
+        limitsCount =
+            toMany
+            && (!isOptional || declaration.minimum != nil || declaration.maximum != nil)
         deleteRule = declaration.deleteRule
     }
 }

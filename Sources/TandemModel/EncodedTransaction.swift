@@ -5,12 +5,14 @@
 ///
 ///     header    := length of header and directory (4) format (1) kind (1) position (8) time (8)
 ///                  uid (4) gid (4) pid (4) author context host unit save-id content-hash (16)
-///                  [exceptions]
+///                  [exceptions] [progress]
 ///     exceptions := count { index has-object (1) [tag (2) number (8)] }
+///     progress  := tag (2) number (8) done (8) has-ended (1)
 ///     directory := count { tag (2) length (4) }
 ///     chunk     := count change*, count blob* under the tag 65535
 ///
-/// Format 2 has the exceptions (``Transaction/exceptions``), format 1 has none; each is written where it is the shorter form.
+/// Format 1 has neither exceptions nor progress, format 2 has the exceptions (``Transaction/exceptions``), and format 3, of a part of a
+/// batch, both (``Transaction/batch``); each is written where it is the shortest form.
 public struct EncodedTransaction: Hashable, Sendable {
     /// The bytes.
     public let bytes: [UInt8]
@@ -27,8 +29,8 @@ public struct EncodedTransaction: Hashable, Sendable {
         public var range: Range<Int>
     }
 
-    /// The versions of this form: without exceptions, and with them.
-    static let formats: ClosedRange<UInt8> = 1...2
+    /// The versions of this form.
+    static let formats: ClosedRange<UInt8> = 1...3
     /// Stands in the directory for the chunk of blobs; no entity has it.
     static let blobsTag: EntityTag = .max
     private static let positionOffset = 6
@@ -134,8 +136,9 @@ public struct EncodedTransaction: Hashable, Sendable {
         let wanted = chunks.filter {
             $0.tag == 0 || ($0.tag != Self.blobsTag && isWanted($0.tag))
         }
-        if wanted.count == chunks.count { return self }
+        // One without changes, a batch's end, concerns nobody.
         if wanted.isEmpty { return nil }
+        if wanted.count == chunks.count { return self }
         var body: [UInt8] = []
         for chunk in wanted { body += bytes[chunk.range] }
         return EncodedTransaction(
@@ -226,7 +229,7 @@ private struct TransactionHeader {
         length = Int(try reader.uint32())
         let format = try reader.uint8()
         guard EncodedTransaction.formats.contains(format) else {
-            throw CodingError(expected: "transaction format 1 or 2", offset: 4)
+            throw CodingError(expected: "transaction format 1, 2 or 3", offset: 4)
         }
         isModel = try reader.bool()
         transaction.position = try reader.uint64()
@@ -241,7 +244,8 @@ private struct TransactionHeader {
         transaction.saveID = try reader.blob()
         transaction.contentHash = StableHash(
             first: try reader.uint64(), second: try reader.uint64())
-        if format == 2 { transaction.exceptions = try InsertException.list(from: &reader) }
+        if format >= 2 { transaction.exceptions = try InsertException.list(from: &reader) }
+        if format == 3 { transaction.batch = try BatchProgress(from: &reader) }
         if isModel { transaction.content = .model([]) }
     }
 }

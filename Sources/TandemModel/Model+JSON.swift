@@ -69,6 +69,8 @@ extension Relationship {
         if ordered { members["ordered"] = .bool(true) }
         if deleteRule != .nullify { members["deleteRule"] = .string(deleteRule.rawValue) }
         if !optional { members["optional"] = .bool(false) }
+        if let minimum { members["min"] = .int(Int64(minimum)) }
+        if let maximum { members["max"] = .int(Int64(maximum)) }
         if let renamedFrom { members["renamedFrom"] = .string(renamedFrom) }
         return .object(members)
     }
@@ -153,7 +155,8 @@ private struct ModelParser {
 
     mutating func relationship(_ name: String, _ json: JSON) -> Relationship? {
         let keys = [
-            "to", "inverse", "toMany", "ordered", "deleteRule", "optional", "renamedFrom",
+            "to", "inverse", "toMany", "ordered", "deleteRule", "optional", "min", "max",
+            "renamedFrom",
         ]
         let members = object(json, keys, "the relationship")
         guard let to = string(members["to"], "to"),
@@ -166,6 +169,8 @@ private struct ModelParser {
         relationship.toMany = bool(members["toMany"], "toMany", false)
         relationship.ordered = bool(members["ordered"], "ordered", false)
         relationship.optional = bool(members["optional"], "optional", true)
+        relationship.minimum = count(members["min"], "min")
+        relationship.maximum = count(members["max"], "max")
         relationship.renamedFrom = string(members["renamedFrom"], "renamedFrom")
         if let text = string(members["deleteRule"], "deleteRule") {
             guard let rule = DeleteRule(rawValue: text) else {
@@ -217,6 +222,12 @@ private struct ModelParser {
         guard let json, json != .null else { return nil }
         if json.number == nil { problem("`\(key)` must be a number") }
         return json.number
+    }
+
+    mutating func count(_ json: JSON?, _ key: String) -> Int? {
+        guard let json, json != .null else { return nil }
+        if json.int == nil { problem("`\(key)` must be a whole number") }
+        return json.int.map { Int($0) }
     }
 
     mutating func lists(_ json: JSON?, _ key: String) -> [[String]] {

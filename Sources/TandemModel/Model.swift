@@ -133,6 +133,10 @@ public struct Relationship: Property {
     public var deleteRule: DeleteRule
     /// Whether it may lead nowhere.
     public var optional: Bool
+    /// The fewest members of a to-many relationship; an optional one may have none all the same.
+    public var minimum: Int?
+    /// The most members of a to-many relationship.
+    public var maximum: Int?
     /// The name this relationship had in an earlier model.
     public var renamedFrom: String?
 
@@ -140,7 +144,7 @@ public struct Relationship: Property {
     public init(
         _ name: String, to destination: String, inverse: String, toMany: Bool = false,
         ordered: Bool = false, deleteRule: DeleteRule = .nullify, optional: Bool = true,
-        renamedFrom: String? = nil
+        min minimum: Int? = nil, max maximum: Int? = nil, renamedFrom: String? = nil
     ) {
         self.name = name
         self.destination = destination
@@ -149,6 +153,8 @@ public struct Relationship: Property {
         self.ordered = ordered
         self.deleteRule = deleteRule
         self.optional = optional
+        self.minimum = minimum
+        self.maximum = maximum
         self.renamedFrom = renamedFrom
     }
 }

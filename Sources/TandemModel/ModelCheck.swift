@@ -90,6 +90,7 @@ enum ModelCheck {
             messages.append(
                 "ordered relationships aren't supported yet; keep the order in an attribute")
         }
+        messages += check(counts: relationship)
         guard let destination = model.entities[relationship.destination] else {
             return messages + ["leads to `\(relationship.destination)`, which is no entity"]
         }
@@ -105,6 +106,14 @@ enum ModelCheck {
                     + "and name `\(relationship.name)` as its inverse")
         }
         return messages
+    }
+
+    private static func check(counts relationship: Relationship) -> [String] {
+        let (low, high) = (relationship.minimum, relationship.maximum)
+        guard low != nil || high != nil else { return [] }
+        guard relationship.toMany else { return ["`min` and `max` are for to-many relationships"] }
+        if low ?? 0 < 0 || high ?? 1 < 1 { return ["`min` is 0 or more, `max` 1 or more"] }
+        return low ?? 0 > high ?? .max ? ["`min` is above `max`"] : []
     }
 
     private static func check(_ list: [String], _ lineage: [Entity]) -> [String] {

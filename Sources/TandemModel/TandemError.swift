@@ -58,6 +58,8 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
     public var problems: [ValidationProblem] = []
     /// The objects concerned, with ``Code/conflict``.
     public var conflicts: [MergeConflict] = []
+    /// What a batch had done before it failed, if it was one.
+    public var done: BatchResult?
 
     /// An error of a kind with its message.
     public init(_ code: Code, _ message: String, offset: Int? = nil) {

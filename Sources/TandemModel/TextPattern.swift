@@ -45,7 +45,7 @@ public struct TextPattern: Hashable, Sendable {
         var next = scalars.next()
         var threads = Threads(program)
         var steps = 0
-        threads.go(from: 0, isBeginning: true, isEnd: next == nil)
+        steps += threads.go(from: 0, isBeginning: true, isEnd: next == nil)
         while let scalar = next {
             next = scalars.next()
             let places = threads.take()
@@ -54,7 +54,7 @@ public struct TextPattern: Hashable, Sendable {
                 guard case .one(let set) = program[place] else { continue }
                 steps += 1 + set.ranges.count
                 guard set.contains(scalar) else { continue }
-                threads.go(from: place + 1, isBeginning: false, isEnd: next == nil)
+                steps += threads.go(from: place + 1, isBeginning: false, isEnd: next == nil)
             }
             if steps > limit { return nil }
         }
@@ -85,9 +85,12 @@ public struct TextPattern: Hashable, Sendable {
             return taken
         }
 
-        mutating func go(from place: Int, isBeginning: Bool, isEnd: Bool) {
+        /// Goes on without a character as far as that leads; returns how many places it looked at.
+        mutating func go(from place: Int, isBeginning: Bool, isEnd: Bool) -> Int {
+            var steps = 0
             waiting.append(place)
             while let place = waiting.popLast() {
+                steps += 1
                 guard reached[place] != round else { continue }
                 reached[place] = round
                 switch program[place] {
@@ -101,6 +104,7 @@ public struct TextPattern: Hashable, Sendable {
                 case .match: hasMatched = true
                 }
             }
+            return steps
         }
     }
 }

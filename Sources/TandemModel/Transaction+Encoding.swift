@@ -33,7 +33,7 @@ extension Transaction {
 
     private func encodeHeader(into writer: inout ByteWriter) {
         writer.uint32(0)
-        writer.uint8(exceptions.isEmpty ? 1 : 2)
+        writer.uint8(format)
         if case .model = content { writer.uint8(1) } else { writer.uint8(0) }
         writer.uint64(position)
         writer.int64(time)
@@ -41,10 +41,14 @@ extension Transaction {
         writer.blob(saveID)
         writer.uint64(contentHash.first)
         writer.uint64(contentHash.second)
-        if exceptions.isEmpty { return }
+        if format == 1 { return }
         writer.count(exceptions.count)
         for exception in exceptions { exception.encode(into: &writer) }
+        batch?.encode(into: &writer)
     }
+
+    /// The shortest form that says it all.
+    private var format: UInt8 { batch != nil ? 3 : exceptions.isEmpty ? 1 : 2 }
 
     private func encodePrincipal(into writer: inout ByteWriter) {
         writer.uint32(principal.uid)

@@ -49,11 +49,15 @@ public struct Transaction: Hashable, Sendable {
     /// Who made it.
     public var principal: Principal
     /// The save id under which it may be repeated; at most 64 bytes, empty for none.
+    ///
+    /// The transactions of a batch delete or update all have the batch's.
     public var saveID: [UInt8]
     /// What the saver said it saved, apart from the numbers of new objects.
     public var contentHash: StableHash
     /// The saver's inserts that did not become new objects in the order of their numbers.
     public var exceptions: [InsertException]
+    /// How far it brought the batch that it is a part of, whose id is ``saveID``; nil for a save.
+    public var batch: BatchProgress?
     /// What changed.
     public var content: Content
     /// The contents that rows of this transaction stand for and that the store did not have.
@@ -65,7 +69,8 @@ public struct Transaction: Hashable, Sendable {
     public init(
         position: UInt64 = 0, time: Int64 = 0, principal: Principal = Principal(),
         saveID: [UInt8] = [], contentHash: StableHash = StableHash(first: 0, second: 0),
-        exceptions: [InsertException] = [], content: Content, blobs: [Blob] = []
+        exceptions: [InsertException] = [], batch: BatchProgress? = nil, content: Content,
+        blobs: [Blob] = []
     ) {
         self.position = position
         self.time = time
@@ -73,6 +78,7 @@ public struct Transaction: Hashable, Sendable {
         self.saveID = saveID
         self.contentHash = contentHash
         self.exceptions = exceptions
+        self.batch = batch
         self.content = content
         self.blobs = blobs
     }

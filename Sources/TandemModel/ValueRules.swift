@@ -54,6 +54,22 @@ extension CompiledProperty {
     }
 }
 
+extension CompiledRelationship {
+    /// What is wrong with the number of members of a to-many relationship; nil when it keeps the rules.
+    ///
+    /// An optional one may be empty whatever its minimum is, as in Core Data.
+    public func problem(withCount count: Int) -> String? {
+        if count == 0 { return isOptional ? nil : CompiledProperty.leadsNowhere }
+        if let minimum = declaration.minimum, count < minimum {
+            return "it has \(count) members, below the minimum of \(minimum)"
+        }
+        if let maximum = declaration.maximum, count > maximum {
+            return "it has \(count) members, above the maximum of \(maximum)"
+        }
+        return nil
+    }
+}
+
 extension Attribute {
     /// What `min` and `max` limit: the number, the characters of a text, the bytes of data; nil when nothing does or it isn't known.
     fileprivate func size(

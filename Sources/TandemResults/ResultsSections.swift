@@ -72,6 +72,22 @@ extension SectionedList {
     /// The sections as names and numbers; cost O(n).
     public var sectionIDs: [SectionIDs] { visible.sectionIDs }
 
+    /// Every row that the list holds after all edits, in order; cost O(n).
+    public var allRows: [ResultRow] {
+        var all: [ResultRow] = []
+        all.reserveCapacity(rows.count)
+        for ref in rows.order {
+            let slot = Int(ref.slot)
+            for (index, leaf) in rows.sections[slot].leaves.enumerated() {
+                all += (0..<Int(leaf.count)).map { at in
+                    rows.row(
+                        at: .init(slot: slot, leafIndex: index, leaf: Int(leaf.leaf), at: at))
+                }
+            }
+        }
+        return all
+    }
+
     /// The numbers of all rows of a part of the list, as for a window of it; cost O(window).
     ///
     /// The range is cut to what there is.

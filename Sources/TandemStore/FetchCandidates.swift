@@ -45,6 +45,9 @@ struct FetchCandidates {
     /// Whether there are no more.
     var isDone: Bool { isMerged && seen == objects.whole.count }
 
+    /// About the bytes that it holds.
+    var bytes: Int { objects.bytes }
+
     /// Looks at the next ones, each in `judge`, until they or `budget` are used up.
     mutating func step(
         _ store: Store, _ budget: inout Int, _ judge: FetchMatches

@@ -43,7 +43,8 @@ public final class FetchCursor {
 
     /// About the bytes that it holds.
     public var bytes: Int {
-        matches.bytes + (touched.count + again.count) * MemoryLayout<ObjectReference>.stride
+        matches.bytes + candidates.bytes
+            + (touched.count + again.count) * MemoryLayout<ObjectReference>.stride
     }
 
     /// How many rows were judged.

@@ -3,12 +3,15 @@
 /// Paths over to-many relationships grow with every hop, and so do subqueries within subqueries: a request of
 /// a hundred bytes can ask for more than there is time or memory. Bound to one thread.
 public final class ReadBudget {
-    private var leftOfRequest = StoreLimits.requestReads
+    private var leftOfRequest: Int
     private var leftOfObject = StoreLimits.requestReads
     private var spent = 0
 
     /// The budget of one request.
-    public init() {}
+    public init() { leftOfRequest = StoreLimits.requestReads }
+
+    /// A budget of so much.
+    package init(_ reads: Int) { leftOfRequest = reads }
 
     /// True when something was not read because the budget was used up; the answer is worth nothing then.
     public private(set) var isExhausted = false
@@ -20,7 +23,7 @@ public final class ReadBudget {
     func note(_ error: StoreError) { if failure == nil { failure = error } }
 
     /// How much was read since this was last asked.
-    func takeSpent() -> Int {
+    package func takeSpent() -> Int {
         defer { spent = 0 }
         return spent
     }

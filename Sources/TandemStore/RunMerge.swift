@@ -11,6 +11,7 @@ struct RunMerge<Element> {
     private var left: ArraySlice<Element> = []
     private var right: ArraySlice<Element> = []
     private var merged: [Element] = []
+    private var count = 0
 
     /// So many elements are merged for one of a budget: that much quicker it is than to judge a candidate.
     private static var elementsForOne: Int { 8 }
@@ -19,7 +20,14 @@ struct RunMerge<Element> {
     init(by precedes: @escaping (Element, Element) -> Bool) { self.precedes = precedes }
 
     /// Adds a sorted run.
-    mutating func add(_ run: [Element]) { if !run.isEmpty { runs.append(run) } }
+    mutating func add(_ run: [Element]) {
+        guard !run.isEmpty else { return }
+        runs.append(run)
+        count += run.count
+    }
+
+    /// The bytes of the elements, without what they refer to; those that are being merged count twice.
+    var bytes: Int { (count + merged.capacity) * MemoryLayout<Element>.stride }
 
     /// The one run that ``step(_:)`` made of all.
     var whole: [Element] { start < runs.count ? runs[start] : [] }

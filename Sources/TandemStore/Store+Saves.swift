@@ -38,13 +38,23 @@ extension Store {
         }
         let saved = SavedOnce(
             position: transaction.position, contentHash: transaction.contentHash, wrote: true,
-            inserted: outcomes)
+            inserted: outcomes, batch: transaction.batch)
+        if saved.batch != nil { try forgetEarlierPart(key, open) }
         try open.put(tables.saves, key, count: saved.byteCount) { saved.write(to: $0) }
         key.withBytes { saveRuns.note($0) }
         let order = SmallKey(number: transaction.position)
         try open.put(tables.saveOrder, order, count: key.count) { value in
             key.withBytes { value.copyMemory(from: $0) }
         }
+    }
+
+    /// Only the last part of a batch is remembered, in the place of the one before.
+    private func forgetEarlierPart(
+        _ key: SmallKey, _ open: LMDBTransaction
+    ) throws(StoreError) {
+        guard let earlier = try open.get(tables.saves, key), earlier.count >= 8 else { return }
+        let position = UInt64(littleEndian: earlier.loadUnaligned(as: UInt64.self))
+        try open.delete(tables.saveOrder, SmallKey(number: position))
     }
 
     /// Forgets what is too old once `position` is applied, whether that one has an id or not.
@@ -95,6 +105,9 @@ extension Store {
     }
 
     /// Forgets saves without effect that are too old or too many, a bounded number each time.
+    ///
+    /// One at position `at` may have been sent at that position too, and whoever says so is known to be above the floor until
+    /// that lies at `at + 2`: one position longer than a save that wrote, which was sent below its own.
     private func forgetUnchanged(
         before position: UInt64, adding: Int, _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -107,7 +120,7 @@ extension Store {
                 throw damaged(.unchanged, 0, "a key of \(key.count) bytes")
             }
             let at = key.bigEndian(0, as: UInt64.self)
-            let isOld = at <= position && position - at >= options.savesKept
+            let isOld = at <= position && position - at > options.savesKept
             guard old.count < Store.forgottenAtOnce, isOld || old.count < excess else {
                 return false
             }
@@ -135,15 +148,19 @@ public struct SavedOnce: Hashable, Sendable {
     public var wrote: Bool
     /// What each insert of the request became, in its order; nil for nothing.
     public var inserted: [ObjectReference?]
+    /// How far a batch had come; nil for a save.
+    public var batch: BatchProgress?
 
     /// An answer of the given content.
     public init(
-        position: UInt64, contentHash: StableHash, wrote: Bool, inserted: [ObjectReference?]
+        position: UInt64, contentHash: StableHash, wrote: Bool, inserted: [ObjectReference?],
+        batch: BatchProgress? = nil
     ) {
         self.position = position
         self.contentHash = contentHash
         self.wrote = wrote
         self.inserted = inserted
+        self.batch = batch
     }
 
     /// The form in the table; an insert that became nothing has tag and number 0.
@@ -156,8 +173,9 @@ public struct SavedOnce: Hashable, Sendable {
 
     /// The bytes of that form.
     var byteCount: Int {
-        // Position, content hash, the number of inserts as a varint, the inserts, whether it wrote.
+        // Position, content hash, the number of inserts as a varint, the inserts, whether it wrote, a batch's progress.
         24 + (70 - (UInt64(inserted.count) | 1).leadingZeroBitCount) / 7 + 10 * inserted.count + 1
+            + (batch == nil ? 0 : BatchProgress.byteCount)
     }
 
     /// Writes that form to so many bytes.
@@ -181,6 +199,11 @@ public struct SavedOnce: Hashable, Sendable {
             put(object?.number ?? 0)
         }
         put(UInt8(wrote ? 1 : 0))
+        guard let batch else { return }
+        put(batch.reached.tag)
+        put(batch.reached.number)
+        put(batch.done)
+        put(UInt8(batch.hasEnded ? 1 : 0))
     }
 
     /// Reads the form in the table; one of an earlier release ends before `wrote`.
@@ -195,5 +218,6 @@ public struct SavedOnce: Hashable, Sendable {
             inserted.append(object.number == 0 ? nil : object)
         }
         wrote = reader.isAtEnd ? true : try reader.bool()
+        batch = reader.isAtEnd ? nil : try BatchProgress(from: &reader)
     }
 }

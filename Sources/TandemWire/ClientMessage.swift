@@ -30,6 +30,10 @@ public indirect enum ClientMessage: WireMessage {
     case disconnect(client: UInt64)
     /// A consumer of the journal that comes, moves on or goes; answered by `consumer`.
     case consumer(ConsumerRequest)
+    /// All objects of a request to delete or to change; answered by `batched`.
+    case batch(Batch)
+    /// A pin that is taken, moved or given up; answered by `pinned`.
+    case pin(PinRequest)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -59,6 +63,10 @@ public indirect enum ClientMessage: WireMessage {
         case disconnect
         /// A consumer of the journal that comes, moves on or goes.
         case consumer
+        /// All objects of a request to delete or to change.
+        case batch
+        /// A pin that is taken, moved or given up.
+        case pin
     }
 
     /// The kind of message.
@@ -77,6 +85,8 @@ public indirect enum ClientMessage: WireMessage {
         case .blob: .blob
         case .disconnect: .disconnect
         case .consumer: .consumer
+        case .batch: .batch
+        case .pin: .pin
         }
     }
 
@@ -99,6 +109,8 @@ public indirect enum ClientMessage: WireMessage {
         case .blob(let blob): writer.raw(blob.bytes)
         case .disconnect(let client): writer.uint64(client)
         case .consumer(let message): message.encode(into: &writer)
+        case .batch(let message): message.encode(into: &writer)
+        case .pin(let message): message.encode(into: &writer)
         }
     }
 
@@ -118,6 +130,8 @@ public indirect enum ClientMessage: WireMessage {
         case .blob: self = .blob(try BlobReference(from: &reader))
         case .disconnect: self = .disconnect(client: try reader.uint64())
         case .consumer: self = .consumer(try ConsumerRequest(from: &reader))
+        case .batch: self = .batch(try Batch(from: &reader))
+        case .pin: self = .pin(try PinRequest(from: &reader))
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
     }

@@ -21,6 +21,8 @@ extension DaemonMessage {
         case .state: .state
         case .disconnected: .disconnected
         case .consumer: .consumer
+        case .batched: .batched
+        case .pinned: .pinned
         }
     }
 
@@ -47,6 +49,8 @@ extension DaemonMessage {
         case .state(let message): message.encode(into: &writer)
         case .disconnected(let wasThere): writer.bool(wasThere)
         case .consumer(let message): message.encode(into: &writer)
+        case .batched(let message): message.encode(into: &writer)
+        case .pinned(let message): message.encode(into: &writer)
         }
     }
 
@@ -70,6 +74,8 @@ extension DaemonMessage {
         case .state: self = .state(try StatePush(from: &reader))
         case .disconnected: self = .disconnected(try reader.bool())
         case .consumer: self = .consumer(try ConsumerAnswer(from: &reader))
+        case .batched: self = .batched(try Batched(from: &reader))
+        case .pinned: self = .pinned(try PinAnswer(from: &reader))
         case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
         }
     }

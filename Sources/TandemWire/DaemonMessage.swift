@@ -38,6 +38,10 @@ public indirect enum DaemonMessage: WireMessage {
     case disconnected(Bool)
     /// The answer to `consumer`: what it acknowledged.
     case consumer(ConsumerAnswer)
+    /// The answer to `batch`: how far it came.
+    case batched(Batched)
+    /// The answer to `pin`: where it is and for how long.
+    case pinned(PinAnswer)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -75,6 +79,10 @@ public indirect enum DaemonMessage: WireMessage {
         case disconnected
         /// The answer to `consumer`.
         case consumer
+        /// The answer to `batch`.
+        case batched
+        /// The answer to `pin`.
+        case pinned
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -88,8 +96,9 @@ public indirect enum DaemonMessage: WireMessage {
         case .verdicts(let answer): answer.position
         case .synced(let position): position
         case .schema(let answer): answer.position
+        case .batched(let answer): answer.position
         case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state,
-            .disconnected, .consumer:
+            .disconnected, .consumer, .pinned:
             nil
         }
     }

@@ -23,17 +23,23 @@ public struct Fetch: WireCodable {
     public var interests: [EntityTag]
     /// The position to read at; 0 is now.
     public var at: UInt64
+    /// The pin that keeps the position readable, by its number; 0 for none.
+    ///
+    /// Once that has ended the daemon answers `historyExpired`, whether or not the journal reaches back.
+    public var lease: UInt32
 
     /// A fetch of the given content.
     public init(
         request: FetchRequest, kind: Kind = .rows, related: [[String]] = [],
-        interests: [EntityTag] = [], at: UInt64 = 0
+        interests: [EntityTag] = [], at: UInt64 = 0,
+        lease: UInt32 = 0
     ) {
         self.request = request
         self.kind = kind
         self.related = related
         self.interests = interests
         self.at = at
+        self.lease = lease
     }
 
     /// Appends the binary form.
@@ -43,6 +49,7 @@ public struct Fetch: WireCodable {
         writer.list(related) { $0.names($1) }
         writer.tags(interests)
         writer.uint64(at)
+        writer.uint32(lease)
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -59,6 +66,7 @@ public struct Fetch: WireCodable {
         }
         interests = try reader.tags()
         at = try reader.uint64()
+        lease = try reader.uint32()
     }
 }
 

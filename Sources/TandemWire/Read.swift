@@ -14,17 +14,23 @@ public struct Read: WireCodable {
     public var interests: [EntityTag]
     /// The position to read at; 0 is now.
     public var at: UInt64
+    /// The pin that keeps the position readable, by its number; 0 for none.
+    ///
+    /// Once that has ended the daemon answers `historyExpired`, whether or not the journal reaches back.
+    public var lease: UInt32
 
     /// A read of the given content.
     public init(
         objects: [ObjectReference] = [], members: [MemberRequest] = [],
-        modelVersion: UInt16 = 0, interests: [EntityTag] = [], at: UInt64 = 0
+        modelVersion: UInt16 = 0, interests: [EntityTag] = [], at: UInt64 = 0,
+        lease: UInt32 = 0
     ) {
         self.objects = objects
         self.members = members
         self.modelVersion = modelVersion
         self.interests = interests
         self.at = at
+        self.lease = lease
     }
 
     /// Appends the binary form.
@@ -34,6 +40,7 @@ public struct Read: WireCodable {
         writer.uint16(modelVersion)
         writer.tags(interests)
         writer.uint64(at)
+        writer.uint32(lease)
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -43,6 +50,7 @@ public struct Read: WireCodable {
         modelVersion = try reader.uint16()
         interests = try reader.tags()
         at = try reader.uint64()
+        lease = try reader.uint32()
     }
 }
 

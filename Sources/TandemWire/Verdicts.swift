@@ -9,12 +9,17 @@ public struct VerdictRequest: WireCodable {
     public var items: [VerdictItem]
     /// What is to be read at the same position.
     public var alongside: Alongside?
+    /// The position that the client goes to, forth or back; 0 is the end, and then something may be read alongside.
+    public var at: UInt64
 
     /// A question about `items`, which are merged up to `from`.
-    public init(from: UInt64, items: [VerdictItem], alongside: Alongside? = nil) {
+    public init(
+        from: UInt64, items: [VerdictItem], alongside: Alongside? = nil, at: UInt64 = 0
+    ) {
         self.from = from
         self.items = items
         self.alongside = alongside
+        self.at = at
     }
 
     /// Appends the binary form.
@@ -22,6 +27,7 @@ public struct VerdictRequest: WireCodable {
         writer.uint64(from)
         writer.list(items)
         writer.optional(alongside) { $1.encode(into: &$0) }
+        writer.uint64(at)
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -32,6 +38,7 @@ public struct VerdictRequest: WireCodable {
         alongside = try reader.optional { reader throws(CodingError) in
             try Alongside(from: &reader)
         }
+        at = try reader.uint64()
     }
 }
 

@@ -29,6 +29,10 @@ public enum WireLimits {
     public static let verdictItems = 4_096
     /// The bytes of a save id.
     public static let saveIDBytes = 64
+    /// The bytes of a batch's id, to which each save of a batch insert adds 8.
+    public static let batchIDBytes = saveIDBytes - 8
+    /// The objects of one transaction of a batch, apart from what a delete rule takes along with a single one.
+    public static let batchObjects = 1_000
     /// The names or key paths in one list: more entities than any model has in practice.
     public static let names = 4_096
     /// The hops of one key path.

@@ -2,13 +2,14 @@
 # Tests/Benchmarks/run.sh [SCENARIO] [N]
 #   SCENARIO  p1, p2, p3, p4, p6, p7, or all of these (default); clients (saves as in p1 with and without a
 #             thousand clients, a hundred of them stopped; the daemon's memory); load (10 s under load: the slowest saves and what
-#             they waited for), recovery (changes applied a second), memory (a million saves);
+#             they waited for), recovery (changes applied a second), memory (a million saves), batch
+#             (batches over all objects while another client saves: the time of its saves);
 #             p6apart (p6 with all senders on one core and all subscribers on another, so that it does not
 #             count where the scheduler puts whom);
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
 #   N         number of contents; default: 10000, p3 and p4 1000, 10000 and 100000,
-#             p7 and recovery 100000; p6: of
+#             p7, recovery and batch 100000; p6: of
 #             subscribers, 64 and 256; clients: of clients, 1000; sync: appends a round, 300; journal: MiB, 1024
 # Environment:
 #   PEERS_TMP  folder on the disk to measure (default /tmp; not a tmpfs)
@@ -19,8 +20,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p2 | p3 | p4 | p6 | p7 | p6apart | clients | load | recovery | memory | sync | journal | all) ;; *)
-    sed -n '2,18s/^# \{0,1\}//p' "${0##*/}" >&2
+case $scenario in p1 | p2 | p3 | p4 | p6 | p7 | p6apart | clients | load | recovery | memory | batch | sync | journal | all) ;; *)
+    sed -n '2,19s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -129,6 +130,7 @@ p6apart() {
 }
 clients() { ulimit -n 8192; for n in $(sizes 1000); do one clients "$n"; done; }
 memory() { for n in $(sizes 10000); do longest=900 one memory "$n"; done; }
+batch() { for n in $(sizes 100000); do one batch "$n"; done; }
 recovery() {
     for n in $(sizes 100000); do
         recover "$n" unindexed

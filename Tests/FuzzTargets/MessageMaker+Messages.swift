@@ -35,14 +35,14 @@ extension MessageMaker {
                 Fetch(
                     request: request(), kind: Fetch.Kind.allCases[int(0...2)],
                     related: list { maker in maker.list { $0.text() } },
-                    interests: list { $0.tag() }, at: u64()))
+                    interests: list { $0.tag() }, at: u64(), lease: u32()))
         case .read:
             .read(
                 Read(
                     objects: references(),
                     members: list { MemberRequest(owner: $0.reference(), slot: $0.slot()) },
                     modelVersion: UInt16(int(0...65_535)), interests: list { $0.tag() },
-                    at: u64()))
+                    at: u64(), lease: u32()))
         case .save: .save(save())
         case .verdicts:
             .verdicts(
@@ -52,7 +52,7 @@ extension MessageMaker {
                         VerdictItem(
                             request: maker.request(), sectionKeyPath: maker.maybe { $0.text() },
                             refreshKeyPaths: maker.list { $0.text() })
-                    }, alongside: maybe { $0.alongside() }))
+                    }, alongside: maybe { $0.alongside() }, at: u64()))
         case .sync: .sync(Sync(number: u64(), timeoutMilliseconds: u32()))
         case .history:
             .history(
@@ -71,7 +71,18 @@ extension MessageMaker {
                     action: [
                         .register(at: maybe { $0.position() }), .acknowledge(position()), .remove,
                     ][int(0...2)]))
+        case .batch: .batch(batch())
+        case .pin: .pin(PinRequest(lease: u32(), position: u64()))
         }
+    }
+
+    package mutating func batch() -> Batch {
+        Batch(
+            batchID: bytes(56), contentHash: hash(), author: maybe { $0.text() }, context: text(),
+            modelVersion: UInt16(int(0...65_535)), request: request(),
+            work: bool()
+                ? .delete : .update(list { SlotValue(slot: $0.slot(), value: $0.value()) }),
+            firstSentAt: maybe { $0.u64() })
     }
 
     package mutating func save() -> SaveRequest {
@@ -130,6 +141,9 @@ extension MessageMaker {
         case .blob: .blob(bytes(64))
         case .disconnected: .disconnected(bool())
         case .consumer: .consumer(ConsumerAnswer(acknowledged: maybe { $0.u64() }))
+        case .batched:
+            .batched(Batched(position: u64(), count: u64(), failure: maybe { $0.error() }))
+        case .pinned: .pinned(PinAnswer(position: u64(), seconds: u64()))
         case .state:
             .state(
                 StatePush(

@@ -124,7 +124,12 @@ package struct MessageMaker {
             Transaction(
                 position: u64(), time: Int64(u32()),
                 principal: Principal(author: text(), context: text(), uid: u32()),
-                saveID: bytes(16), contentHash: hash(), content: .objects(change)))
+                saveID: bytes(16), contentHash: hash(), batch: maybe { $0.progress() },
+                content: .objects(change)))
+    }
+
+    private mutating func progress() -> BatchProgress {
+        BatchProgress(reached: reference(), done: u64(), hasEnded: bool())
     }
 
     package mutating func error() -> TandemError {

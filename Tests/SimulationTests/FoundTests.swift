@@ -13,4 +13,25 @@ import Testing
         let violation = try Shrinker.run(World.Plan(seed: seed)).violation
         #expect(violation == nil, "seed \(seed)")
     }
+
+    /// A save without effect has no transaction of its own: it may be sent at the position that it is answered with.
+    ///
+    /// Its answer was forgotten one position before its repeat would have been an unknown outcome, so it was carried out again.
+    @Test func `law 3: a save without effect is answered alike until its outcome is unknown`()
+        throws
+    {
+        #expect(try Shrinker.run(World.Plan(seed: 437)).violation == nil)
+    }
+
+    /// Who needs what was trimmed is told so and starts again; the world took that for a daemon that throws clients out.
+    @Test(arguments: [213, 434, 461, 477, 486, 766, 857] as [UInt64])
+    func `law 2: who needs what is gone is expired and comes back`(seed: UInt64) throws {
+        #expect(try Shrinker.run(World.Plan(seed: seed)).violation == nil, "seed \(seed)")
+    }
+
+    /// Fetches in steps of one took more rounds than the world waited for.
+    @Test(arguments: [722, 941] as [UInt64])
+    func `law 7: many fetches in small steps come to their end`(seed: UInt64) throws {
+        #expect(try Shrinker.run(World.Plan(seed: seed)).violation == nil, "seed \(seed)")
+    }
 }

@@ -49,6 +49,16 @@ import Testing
         #expect(laws.contains(6), "\(laws)")
     }
 
+    @Test func `law 7: a client that is expired for nothing is found`() throws {
+        let laws = try found(.expiresSession)
+        #expect(laws == [7], "\(laws)")
+    }
+
+    @Test func `a session that is in no queue is found`() throws {
+        let laws = try found(.forgetsSession)
+        #expect(laws == [0], "\(laws)")
+    }
+
     @Test func `law 8: a queue over its limit is found`() throws {
         let laws = try found(.overfillsSession)
         #expect(laws == [8], "\(laws)")

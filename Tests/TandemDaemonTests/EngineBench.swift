@@ -51,6 +51,13 @@ final class EngineBench {
         engine = EngineBench.engine(bench, log, roles)
     }
 
+    /// The same with a store that is made anew from the journal.
+    func rebuild() throws {
+        clients = []
+        try bench.rebuild()
+        engine = EngineBench.engine(bench, log, roles)
+    }
+
     /// How many connections the daemon ended and said why.
     var dropped: Int { log.lines.count { $0.contains("connection-dropped: reason=") } }
 
@@ -102,6 +109,9 @@ final class EngineBench {
     func turn() throws {
         for peer in clients { try peer.carry() }
         try engine.turn()
+        for session in engine.sessions.values where !engine.isScheduled(session) {
+            Issue.record("session \(session.id) is left behind")
+        }
     }
 }
 

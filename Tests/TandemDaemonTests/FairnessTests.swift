@@ -48,6 +48,64 @@ import Testing
         #expect(savers[0].received.count == DaemonLimits.savesInTurn)
     }
 
+    @Test func `law 7: who is behind goes on when the end of a sync empties its socket`() throws {
+        let clock = ManualClock()
+        let bench = try EngineBench(engineClock: clock)
+        let (slow, saver) = (
+            try bench.client(Hello(author: "slow", interests: ["Node"])), try bench.client()
+        )
+        let sync = try slow.send(.sync(Sync(number: 1_000_000, timeoutMilliseconds: 5)))
+        try bench.turn()
+        var number = 0
+        while !slow.session.isWaitingToWrite || slow.session.behind == nil, number < 100 {
+            number += 1
+            try saver.save(try large(bench, number))
+        }
+        while bench.engine.hasWork { try bench.turn() }
+        #expect(slow.session.isWaitingToWrite && slow.session.behind != nil)
+        // Its client reads after the poller was asked, and the answer to the sync takes along what waited.
+        try slow.read()
+        clock.advance(byNanoseconds: 10_000_000)
+        try bench.turn()
+        #expect(!slow.session.isWaitingToWrite && slow.session.behind != nil)
+        let goesOn = bench.engine.hasWork
+        #expect(goesOn)
+        for _ in 0..<100 where goesOn && slow.pushes.count < number {
+            try bench.turn()
+            try slow.read()
+            if slow.session.isWaitingToWrite { bench.engine.resume(slow.session) }
+        }
+        #expect(slow.pushes.count == number)
+        guard case .failure(let error) = try slow.answer(sync) else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(error.code == .timeout)
+    }
+
+    @Test func `law 7: saves go on when a slow reader has made room for their answers`() throws {
+        var limits = DaemonLimits()
+        limits.outboundBytes = 256 << 10
+        let bench = try EngineBench(limits: limits)
+        let slow = try bench.client()
+        for number in 0..<3 { try slow.save(try large(bench, number)) }
+        let objects = try (UInt64(1)...12).map { try bench.bench.reference("Node", $0) }
+        _ = try slow.send(.read(Read(objects: objects)))
+        try bench.turn()
+        let before = bench.position.number
+        _ = try slow.send(.save(slow.saveRequest([try bench.bench.insert("Node", 100)])))
+        try bench.turn()
+        #expect(slow.session.isOverfull && bench.position.number == before)
+        var buffer = [UInt8](repeating: 0, count: 32 << 10)
+        while slow.session.isOverfull, !slow.session.isClosing {
+            _ = try buffer.withUnsafeMutableBytes { try slow.socket.read(into: $0) }
+            bench.engine.resume(slow.session)
+            try bench.turn()
+        }
+        try bench.turn()
+        #expect(slow.session.isWaitingToWrite && bench.position.number == before + 1)
+    }
+
     @Test func `law 2: a read behind a save of the same client sees it`() throws {
         let bench = try EngineBench()
         let client = try bench.client()

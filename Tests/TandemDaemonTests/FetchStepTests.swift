@@ -189,6 +189,68 @@ import Testing
         #expect(isDone && looked >= 200 && left <= 10 - 200)
     }
 
+    /// A fetch over 200 members of a group whose title is altered before each step of ten.
+    private func followHub(
+        readsToCatchUp: Int? = nil
+    ) throws -> (steps: Int, looked: Int, spent: Int, count: Int?) {
+        let bench = try bench(200, sliceReads: 10, isGrouped: true)
+        let committer = bench.bench.committer
+        let predicate = try ObjectPredicate(format: "group.title != 'x'")
+        let fetch = Fetch(request: FetchRequest(entity: "Node", predicate: predicate))
+        let read = try ReadUnderWay(
+            .fetch(fetch), fetch, at: 0, id: 1, in: try bench.bench.model, committer)
+        if let readsToCatchUp { read.readsToCatchUp = readsToCatchUp }
+        var (steps, spent, isDone) = (0, 0, false)
+        while !isDone, steps < 500 {
+            let title = Value.string("g\(steps)")
+            try bench.bench.save([try bench.bench.update("Group", 1, ["title": title])])
+            var left = 10
+            isDone = try read.step(committer, &left)
+            spent += 10 - left
+            steps += 1
+        }
+        let count = isDone ? try read.cursor?.result().count : nil
+        return (steps, read.cursor?.rowsRead ?? 0, spent, count)
+    }
+
+    @Test func `law 7: catching up with those who alter a hub is done once and is in the budget`()
+        throws
+    {
+        let (steps, looked, spent, count) = try followHub()
+        #expect(count == 200)
+        // A candidate and its group are two: so many steps to the last one, then a longer one.
+        #expect(steps <= 2 * 200 / 10 + 2)
+        #expect(looked <= 2 * 200)
+        #expect(spent >= 2 * 200 + 200 + 2 * 200 && spent < 2 * 200 + 3 * 600)
+    }
+
+    @Test func `law 7: a hub that is too large to follow does not keep a fetch from its end`()
+        throws
+    {
+        let (steps, _, _, count) = try followHub(readsToCatchUp: 150)
+        #expect(count == 200 && steps < 200)
+    }
+
+    @Test func `law 8: what an index led to counts, and so does the question`() throws {
+        let bench = try bench(2_000, sliceReads: 100)
+        let long = [String](repeating: String(repeating: "x", count: 50), count: 100)
+        let predicate = try ObjectPredicate(
+            format: "rank >= 0 AND rank < 90 AND NOT name IN %@",
+            arguments: [.list(long.map { .value(.string($0)) })])
+        let asker = try bench.client()
+        let request = FetchRequest(entity: "Node", predicate: predicate)
+        let id = try asker.send(.fetch(Fetch(request: request, kind: .count)))
+        for _ in 0..<4 { try bench.turn() }
+        // Nothing was judged yet.
+        #expect(asker.session.read?.cursor?.rowsRead == 0)
+        #expect(bench.engine.readBytes > 5_000 + 300 * MemoryLayout<ObjectReference>.stride)
+        guard case .fetched(let found) = try asker.answer(id) else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(found.objects.isEmpty && bench.engine.readBytes == 0)
+    }
+
     /// A bench where one and a half fetches of all of 300 nodes fit, and what one holds at its end.
     private func narrowBench() throws -> (EngineBench, whole: Int) {
         let roomy = try bench(300, sliceReads: 10)

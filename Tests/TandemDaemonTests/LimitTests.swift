@@ -88,11 +88,24 @@ struct LimitTests {
             for number in UInt64(1)...3 { try save(number) }
             let fetch = Fetch(request: FetchRequest(entity: "Tag"), at: bench.position.number - 2)
             return failure(try client.ask(.fetch(fetch)))
+        case .pinsPerConnection:
+            _ = try client.ask(.pin(PinRequest(lease: 1, position: bench.position.number)))
+            return failure(
+                try client.ask(.pin(PinRequest(lease: 2, position: bench.position.number))))
+        case .pinSeconds:
+            let position = bench.position.number
+            _ = try client.ask(.pin(PinRequest(lease: 1, position: position)))
+            clock.advance(byNanoseconds: 1_000_000_000)
+            let fetch = Fetch(request: FetchRequest(entity: "Tag"), at: position, lease: 1)
+            return failure(try client.ask(.fetch(fetch)))
         case .historyTransactions, .historyBytes:
             for number in UInt64(1)...100 { try save(number) }
             let answer = try client.ask(.history(HistoryRequest(from: 1, limit: 0)))
             guard case .history(let history) = answer else { return nil }
             #expect(!history.isComplete && history.transactions.count < 100)
+        case .batchObjects:
+            for number in UInt64(1)...2 { try save(number) }
+            return failure(try client.ask(.batch(try bench.batch("Tag"))))
         case .sliceReads, .readBytes:
             for number in UInt64(1)...100 { try save(number) }
             return failure(try client.ask(.fetch(Fetch(request: FetchRequest(entity: "Tag")))))
@@ -224,13 +237,13 @@ extension Limit {
     fileprivate var code: TandemError.Code? {
         switch self {
         case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,
-            .controllers, .transactionBytes, .consumers, .readBytes,
-            .lookBackTransactions:
+            .controllers, .transactionBytes, .consumers, .readBytes, .batchObjects,
+            .lookBackTransactions, .pinsPerConnection:
             .limitExceeded
         case .handshakeMilliseconds: .timeout
         case .attributeBytes, .blobBytes: .validation
         case .savesKept: .unknownOutcome
-        case .verdictTransactions: .historyExpired
+        case .verdictTransactions, .pinSeconds: .historyExpired
         default: nil
         }
     }

@@ -198,6 +198,27 @@ import Testing
 
     // MARK: The floor
 
+    @Test func `law 3: a save without effect is known as long as its repeat is not refused`() throws
+    {
+        let bench = try CommitBench(savesKept: 5)
+        try bench.save([try bench.insert("Node", 1)])
+        let sentAt = bench.committer.position
+        let empty = [try bench.insert("Node", 2), try bench.delete("Node", 2)]
+        let first = try bench.save(empty, id: [1], hash: hash)
+        #expect(!first.wrote && first.position == sentAt)
+        for number in UInt64(10)..<15 {
+            try bench.save([try bench.insert("Tag", number)])
+            try bench.crash()
+            let again = try bench.save(empty, id: [1], hash: hash, firstSentAt: sentAt)
+            check(again, first, "at \(bench.committer.position)")
+        }
+        try bench.save([try bench.insert("Tag", 15)])
+        let error = #expect(throws: TandemError.self) {
+            try bench.save(empty, id: [1], hash: hash, firstSentAt: sentAt)
+        }
+        #expect(error?.code == .unknownOutcome)
+    }
+
     @Test func `law 3: a repeat from below the floor of ids is an unknown outcome`() throws {
         let bench = try CommitBench(savesKept: 5)
         try bench.save([try bench.insert("Tag", 1)], id: [1], hash: hash)

@@ -138,6 +138,14 @@ final class CommitBench {
         committer = try CommitBench.open(scratch.path, disk, settings)
     }
 
+    /// Ends the committer and starts another with the journal alone, from which the store is made anew.
+    func rebuild() throws {
+        committer.store.close()
+        try committer.journal.close()
+        try FileManager.default.removeItem(atPath: scratch.path)
+        committer = try CommitBench.open(scratch.path, disk, settings)
+    }
+
     /// Ends the committer, loses what the journal's disk had not made durable, and starts another.
     func cutPower(seed: UInt64) throws {
         committer.store.close()

@@ -63,8 +63,14 @@ struct CodingTests {
         changes.sort { ($0.object.tag, $0.object.number) < ($1.object.tag, $1.object.number) }
         let transaction = Transaction(
             position: 7, time: -5, principal: Principal(author: "me", uid: 3), saveID: [1, 2],
-            contentHash: StableHash([1]), content: .objects(changes))
+            contentHash: StableHash([1]), batch: progress(&random), content: .objects(changes))
         return transaction.withOutcomes(outcomes(of: transaction, &random))
+    }
+
+    private func progress(_ random: inout RandomValue) -> BatchProgress? {
+        guard random.int(0..<3) == 0 else { return nil }
+        let reached = ObjectReference(tag: 3, number: UInt64(random.int(0..<9)))
+        return BatchProgress(reached: reached, done: 4, hasEnded: random.int(0..<2) == 0)
     }
 
     /// The transaction's inserts, sometimes in another order, between existing objects and nothing.
@@ -90,7 +96,8 @@ struct CodingTests {
             transaction = transaction.withOutcomes(outcomes)
             #expect(try EncodedTransaction(transaction).decoded().outcomes == outcomes, "\(seed)")
         }
-        let plain = try transaction(&random).withOutcomes([])
+        var plain = try transaction(&random).withOutcomes([])
+        plain.batch = nil
         #expect(EncodedTransaction(plain).bytes[4] == 1)
     }
 
@@ -113,6 +120,15 @@ struct CodingTests {
         let filtered = try #require(EncodedTransaction(transaction).filtered { $0 == tag })
         #expect(try filtered.changes() == transaction.changes.filter { $0.object.tag == tag })
         #expect(EncodedTransaction(transaction).filtered { _ in false } == nil)
+    }
+
+    @Test func `a transaction without changes concerns no entity`() throws {
+        let end = Transaction(
+            position: 3, saveID: [1], batch: BatchProgress(done: 2, hasEnded: true),
+            content: .objects([]))
+        let encoded = EncodedTransaction(end)
+        #expect(try EncodedTransaction(bytes: encoded.bytes).decoded() == end)
+        #expect(encoded.filtered { _ in true } == nil)
     }
 
     @Test func damagedTransactionsNeverTrap() throws {

@@ -66,6 +66,7 @@ struct ModelTests {
         "{\"entities\": {\"A\": {\"attributes\": {\"x\": {\"type\": \"int\", \"default\": \"a\"}}}}}",
         "{\"entities\": {\"A\": {\"relationships\": {\"x\": {\"to\": \"A\"}}}}}",
         "{\"entities\": {\"A\": {\"uniqueness\": [[]]}}}", "no JSON",
+        "{\"entities\": {\"A\": {\"relationships\": {\"x\": {\"to\": \"A\", \"inverse\": \"x\", \"min\": 0.5}}}}}",
     ])
     func wrongJSONIsRefused(_ text: String) {
         #expect(throws: ModelError.self) { try Model(parsing: text) }
@@ -79,16 +80,32 @@ struct ModelTests {
                 Attribute("d", .int, default: .string("a"), min: 2, max: 1)
                 Relationship("r", to: "Nowhere", inverse: "r")
                 Relationship("s", to: "B", inverse: "t")
+                Relationship("u", to: "B", inverse: "u", max: 2)
+                Relationship("v", to: "B", inverse: "v", toMany: true, min: 3, max: 2)
+                Relationship("w", to: "B", inverse: "w", toMany: true, min: -1)
             }
             Entity("C", parent: "D")
             Entity("D", parent: "C")
         }
         let found = problems(model)
         for place in [
-            "A:", "B.1x:", "B.d: default", "B.d: `min`", "B.r:", "B.s:", "B:", "C:", "D:",
+            "A:", "B.1x:", "B.d: default", "B.d: `min`", "B.r:", "B.s:", "B.u: `min`",
+            "B.v: `min` is above", "B.w: `min` is 0", "B:", "C:", "D:",
         ] {
             #expect(found.contains { $0.hasPrefix(place) }, "\(place)")
         }
+    }
+
+    @Test func countsOfMembersAreInTheJSON() throws {
+        let model = Model {
+            Entity("A") {
+                Relationship("x", to: "A", inverse: "x", toMany: true, min: 2, max: 3)
+            }
+        }
+        let again = try Model(parsing: model.json.text)
+        let relationship = try #require(again.entities["A"]?.relationships["x"])
+        #expect(relationship.minimum == 2 && relationship.maximum == 3)
+        #expect(again == model && problems(model).isEmpty)
     }
 
     @Test func aPropertyCannotBeDeclaredTwice() {

@@ -51,6 +51,9 @@ struct PatternTests {
         let wide = try TextPattern("(a?){600}")
         #expect(wide.matches(String(repeating: "a", count: 600)) == true)
         #expect(wide.matches(String(repeating: "a", count: 1_000_000)) == false)
+        // What is passed without a character takes time, too.
+        let bars = try TextPattern("(?:a" + String(repeating: "|", count: 990) + ")*")
+        #expect(bars.matches(String(repeating: "a", count: 10_000)) == nil)
         let many = try TextPattern("([ab]*a[ab]{40})*")
         #expect(many.matches(String(repeating: "ab", count: 100_000), steps: 10_000) == nil)
     }

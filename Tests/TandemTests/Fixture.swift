@@ -41,26 +41,30 @@ final class Fixture: Sendable {
     let directory: String
     let types: [any ManagedEntity.Type]
     private let running: Locked<Running>
-    private let limits: DaemonLimits
+    private let settings: @Sendable (inout DaemonConfiguration) -> Void
 
     init(
         _ types: [any ManagedEntity.Type] = [Bucket.self, Content.self],
-        limits: DaemonLimits = DaemonLimits()
+        limits: DaemonLimits = DaemonLimits(),
+        _ change: @escaping @Sendable (inout DaemonConfiguration) -> Void = { _ in }
     ) throws {
         directory =
             FileManager.default.temporaryDirectory.path
             + "/tandem-test-\(UUID().uuidString)"
-        running = Locked(Running(daemon: try Fixture.daemon(directory, limits)))
-        self.limits = limits
+        settings = { configuration in
+            configuration.segmentBytes = 1 << 20
+            configuration.limits = limits
+            change(&configuration)
+        }
+        running = Locked(Running(daemon: try Fixture.daemon(directory, settings)))
         self.types = types
     }
 
     private static func daemon(
-        _ directory: String, _ limits: DaemonLimits
+        _ directory: String, _ settings: (inout DaemonConfiguration) -> Void
     ) throws -> EmbeddedDaemon {
         var configuration = DaemonConfiguration(store: directory)
-        configuration.segmentBytes = 1 << 20
-        configuration.limits = limits
+        settings(&configuration)
         return try EmbeddedDaemon(configuration)
     }
 
@@ -103,7 +107,7 @@ final class Fixture: Sendable {
             let mark = directory + "/journal/relaxed"
             try #require(FileManager.default.createFile(atPath: mark, contents: nil))
         }
-        let new = try Fixture.daemon(directory, limits)
+        let new = try Fixture.daemon(directory, settings)
         running.withLock { $0.daemon = new }
     }
 

@@ -32,6 +32,41 @@ import Testing
         )
     }
 
+    @Test func `a child hears of deletions below it, and of what is merged there`() throws {
+        let objects = (0..<3).map { daemon.insert("Content", ["size": .int(Int64($0))]) }
+        _ = try context.fetch(FetchRequest(entity: "Content"))
+        let child = context.makeChild(name: "child")
+        let grandchild = child.makeChild(name: "grandchild")
+        var heard: [ObjectsChange] = []
+        let observation = grandchild.onObjectsDidChange { heard.append($0) }
+        let shown = try objects.map { try grandchild.existingObject(with: id($0)) }
+        func told() -> ObjectsChange? {
+            grandchild.processPendingChanges()
+            defer { heard = [] }
+            return heard.count == 1 ? heard.first : nil
+        }
+        _ = told()
+        daemon.delete(objects[0])
+        daemon.update(objects[1], ["size": .int(9)])
+        try context.reach(daemon.end)
+        let merged = try #require(told())
+        #expect(merged.deleted == [shown[0].id] && merged.refreshed == [shown[1].id])
+        #expect(merged.merged.deleted == [shown[0].id] && merged.merged.updated == [shown[1].id])
+        context.delete(try context.existingObject(with: shown[2].id))
+        #expect(told()?.deleted == [shown[2].id])
+        context.allowsUndo = true
+        let new = try context.insert("Content")
+        let mine = try grandchild.existingObject(with: new.id)
+        _ = told()
+        context.undo()
+        #expect(told()?.deleted == [mine.id])
+        context.redo()
+        #expect(told()?.inserted == [mine.id])
+        context.rollback()
+        #expect(told()?.deleted == [mine.id])
+        withExtendedLifetime(observation) {}
+    }
+
     @Test func `edits are told once they are processed, each object in one set`() throws {
         _ = daemon.insert("Content", ["size": .int(1)])
         _ = daemon.insert("Content", ["size": .int(2)])

@@ -1,8 +1,9 @@
 import Observation
 import Synchronization
-import Tandem
 import TandemModel
 import Testing
+
+@testable import Tandem
 
 /// Objects under `withObservationTracking`: who read a property hears of that one, of edits and merges alike.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct ObservationTests {
@@ -42,6 +43,64 @@ import Testing
         daemon.update(content.reference(in: daemon), ["name": .string("b")])
         try context.reach(daemon.end)
         #expect(both.hasFired && name.hasFired)
+    }
+
+    /// What an observer sees that reads at once.
+    @MainActor private final class Reader {
+        private let content: Content
+        private(set) var values: [Int] = []
+
+        init(_ content: Content) {
+            self.content = content
+            withObservationTracking {
+                _ = content.size
+            } onChange: { [self] in
+                MainActor.assumeIsolated { values.append(self.content.size) }
+            }
+        }
+    }
+
+    @Test func `who reads at once when a merge is told sees all of it`() throws {
+        let fixture = try Fixture()
+        defer { withExtendedLifetime(fixture) {} }
+        let context = fixture.container("mine").makeContext(name: "mine")
+        let content = try context.insert(Content.self)
+        content.size = 1
+        try context.save()
+        // Only what is followed keeps its row.
+        _ = try context.fetch(Content.self)
+        content.size = 2
+        let reader = Reader(content)
+        #expect(reader.values.isEmpty)
+        try context.save()
+        // An update that was in flight, and an insert.
+        #expect(reader.values == [2])
+        let new = try context.insert(Content.self)
+        new.size = 3
+        let other = Reader(new)
+        let position = try context.save()
+        #expect(other.values.allSatisfy { $0 == 3 } && context.position == position)
+    }
+
+    @Test func `after a failed save who shows whether there are changes is told`() async throws {
+        let fixture = try Fixture()
+        defer { withExtendedLifetime(fixture) {} }
+        let context = fixture.container("mine").makeContext(name: "mine")
+        let other = fixture.container("other").makeContext(name: "other")
+        let content = try context.insert(Content.self)
+        let position = try await context.save()
+        // What was never read meets no conflicts.
+        _ = try await context.fetch(Content.self)
+        try await other.reach(position)
+        let theirs = try await other.existingObject(with: content.id)
+        theirs["size"] = .int(3)
+        content.size = 2
+        try await other.save()
+        let flight = Task { @MainActor in try await context.save() }
+        while context.unanswered == nil, content.hasChanges { await Task.yield() }
+        let state = Probe { _ = content.hasChanges }
+        await #expect(throws: TandemError.self) { try await flight.value }
+        #expect(state.hasFired && content.hasChanges)
     }
 
     @Test func `an edit is told to who read the property, and the state to who asked for it`()

@@ -1,5 +1,8 @@
-import Tandem
+import TandemModel
+import TandemQuery
 import Testing
+
+@testable import Tandem
 
 /// Which objects a context knows, and how all of them become faults.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct RegisteredTests {
@@ -35,6 +38,37 @@ import Testing
         let new = try context.insert(Content.self)
         context.delete(new)
         #expect(context.registeredObjects.isEmpty)
+    }
+
+    @Test func `edits of what turns out to be of another entity stay`() throws {
+        let fixture = try Fixture([])
+        defer { withExtendedLifetime(fixture) {} }
+        let model = Model {
+            Entity("Person") {
+                Attribute("name", .string)
+                Attribute("age", .int)
+            }
+            // The slots of what it has itself come behind the inherited ones.
+            Entity("Player", parent: "Person") { Attribute("number", .int) }
+        }
+        let container = PersistentContainer(model: model, transport: fixture.transport)
+        let writer = container.makeContext(name: "writer")
+        let stored = try writer.insert("Player")
+        stored["age"] = .int(1)
+        try writer.save()
+        let reader = container.makeContext(name: "reader")
+        let child = reader.makeChild(name: "child")
+        let id = ObjectID(entity: "Person", number: stored.id.number)
+        let person = try reader.object(with: id)
+        person["name"] = .string("mine")
+        try child.object(with: id)["age"] = .int(2)
+        #expect(try reader.fetch(FetchRequest(entity: "Person")) == [person])
+        #expect(person.id.entity == "Player" && person["age"] == .int(1))
+        #expect(person["name"] == .string("mine") && reader.updatedObjects == [person])
+        #expect(child.updatedObjects.map { $0["age"] } == [.int(2)])
+        try child.save()
+        try writer.reach(try reader.save())
+        #expect(stored["name"] == .string("mine") && stored["age"] == .int(2))
     }
 
     @Test func `an id under another entity's name finds nothing`() throws {

@@ -32,6 +32,22 @@ import Testing
         try await check(world, watched, rounds: 60, run, &random)
     }
 
+    @Test(arguments: 0..<Seed.worlds(4))
+    func `laws 4 and 5: lists follow batches like saves`(_ run: Int) async throws {
+        let fixture = try Fixture([])
+        var random = SplitMix(Seed.value(run))
+        let world = try RandomWorld(fixture.transport, windowSlack: 1 + run % 3, &random)
+        let watched = try world.controllers(count: 8, &random)
+        for round in 0..<30 {
+            await Task.yield()
+            var position = try world.save(&random)
+            if random.next(2) == 0 { position = try world.batch(&random) }
+            if random.next(3) == 0 { continue }
+            try reach(world.reader, position)
+            try check(world, watched, round, run)
+        }
+    }
+
     @Test(arguments: 0..<Seed.worlds(3))
     func `laws 4 and 5: lists live through restarts, other epochs, lost connections and pauses`(
         _ run: Int

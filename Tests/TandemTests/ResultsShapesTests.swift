@@ -191,4 +191,76 @@ import Testing
         }
         #expect(lines.withLock(\.count) <= 2 + 1_000 / 32)
     }
+
+    @Test func `a change says why: own properties, and key paths to others`() throws {
+        let (near, far) = (try writer.insert(Bucket.self), try writer.insert(Bucket.self))
+        (near.name, far.name) = ("a", "b")
+        for (index, bucket) in [near, near, far].enumerated() {
+            let content = try writer.insert(Content.self)
+            (content.size, content.bucket) = (index, bucket)
+        }
+        try writer.save()
+        let list = try FetchedResultsController(
+            fetchRequest: FetchRequest(
+                entity: "Content", predicate: try ObjectPredicate(format: "size < 10"),
+                sort: ["bucket.name", "size"]),
+            context: reader, sectionNameKeyPath: "bucket.name")
+        try list.performFetch()
+        var causes: [[ChangeCause]] = []
+        list.onChange = { change in
+            causes.append(change.change.objects.map { change.cause(of: $0) })
+        }
+        near.name = "c"
+        try reader.reach(try writer.save())
+        #expect(
+            causes.last == .init(repeating: ChangeCause(keyPaths: ["bucket.name"]), count: 2))
+        let last = try #require(try writer.fetch(Content.self, sort: ["-size"]).first)
+        (last.size, last.name) = (5, "x")
+        try reader.reach(try writer.save())
+        #expect(causes.last == [ChangeCause(properties: ["name", "size"])])
+        last.size = 50
+        try reader.reach(try writer.save())
+        #expect(causes.last == [ChangeCause(properties: ["size"])])
+        (list.fetchedObjects.first as? Content)?.name = "mine"
+        reader.processPendingChanges()
+        #expect(causes.last == [ChangeCause(properties: ["name"])])
+    }
+
+    @Test func `counts and sums of sections are live, edits included`() throws {
+        for (name, size) in [("a", 1), ("a", 2), ("b", 40)] {
+            let content = try writer.insert(Content.self)
+            (content.name, content.size) = (name, size)
+        }
+        try writer.save()
+        let list = try controller(sections: "name")
+        list.sumProperties = ["size"]
+        try list.performFetch()
+        #expect((0..<2).map { list.sum(of: "size", inSection: $0) } == [.int(3), .int(40)])
+        let all = try writer.fetch(Content.self, sort: ["size"])
+        all[1].name = "b"
+        all[0].size = 5
+        try reader.reach(try writer.save())
+        #expect(list.sectionRanges.map(\.count) == [1, 2])
+        #expect((0..<2).map { list.sum(of: "size", inSection: $0) } == [.int(5), .int(42)])
+        (list.fetchedObjects.last as? Content)?.size = 1
+        try #require(list.fetchedObjects.first as? Content).size = 7
+        reader.processPendingChanges()
+        #expect(
+            list.sum(of: "size")
+                == .int(
+                    list.fetchedObjects.reduce(0) { sum, object in
+                        sum + ((object as? Content).map { Int64($0.size) } ?? 0)
+                    }))
+        reader.rollback()
+        reader.processPendingChanges()
+        #expect(list.sum(of: "size") == .int(47))
+        writer.delete(all[2])
+        try reader.reach(try writer.save())
+        #expect(list.sum(of: "size") == .int(7))
+        #expect(list.sum(of: "name") == nil)
+        list.sumProperties = ["name"]
+        #expect(throws: TandemError.self) { try list.performFetch() }
+        #expect(list.sum(of: "size") == .int(7))
+        #expect(ResultsSums.sum(of: [.int(.max), .int(1)]) == .double(0x1p63))
+    }
 }

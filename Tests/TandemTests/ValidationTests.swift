@@ -129,6 +129,79 @@ final class Guarded: ManagedObject, ManagedEntity {
         #expect(Set(told?.problems ?? []) == Set(error?.problems ?? []))
     }
 
+    @Test
+    func `members have a least and a most number, as the daemon says, whichever end is changed`()
+        throws
+    {
+        let fixture = try Fixture([])
+        let model = Model {
+            Entity("Player") { Relationship("team", to: "Team", inverse: "players") }
+            Entity("Team") {
+                Relationship(
+                    "players", to: "Player", inverse: "team", toMany: true, min: 2, max: 3)
+            }
+        }
+        let container = PersistentContainer(model: model, transport: fixture.transport)
+        let context = container.makeContext(name: "c")
+        let team = try context.insert("Team")
+        let players = try (0..<4).map { _ in try context.insert("Player") }
+        func problems() throws -> [String] {
+            let mine: TandemError?
+            do {
+                for object in context.insertedObjects + context.updatedObjects {
+                    if object.isInserted {
+                        try object.validateForInsert()
+                    } else {
+                        try object.validateForUpdate()
+                    }
+                }
+                mine = nil
+            } catch {
+                mine = error as? TandemError
+            }
+            let its = try refusal(context)
+            #expect(its?.problems == mine?.problems)
+            return its?.problems.map(\.message) ?? []
+        }
+        // One that is optional may be empty.
+        try context.save()
+        _ = try context.fetch(FetchRequest(entity: "Team"))
+        #expect(team.objects("players").isEmpty)
+        team.add(players[0], to: "players")
+        #expect(try problems() == ["it has 1 members, below the minimum of 2"])
+        #expect(throws: TandemError.self) { try context.save() }
+        for player in players { player.setObject(team, for: "team") }
+        #expect(try problems() == ["it has 4 members, above the maximum of 3"])
+        players[3].setObject(nil, for: "team")
+        try context.save()
+        // Of a list that isn't held the daemon tells.
+        let other = container.makeContext(name: "d")
+        let last = try other.existingObject(with: players[3].id)
+        last.setObject(try other.object(with: team.id), for: "team")
+        let error = #expect(throws: TandemError.self) { try other.save() }
+        #expect(error?.problems.map(\.object) == [team.id])
+        other.rollback()
+        for player in players[..<2] { other.delete(try other.existingObject(with: player.id)) }
+        #expect(throws: TandemError.self) { try other.save() }
+        other.delete(try other.existingObject(with: players[2].id))
+        try other.save()
+        // A model may let more be, never less.
+        func installed(_ least: Int, _ most: Int) -> TandemError.Code? {
+            var changed = model
+            changed.entities["Team"]?.relationships["players"]?.minimum = least
+            changed.entities["Team"]?.relationships["players"]?.maximum = most
+            let other = PersistentContainer(author: "o", transport: fixture.transport)
+            do {
+                _ = try other.install(changed)
+                return nil
+            } catch {
+                return (error as? TandemError)?.code
+            }
+        }
+        #expect(installed(3, 3) == .schemaMismatch && installed(2, 2) == .schemaMismatch)
+        #expect(installed(1, 4) == nil)
+    }
+
     @Test func `only what was changed is checked`() throws {
         let daemon = try FakeDaemon(Self.model)
         _ = daemon.insert("Person", ["name": .string("much too long"), "age": .int(1)])

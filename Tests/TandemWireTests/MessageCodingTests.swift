@@ -96,8 +96,8 @@ struct MessageCodingTests {
     @Test func law8CountsBeyondALimitAreRefused() {
         var writer = ByteWriter()
         VerdictRequest(from: 0, items: []).encode(into: &writer)
-        // The number of items, and that nothing comes alongside.
-        writer.bytes.removeLast(2)
+        // The number of items, that nothing comes alongside, and the position.
+        writer.bytes.removeLast(10)
         writer.count(WireLimits.verdictItems + 1)
         writer.raw([UInt8](repeating: 0, count: 4 * WireLimits.verdictItems))
         let error = #expect(throws: CodingError.self) {

@@ -91,6 +91,7 @@ struct ProtocolPageTests {
             ("handshakeMilliseconds", Int(WireLimits.handshakeMilliseconds)),
             ("controllers", WireLimits.controllers),
             ("verdictItems", WireLimits.verdictItems), ("saveIDBytes", WireLimits.saveIDBytes),
+            ("batchIDBytes", WireLimits.batchIDBytes), ("batchObjects", WireLimits.batchObjects),
             ("names", WireLimits.names), ("keyPathHops", WireLimits.keyPathHops),
         ]
         let rows = try ProtocolPage().table("name", "value")

@@ -5,8 +5,8 @@ import TandemResults
 /// The graph as plain dictionaries, and what the rules of lists make of it, said as simply as can be.
 ///
 /// None of the library's predicates, keys, lists or change arithmetic is used, so that it can judge them.
-package struct Dump {
-    package struct Object {
+package struct Dump: Equatable {
+    package struct Object: Equatable {
         package var number: UInt64
         /// Its own entity and those it inherits from.
         package var entities: [String]
@@ -42,12 +42,23 @@ package struct Dump {
                 for property in object.entity.properties {
                     if property.isToMany {
                         copy.members[property.name] = object.objects(property.name).map(\.id.number)
+                            .sorted()
                     } else {
                         copy.values[property.name] = object[property.name]
                     }
                 }
                 objects[copy.number] = copy
             }
+        }
+    }
+
+    /// How many objects there are.
+    package var count: Int { objects.count }
+
+    /// The numbers of objects that differ.
+    package func differences(from other: Dump) -> [UInt64] {
+        Set(objects.keys).union(other.objects.keys).sorted().filter {
+            objects[$0] != other.objects[$0]
         }
     }
 

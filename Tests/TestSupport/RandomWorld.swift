@@ -6,7 +6,7 @@ import TandemQuery
 @MainActor package final class RandomWorld {
     /// The context whose lists are watched.
     package let reader: ManagedObjectContext
-    private let writers: [ManagedObjectContext]
+    let writers: [ManagedObjectContext]
     private let containers: [PersistentContainer]
 
     /// A model of one of many shapes: what the requests name is always there, the rest is up to chance.
@@ -105,15 +105,18 @@ import TandemQuery
         try containers[3].makeContext(name: "end").connect()
     }
 
+    /// The graph as it is.
+    package func dump() throws -> Dump { try Dump(containers[3].makeContext(name: "dump")) }
+
     /// What is wrong with lists whose context stands at the end of the journal; nothing if the laws hold.
     package func problems(_ watched: [Watch]) throws -> [String] {
-        let dump = try Dump(containers[3].makeContext(name: "dump"))
+        let dump = try dump()
         return try watched.flatMap { try $0.problems(dump) }
     }
 
     // MARK: Saves
 
-    private static let names = ["a", "b", "c", "Ä", "ä", ""]
+    static let names = ["a", "b", "c", "Ä", "ä", ""]
 
     /// Saves some random edits.
     @discardableResult

@@ -165,6 +165,10 @@ extension Connection {
             let goesOn = welcome.resumed && before != nil
             inbox.isInterrupted = before != nil && !goesOn
             if !goesOn { state.ring.restart(at: welcome.position) }
+            // In another log or epoch the positions would be other ones.
+            if before?.log != welcome.log || before?.epoch != welcome.epoch {
+                state.pins.removeAll()
+            }
             state.session = Session(
                 model: model ?? before?.model ?? Self.emptyModel, log: welcome.log,
                 epoch: welcome.epoch,
@@ -200,8 +204,11 @@ extension Connection {
         inbox.sessions += state.sessionWaiters.map(\.reply)
         state.sessionWaiters.removeAll()
         inbox.moved = true
-        let end = deadline(after: limits.answerMilliseconds)
-        for index in state.queue.indices { state.queue[index].deadline = end }
+        state.queue.insert(contentsOf: state.repeatedPins, at: 0)
+        for index in state.queue.indices {
+            state.queue[index].deadline = deadline(
+                after: patience(for: state.queue[index].message, true))
+        }
         state.dispatchQueue()
     }
 
@@ -291,9 +298,18 @@ extension Connection {
     /// The error of a request that gets no answer any more.
     func tooLate(_ request: PendingRequest, _ reason: TandemError?) -> TandemError {
         let why = reason?.message ?? "\(transport.name): no answer came in time"
-        if case .save = request.message, request.wasSent {
-            return TandemError(
-                .unknownOutcome, "the save may or may not have happened (\(why)); save again")
+        if request.wasSent {
+            switch request.message {
+            case .save:
+                return TandemError(
+                    .unknownOutcome, "the save may or may not have happened (\(why)); save again")
+            case .batch:
+                return TandemError(
+                    .unknownOutcome,
+                    "the batch may have come part of the way (\(why)); under the same id it goes on"
+                )
+            default: break
+            }
         }
         return reason.map { TandemError($0.code, $0.message) } ?? TandemError(.timeout, why)
     }

@@ -124,10 +124,13 @@ final class Connection: Sendable {
     }
 
     /// The milliseconds that a request waits for its answer, or for a connection.
-    private func patience(for message: ClientMessage, _ isReady: Bool) -> UInt64 {
+    func patience(for message: ClientMessage, _ isReady: Bool) -> UInt64 {
         guard isReady else { return limits.connectMilliseconds }
-        guard case .sync(let sync) = message else { return limits.answerMilliseconds }
-        return UInt64(sync.timeoutMilliseconds) + limits.connectMilliseconds
+        switch message {
+        case .sync(let sync): return UInt64(sync.timeoutMilliseconds) + limits.connectMilliseconds
+        case .batch: return limits.batchMilliseconds
+        default: return limits.answerMilliseconds
+        }
     }
 
     func deadline(after milliseconds: UInt64) -> UInt64 {

@@ -35,6 +35,9 @@ struct ConnectionState: Sendable {
     var ring: TransactionRing
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
+    /// Where contexts have pins, by their numbers: they are taken again when a lost connection is back.
+    var pins: [UInt32: UInt64] = [:]
+    var lastPin: UInt32 = 0
     var links: [ContextLink] = []
     var lastError: TandemError?
     /// Whether the daemon said that it takes no saves.
@@ -83,10 +86,7 @@ struct ConnectionState: Sendable {
     private mutating func dispatch(_ request: PendingRequest) {
         lastID = lastID == .max ? 1 : lastID + 1
         var sent = request
-        if request.wasSent, case .save(var save) = request.message {
-            save.firstSentAt = save.firstSentAt ?? request.sentAt
-            sent.message = .save(save)
-        }
+        if request.wasSent { sent.message = request.message.repeated(firstSentAt: request.sentAt) }
         sent.wasSent = true
         sent.sentAt = sent.sentAt ?? session?.position
         let more = WireCoding.interests(of: request.message)
@@ -125,8 +125,8 @@ struct ConnectionState: Sendable {
     /// Takes out saves whose ids the daemon may have forgotten: repeated now they might be applied twice.
     mutating func forgotten(below floor: UInt64) -> [PendingRequest] {
         func isForgotten(_ request: PendingRequest) -> Bool {
-            guard case .save(let save) = request.message, !save.onlyAsks,
-                let sentAt = save.firstSentAt ?? request.sentAt
+            guard request.message.isKeptUnderID,
+                let sentAt = request.message.firstSentAt ?? request.sentAt
             else { return false }
             return sentAt < max(floor, 1) - 1
         }
@@ -175,6 +175,39 @@ struct ConnectionState: Sendable {
     /// Moves the cursor to a position that an answer named.
     mutating func announce(_ position: UInt64) {
         if let session, position > session.position { self.session?.position = position }
+    }
+}
+
+extension ClientMessage {
+    /// Whether it does something that the daemon remembers under its id.
+    var isKeptUnderID: Bool {
+        switch self {
+        case .save(let save): !save.onlyAsks
+        case .batch: true
+        default: false
+        }
+    }
+
+    /// The last position that was known when it was sent first, by what it says itself.
+    fileprivate var firstSentAt: UInt64? {
+        switch self {
+        case .save(let save): save.firstSentAt
+        case .batch(let batch): batch.firstSentAt
+        default: nil
+        }
+    }
+
+    /// The same as a repetition.
+    fileprivate func repeated(firstSentAt: UInt64?) -> ClientMessage {
+        switch self {
+        case .save(var save):
+            save.firstSentAt = save.firstSentAt ?? firstSentAt
+            return .save(save)
+        case .batch(var batch):
+            batch.firstSentAt = batch.firstSentAt ?? firstSentAt
+            return .batch(batch)
+        default: return self
+        }
     }
 }
 

@@ -49,6 +49,7 @@ enum WireCoding {
         case .verdicts(let answer): answer.position
         case .synced(let position): position
         case .schema(let answer): answer.position
+        case .batched(let answer): answer.position
         default: nil
         }
     }

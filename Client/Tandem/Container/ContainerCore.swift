@@ -7,6 +7,7 @@ import TandemModel
 final class ContainerCore: Sendable {
     let connection: Connection
     let limits: ClientLimits
+    private let caches = Locked<String?>(TandemPaths.cacheDirectory)
     private let types = Locked<[String: ManagedObject.Type]>([:])
 
     init(_ connection: Connection, _ limits: ClientLimits) {
@@ -15,6 +16,12 @@ final class ContainerCore: Sendable {
     }
 
     deinit { connection.close() }
+
+    /// Where lists are cached; nil for nowhere.
+    var cacheDirectory: String? {
+        get { caches.withLock { $0 } }
+        set { caches.withLock { $0 = newValue } }
+    }
 
     func register(_ type: any ManagedEntity.Type) {
         types.withLock { $0[type.entity.name] = type }

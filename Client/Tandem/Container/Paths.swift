@@ -23,6 +23,17 @@ public enum TandemPaths {
         return systemSocket(name: name)
     }
 
+    /// Where this program caches lists, as ``PersistentContainer/cacheDirectory`` says; nil for nowhere.
+    public static var cacheDirectory: String? {
+        func directory(_ variable: String, _ rest: String) -> String? {
+            ThisProcess.environment(variable).flatMap { $0.hasPrefix("/") ? $0 + rest : nil }
+        }
+        guard let caches = directory("XDG_CACHE_HOME", "") ?? directory("HOME", "/.cache"),
+            let program = CommandLine.arguments.first?.split(separator: "/").last
+        else { return nil }
+        return "\(caches)/tandem/\(program)"
+    }
+
     /// The socket of the system's daemon `name`.
     public static func systemSocket(name: String = "default") -> String {
         "/run/tandem/\(name).sock"
@@ -47,6 +58,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var connectMilliseconds: UInt64 = 5_000
     /// Milliseconds that an answer may take on a connection that stands.
     public var answerMilliseconds: UInt64 = 60_000
+    /// Milliseconds that a batch delete or update may take on a connection that stands.
+    public var batchMilliseconds: UInt64 = 3_600_000
     /// The first pause before connecting again, in milliseconds; it doubles each time.
     public var firstBackoffMilliseconds: UInt64 = 10
     /// The longest pause before connecting again, in milliseconds.

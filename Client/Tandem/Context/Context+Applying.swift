@@ -11,6 +11,7 @@ extension ManagedObjectContext {
         guard session != nil, group.to >= merged else { return }
         let start = debug?.now ?? 0
         touch(group, besides: unanswered)
+        standing.holdNotices()
         advance(to: group.to)
         settleUnanswered(with: group)
         var touched: [(object: ManagedObject, slots: PropertyMask?)] = []
@@ -18,6 +19,8 @@ extension ManagedObjectContext {
             correct(change.object)
             guard let record = records[change.object.number] else { continue }
             take(change, into: record, version: group.versions[change.object.number])
+            // What is taken back says nothing of the members that the object had.
+            if group.isBackward, change.kind == .insert { record.members.removeAll() }
             guard let object = record.object, object.isRead || !children.isEmpty else { continue }
             let isWhole = change.kind == .insert || change.kind == .delete
             touched.append((object, isWhole ? nil : change.changed))
@@ -47,11 +50,14 @@ extension ManagedObjectContext {
         let all = participants.compactMap(\.value)
         for participant in all { participant.step(group, verdicts[ObjectIdentifier(participant)]) }
         undelivered = all
-        for (object, slots) in touched { object.noteChange(slots) }
+        for (object, slots) in standing.takeNotices() + touched { object.noteChange(slots) }
         if let session, payloads.hasListeners {
             payloads.describe { session.position($0) }
-            for transaction in group.transactions { payloads.publish(transaction, session.model) }
+            for transaction in group.transactions where transaction.position > standing.told {
+                payloads.publish(transaction, session.model)
+            }
         }
+        standing.told = group.isRestart ? group.to : max(standing.told, group.to)
         processPendingChanges()
         deliver()
     }
@@ -76,11 +82,12 @@ extension ManagedObjectContext {
         case .touch: break
         case .delete:
             undoStack.forget(record)
+            // Children hear of it while the object is still there.
+            for child in children { child.value?.giveUp(change.object.number) }
             record.fault()
             record.isMissing = true
             edited.remove(record)
             record.pending = Edits()
-            for child in children { child.value?.giveUp(change.object.number) }
             return
         }
         takeLinks(change, into: record)
@@ -101,8 +108,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Starts anew at the session's position: everything held is dropped, edits stay.
-    func restart(in now: Session) {
+    /// Starts anew at a position of the session: everything held is dropped, edits stay.
+    func restart(in now: Session, at position: UInt64) {
         deliver()
         let start = debug?.now ?? 0
         let from = merged
@@ -110,8 +117,9 @@ extension ManagedObjectContext {
         if missed != nil { payloads.interrupt() }
         for record in records.values where record.object != nil { touch(record, .invalidation) }
         let isOtherModel = session?.model !== now.model
+        standing.holdNotices()
         session = now
-        merged = now.position
+        merged = position
         if isOtherModel { rebind(to: now.model) }
         for record in records.values { record.fault(at: merged) }
         records = records.filter { !$0.value.isIdle }
@@ -146,15 +154,10 @@ extension ManagedObjectContext {
             }
             let reference = ObjectReference(tag: entity.tag, number: number)
             let record = ObjectRecord(reference, entity)
-            record.pending = old.pending.renamed(from: old.entity, to: entity)
-            record.inFlight = old.inFlight.renamed(from: old.entity, to: entity)
-            record.seen = Edits(values: old.seen).renamed(from: old.entity, to: entity).values
             record.isMissing = old.isMissing
             record.version = old.version
             record.base = old.base
-            record.pins = old.pins
-            record.object = old.object
-            old.object?.rebind(to: record)
+            record.takeOver(old)
             records[number] = record
         }
         // What is in flight has to be settled where it lies now.
@@ -162,6 +165,18 @@ extension ManagedObjectContext {
             unanswered?.records = records.map { self.records[$0.reference.number] ?? $0 }
         }
         for child in children { child.value?.rebind(to: model) }
+    }
+}
+
+extension ObjectRecord {
+    /// Takes the place of a record of another entity or model: with its object and edits, by the names of properties.
+    func takeOver(_ old: ObjectRecord) {
+        pending = old.pending.renamed(from: old.entity, to: entity)
+        inFlight = old.inFlight.renamed(from: old.entity, to: entity)
+        seen = Edits(values: old.seen).renamed(from: old.entity, to: entity).values
+        pins = old.pins
+        object = old.object
+        old.object?.rebind(to: self)
     }
 }
 

@@ -74,8 +74,12 @@ extension ManagedObjectContext {
         link.signalChanges()
     }
 
-    /// Notes that an object is about to change.
+    /// Notes that an object is about to change, also in children, which show it below their edits.
     func touch(_ record: ObjectRecord, _ reason: PendingChanges.Reason) {
+        for child in children.compactMap(\.value) {
+            guard let record = child.records[record.reference.number] else { continue }
+            child.touch(record, .refresh)
+        }
         editSerial &+= 1
         if changes.isHeard {
             changes.touch(record, reason)
@@ -97,6 +101,7 @@ extension ManagedObjectContext {
 
     /// Notes what a merge is about to change; `own` is the context's save whose transaction may be among it.
     func touch(_ group: MergedGroup, besides own: UnansweredSave?) {
+        for child in children { child.value?.touch(group, besides: own) }
         guard changes.isHeard, let model = session?.model else { return }
         let others = group.transactions.lazy.filter { own?.isMade(by: $0) != true }
         let foreign = Set(others.flatMap(\.changes).map(\.object.number))
@@ -111,5 +116,6 @@ extension ManagedObjectContext {
             }
             if isForeign { changes.merge(change.kind, model.id(of: change.object)) }
         }
+        if parent != nil, !changes.isEmpty { scheduleTelling() }
     }
 }

@@ -10,7 +10,7 @@ extension ManagedObjectContext {
 
     /// Merges what the connection received, if that is what the context does unprompted.
     nonisolated(nonsending) func followPushes() async {
-        guard mergesAutomatically, !isPaused, let session else { return }
+        guard mergesAutomatically, !isPaused, standing.pin == nil, let session else { return }
         guard readsHeld == 0 else {
             hasHeldPushes = true
             return
@@ -18,7 +18,7 @@ extension ManagedObjectContext {
         // A failure here is the connection's; the link is signalled again when it is back.
         try? await mergeStep(
             through: connection.knownSession?.position ?? session.position
-        ).runAsync(on: connection)
+        ).runAsync(on: connection) { self.standing.pin == nil }
     }
 
     /// Stops merging unprompted; the context stays at its position until something is asked.

@@ -8,7 +8,7 @@ extension ManagedObjectContext {
     ///
     ///     let then = try context.fetch(FetchRequest(entity: "Team", sort: ["-wins"]), at: position)
     ///
-    /// A context that is not there yet first merges up to the position; objects and pending edits have no part in it.
+    /// A context that is not there yet first merges up to the position, unless it is pinned (``pin(at:)``); objects and pending edits have no part in it.
     /// Cost: the daemon undoes what was saved since.
     ///
     /// - Parameters:
@@ -109,6 +109,8 @@ extension ManagedObjectContext {
             if position.isComparable(with: session.position(0)), position.number <= self.merged {
                 return .done(session)
             }
+            // A pinned context stays where it is.
+            if self.root.standing.pin != nil { return try self.waitStep(for: position, session) }
             return try self.reachStep(position, 10).then { _ in try self.sessionStep() }
         }
     }

@@ -5,6 +5,7 @@ extension ManagedObjectContext {
     /// Merges everything up to a position as one group.
     func mergeStep(through target: UInt64) throws -> Step<Void> {
         if let parent { return try parent.mergeStep(through: target) }
+        if standing.pin != nil { return try pinnedMergeStep(through: target) }
         guard let session, !isCurrent(through: target) || isAnyoneWaiting else {
             return .done(())
         }
@@ -14,7 +15,7 @@ extension ManagedObjectContext {
         }
     }
 
-    private var isAnyoneWaiting: Bool { participants.contains { $0.value?.isWaiting ?? false } }
+    var isAnyoneWaiting: Bool { participants.contains { $0.value?.isWaiting ?? false } }
 
     private func isCurrent(through target: UInt64) -> Bool {
         merged >= target && connection.knownSession?.generation == session?.generation
@@ -41,6 +42,7 @@ extension ManagedObjectContext {
             limit: core.limits.historyBatch)
         return .ask(.history(request)) { result in
             guard self.merged == start, self.session?.generation == session.generation,
+                self.standing.pin == nil,
                 self.connection.knownSession?.generation == session.generation
             else { return try self.mergeStep(through: target) }
             if case .failure(let error) = result, error.code == .historyExpired {
@@ -56,7 +58,7 @@ extension ManagedObjectContext {
         }
     }
 
-    private func decoded(_ history: History) throws -> [Transaction] {
+    func decoded(_ history: History) throws -> [Transaction] {
         var isOtherModel = false
         return try history.transactions.map { encoded in
             let transaction = try encoded.decoded()
@@ -100,9 +102,9 @@ extension ManagedObjectContext {
         let items = askers.compactMap(\.verdictItem)
         let request = VerdictRequest(from: merged, items: items)
         return .ask(.verdicts(request)) { result in
-            guard self.merged == group.from, self.session?.generation == session.generation else {
-                return try self.mergeStep(through: target)
-            }
+            guard self.merged == group.from, self.session?.generation == session.generation,
+                self.standing.pin == nil
+            else { return try self.mergeStep(through: target) }
             if case .failure(let error) = result, error.code == .historyExpired {
                 guard let now = self.connection.knownSession else { return .done(()) }
                 return try self.restartStep(in: now)

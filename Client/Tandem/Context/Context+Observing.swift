@@ -54,6 +54,8 @@ public final class ContextObserver {
     private let declaration: FetchRequest
     private let handler: (ObservedChange) -> Void
     private var undelivered: [ObservedChange] = []
+    /// What it has heard of: a context that is moved back and forth tells of each save once.
+    private var last: UInt64
 
     init(
         _ context: ManagedObjectContext, _ request: CompiledRequest,
@@ -63,6 +65,7 @@ public final class ContextObserver {
         self.request = request
         self.handler = handler
         declaration = request.request
+        last = context.merged
     }
 
     /// Ends the observation.
@@ -77,11 +80,12 @@ extension ContextObserver: ResultsParticipant {
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
         guard let session = context?.session else { return }
         if let missed = group.missed { undelivered.append(.missed(missed)) }
+        defer { last = group.isRestart ? group.to : max(last, group.to) }
         if request?.model !== session.model {
             request = try? CompiledRequest(declaration, in: session.model)
         }
         guard let request else { return }
-        for transaction in group.transactions {
+        for transaction in group.transactions where transaction.position > last {
             let payload = SavePayload(
                 transaction, session.model, session.position(transaction.position))
             let observed = judge(payload, request)

@@ -12,9 +12,13 @@ extension ManagedObjectContext {
         use: @escaping (Answer) throws -> Output
     ) throws -> Step<Output> {
         sweep()
+        if let pin = standing.pin { return try pinnedReadStep(pin, part, read, use: use) }
         let generation = session?.generation
         return .ask(part.message, { AlongsideAnswer($0) }) { answer in
-            try self.mergeStep(through: answer.position).then { _ in
+            if let pin = self.standing.pin {
+                return try self.pinnedReadStep(pin, part, read, use: use)
+            }
+            return try self.mergeStep(through: answer.position).then { _ in
                 if self.merged == answer.position, self.session?.generation == generation {
                     return .done(try use(try Self.read(answer, read)))
                 }
@@ -57,6 +61,9 @@ extension ManagedObjectContext {
         let request = VerdictRequest(
             from: from, items: askers.compactMap(\.verdictItem), alongside: part)
         return .ask(.verdicts(request)) { result in
+            if let pin = self.standing.pin {
+                return try self.pinnedReadStep(pin, part, read, use: use)
+            }
             let merging: Step<Void>
             var found: AlongsideAnswer?
             if case .failure(let error) = result, error.code == .historyExpired,
@@ -94,7 +101,7 @@ extension ManagedObjectContext {
         return try judged(nothing, answer, askers)
     }
 
-    private static func read<Answer>(
+    static func read<Answer>(
         _ answer: AlongsideAnswer, _ read: (AlongsideAnswer) -> Answer?
     ) throws -> Answer {
         guard let found = read(answer) else {
@@ -115,7 +122,7 @@ extension ManagedObjectContext {
 
 extension Alongside {
     /// The request that asks for nothing else.
-    fileprivate var message: ClientMessage {
+    var message: ClientMessage {
         switch self {
         case .fetch(let fetch): .fetch(fetch)
         case .read(let read): .read(read)
@@ -125,7 +132,7 @@ extension Alongside {
 
 extension AlongsideAnswer {
     /// The answer of a daemon to such a request.
-    fileprivate init?(_ message: DaemonMessage) {
+    init?(_ message: DaemonMessage) {
         switch message {
         case .fetched(let answer): self = .fetched(answer)
         case .objects(let answer): self = .objects(answer)

@@ -235,10 +235,14 @@ extension ManagedObjectContext {
         }
         records[reference.number] = nil
         edited.remove(wrong)
-        if let object = wrong.object {
+        undoStack.forget(wrong)
+        if !wrong.isIdle {
             let right = record(reference)
-            right.object = object
-            object.rebind(to: right)
+            right.takeOver(wrong)
+            if let unanswered {
+                unanswered.records = unanswered.records.map { $0 === wrong ? right : $0 }
+            }
+            if !right.pending.isEmpty { edited.add(object(of: right)) }
         }
         for child in children { child.value?.correct(reference) }
     }

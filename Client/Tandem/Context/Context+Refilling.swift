@@ -12,7 +12,7 @@ extension ManagedObjectContext {
             guard let fetch = participant.refill(for: group, own) else { continue }
             let generation = session?.generation
             return .ask(.fetch(fetch)) { result in
-                guard self.session?.generation == generation else {
+                guard self.session?.generation == generation, self.standing.pin == nil else {
                     return try self.mergeStep(through: group.to)
                 }
                 switch result {
@@ -32,15 +32,15 @@ extension ManagedObjectContext {
     }
 
     /// Starts anew, and fetches the lists that were held.
-    func restartStep(in now: Session) throws -> Step<Void> {
-        restart(in: now)
+    func restartStep(in now: Session, at position: UInt64? = nil) throws -> Step<Void> {
+        restart(in: now, at: position ?? now.position)
         return try mergeStep(through: merged)
     }
 }
 
 extension TandemError {
     /// Whether asking again may succeed although nothing was changed.
-    fileprivate var isPassing: Bool {
+    var isPassing: Bool {
         switch code {
         case .disconnected, .timeout, .historyExpired, .readOnly, .unknownOutcome: true
         default: false

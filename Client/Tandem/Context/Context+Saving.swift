@@ -256,6 +256,8 @@ extension ManagedObjectContext {
         }
         // Steps noted during the flight lead back to edits without those that were in flight.
         undoStack.clear()
+        // The values are what they were, but there is something to save again.
+        for record in records { record.object?.noteChange(PropertyMask()) }
         return error
     }
 

@@ -29,8 +29,10 @@ extension ManagedObjectContext {
 
     private func problem(_ property: CompiledProperty, of record: ObjectRecord) -> String? {
         if property.isToMany {
-            return members(of: record, property.slot)?.isEmpty == true
-                ? CompiledProperty.leadsNowhere : nil
+            guard let relationship = property.relationship, relationship.limitsCount,
+                let members = members(of: record, property.slot)
+            else { return nil }
+            return relationship.problem(withCount: members.count)
         }
         guard let value = record.value(property.slot) else { return nil }
         if property.relationship != nil {

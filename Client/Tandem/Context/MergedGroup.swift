@@ -14,6 +14,8 @@ struct MergedGroup: Sendable {
     var versions: [ObjectNumber: UInt64]
     /// Whether the stream was interrupted or the model replaced: nothing that was held counts.
     var isRestart = false
+    /// The position that the context leaves, if that lies behind the one it goes to.
+    var left: UInt64?
     /// The saves that a new start left out, if it left out any.
     var missed: MissedSaves?
 
@@ -36,6 +38,32 @@ struct MergedGroup: Sendable {
         }
     }
 
+    /// Takes transactions back, all of one model: what leads a context from behind the last of them to before the first.
+    ///
+    /// The journal does not say where a row was written that they altered: it has the position as its version then, which is
+    /// not below its own, and below that of every later change.
+    init(undoing transactions: [Transaction], from left: UInt64, to: UInt64, model: CompiledModel) {
+        from = to
+        self.to = to
+        self.left = left
+        self.transactions = []
+        versions = [:]
+        for change in transactions.lazy.flatMap(\.changes) where change.kind != .touch {
+            versions[change.object.number] = to
+        }
+        changes = NetEffect.fold(transactions, model).compactMap { change in
+            model.entity(tagged: change.object.tag).flatMap { change.undone(in: $0) }
+        }
+    }
+
+    /// Whether it takes saves back.
+    var isBackward: Bool { left != nil }
+
+    /// Whether it tells of all that happened since a position of the log in which the context is.
+    func begins(at position: Position, _ now: Position) -> Bool {
+        !isRestart && position.isComparable(with: now) && position.number == left ?? from
+    }
+
     /// A group after which everything has to be read again.
     init(restartFrom from: UInt64, at to: UInt64, missed: MissedSaves?) {
         self.from = from
@@ -45,6 +73,30 @@ struct MergedGroup: Sendable {
         versions = [:]
         isRestart = true
         self.missed = missed
+    }
+}
+
+extension Change {
+    /// The change that takes this one back; nil where a row is missing.
+    fileprivate func undone(in entity: CompiledEntity) -> Change? {
+        var back = self
+        for index in back.links.indices { back.links[index].isAdded.toggle() }
+        switch kind {
+        case .touch: break
+        case .insert:
+            back.kind = .delete
+            (back.row, back.deleted) = (nil, row)
+        case .delete:
+            back.kind = .insert
+            (back.row, back.deleted) = (deleted, nil)
+        case .update:
+            guard let row, let earlier = rowBefore(in: entity) else { return nil }
+            back.row = earlier
+            back.before = before.map {
+                SlotValue(slot: $0.slot, value: row.value($0.slot, in: entity))
+            }
+        }
+        return back
     }
 }
 

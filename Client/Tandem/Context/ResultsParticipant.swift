@@ -18,6 +18,8 @@ protocol ResultsParticipant: AnyObject {
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch?
     /// Keeps the answer to its fetch, or notes that it can't succeed, until the merge that reaches it.
     func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch)
+    /// Lets it forget what it shows, so that it is fetched with this merge: nobody can decide what becomes of it.
+    func loseThread()
     /// Takes the group into its state; rows are merged. Calls nobody else.
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?)
     /// The objects that it shows around one of its own, at most `count`; none if it does not show that.
@@ -34,6 +36,8 @@ extension ResultsParticipant {
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? { nil }
 
     func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch) {}
+
+    func loseThread() {}
 
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] { [] }
 

@@ -1,3 +1,5 @@
+import TandemModel
+
 /// Where a context stands, together with its children and theirs.
 final class Standing {
     /// The connection's log and model as the context knows them; nil before it was first used.
@@ -6,6 +8,28 @@ final class Standing {
     var merged: UInt64 = 0
     /// Whether nothing is merged unprompted.
     var isPaused = false
+    /// What keeps it where it is; nil unless it is pinned.
+    var pin: Pin?
+    /// The last position whose saves were told of: who is moved back and forth hears of each once.
+    var told: UInt64 = 0
+    /// What is to be told of objects when the merge that changes them is whole; nil when nothing is being merged.
+    private var notices: [(object: ManagedObject, slots: PropertyMask?)]?
+
+    /// Keeps what is noted of objects until ``takeNotices()``: who hears of a change reads, and would see half a merge.
+    func holdNotices() { notices = notices ?? [] }
+
+    /// Keeps a note, if notes are kept.
+    func keeps(_ object: ManagedObject, _ slots: PropertyMask?) -> Bool {
+        guard notices != nil else { return false }
+        notices?.append((object, slots))
+        return true
+    }
+
+    /// Ends the keeping, and gives what was kept.
+    func takeNotices() -> [(object: ManagedObject, slots: PropertyMask?)] {
+        defer { notices = nil }
+        return notices ?? []
+    }
 }
 
 extension ManagedObjectContext {

@@ -7,8 +7,9 @@ import TandemWire
 enum Step<Output> {
     /// Nothing; this is the result.
     case done(Output)
-    /// A connection that has a model.
-    case connect((Session) throws -> Step)
+    /// A connection that has a model; without `orElse` it is thrown that there is none.
+    case connect(
+        (Session) throws -> Step, orElse: ((TandemError) throws -> Step)? = nil)
     /// The daemon's answer to a message.
     case ask(ClientMessage, (Result<DaemonMessage, TandemError>) throws -> Step)
 
@@ -16,7 +17,12 @@ enum Step<Output> {
     func then<Next>(_ next: @escaping (Output) throws -> Step<Next>) throws -> Step<Next> {
         switch self {
         case .done(let output): return try next(output)
-        case .connect(let more): return .connect { try more($0).then(next) }
+        case .connect(let more, let other):
+            return .connect(
+                { try more($0).then(next) },
+                orElse: other.map { other in
+                    { try other($0).then(next) }
+                })
         case .ask(let message, let more): return .ask(message) { try more($0).then(next) }
         }
     }
@@ -34,7 +40,15 @@ enum Step<Output> {
         }
         switch self {
         case .done: return self
-        case .connect(let more): return .connect { session in try guarded { try more(session) } }
+        case .connect(let more, let orElse):
+            return .connect(
+                { session in try guarded { try more(session) } },
+                orElse: { error in
+                    try guarded {
+                        guard let orElse else { throw error }
+                        return try orElse(error)
+                    }
+                })
         case .ask(let message, let more):
             return .ask(message) { answer in try guarded { try more(answer) } }
         }
@@ -58,8 +72,55 @@ enum Step<Output> {
         while true {
             switch step {
             case .done(let output): return output
-            case .connect(let more): step = try more(try connection.session())
+            case .connect(let more, let orElse):
+                let session: Session
+                do throws(TandemError) {
+                    session = try connection.session()
+                } catch {
+                    step = try Step.unconnected(error, orElse)
+                    continue
+                }
+                step = try more(session)
             case .ask(let message, let more): step = try more(connection.answer(message))
+            }
+        }
+    }
+
+    private static func unconnected(
+        _ error: TandemError, _ orElse: ((TandemError) throws -> Step)?
+    ) throws -> Step {
+        guard let orElse else { throw error }
+        return try orElse(error)
+    }
+
+    /// The step after waiting for a connection.
+    private nonisolated(nonsending) static func connected(
+        _ connection: Connection, _ more: (Session) throws -> Step,
+        _ orElse: ((TandemError) throws -> Step)?
+    ) async throws -> Step {
+        let session: Session
+        do throws(TandemError) {
+            session = try await connection.sessionAsync()
+        } catch {
+            return try unconnected(error, orElse)
+        }
+        return try more(session)
+    }
+
+    /// Runs as long as its outcome is wanted; the caller's actor is free while answers are awaited.
+    nonisolated(nonsending) func runAsync(
+        on connection: Connection, while isWanted: () -> Bool
+    ) async throws {
+        var step = self
+        while isWanted() {
+            switch step {
+            case .done: return
+            case .connect(let more, let orElse):
+                step = try await Step.connected(connection, more, orElse)
+            case .ask(let message, let more):
+                let answer = await connection.answerAsync(message)
+                guard isWanted() else { return }
+                step = try more(answer)
             }
         }
     }
@@ -70,7 +131,8 @@ enum Step<Output> {
         while true {
             switch step {
             case .done(let output): return output
-            case .connect(let more): step = try more(try await connection.sessionAsync())
+            case .connect(let more, let orElse):
+                step = try await Step.connected(connection, more, orElse)
             case .ask(let message, let more):
                 step = try more(await connection.answerAsync(message))
             }

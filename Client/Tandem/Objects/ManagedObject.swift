@@ -267,6 +267,7 @@ open class ManagedObject: Observable {
 
     /// Says of what has changed already.
     func noteChange(_ slots: PropertyMask? = nil) {
+        if managedObjectContext?.standing.keeps(self, slots) == true { return }
         willChange(slots)
         didChange(slots)
         managedObjectContext?.noteInChildren(record.reference.number, slots)
@@ -274,8 +275,9 @@ open class ManagedObject: Observable {
 
     /// Lets this object show another record.
     func rebind(to record: ObjectRecord) {
-        willChange(nil)
         self.record = record
+        if managedObjectContext?.standing.keeps(self, nil) == true { return }
+        willChange(nil)
         didChange(nil)
     }
 }

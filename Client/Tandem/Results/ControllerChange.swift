@@ -13,21 +13,34 @@ public struct ControllerChange: Sendable {
     /// Whether it leads from nothing to the first list, which a view need not animate.
     public let isFirstLoad: Bool
 
+    private let causes: ChangeCauses
     private let model: CompiledModel
 
     init(
-        position: Position, change: ResultsChange, isFirstLoad: Bool = false, model: CompiledModel
+        position: Position, change: ResultsChange, isFirstLoad: Bool = false,
+        causes: ChangeCauses = ChangeCauses(), model: CompiledModel
     ) {
         self.position = position
         self.change = change
         self.isFirstLoad = isFirstLoad
+        self.causes = causes
         self.model = model
     }
 
-    /// The same place with another change.
-    func replacing(change: ResultsChange) -> ControllerChange {
-        ControllerChange(
-            position: position, change: change, isFirstLoad: isFirstLoad, model: model)
+    /// The same place with a change that has the effect of an earlier one, too.
+    func replacing(change: ResultsChange, since earlier: ControllerChange) -> ControllerChange {
+        var causes = earlier.causes
+        causes.formUnion(self.causes)
+        return ControllerChange(
+            position: position, change: change, isFirstLoad: earlier.isFirstLoad, causes: causes,
+            model: model)
+    }
+
+    /// Why an object is part of the change: which of its own properties differ, and on which key paths of the list others' values do.
+    ///
+    /// After a fetch of the whole list nobody knows; it is empty then.
+    public func cause(of object: ResultsChange.ObjectChange) -> ChangeCause {
+        causes.cause(of: object, change.reasons[object.number] ?? [], model)
     }
 
     /// The id of the object that a part of the change is about.

@@ -49,7 +49,9 @@ extension FetchedResultsController {
         judge.reader.answered = answer.rows(includingObjects: needsRows)
         judge.note(group)
         let overrides = overrides(tail, verdicts, judge)
-        let rows = judge.rows(answer, overrides)
+        let rows =
+            prefetched.known.map { judge.rows($0.rows, $0.verdicts, overrides) }
+            ?? judge.rows(answer, overrides)
         var known =
             plan.isWindow
             ? HeldRows(rows, edge: prefetched.isComplete ? nil : judge.edge(of: answer)) : nil
@@ -69,6 +71,7 @@ extension FetchedResultsController {
         relink(rows, answer, group, plan, judge.reader, overrides)
         self.plan = plan
         overlay = fresh
+        sum(rows, answer, overrides, laid.edits, plan, isOpening: isOpening)
         interruption = nil
         isRefused = false
         held = known
@@ -107,7 +110,8 @@ extension FetchedResultsController {
         for verdict in verdicts ?? [] where verdict.refreshed {
             reasons[verdict.object.number, default: []].formUnion(.refreshPath)
         }
-        if let interruption, let now = source.position {
+        // Of one that lost the thread with this group all is known that happened since.
+        if let interruption, let now = source.position, !group.begins(at: interruption, now) {
             let isOtherLog = !interruption.isComparable(with: now)
             for object in answer.objects
             where isOtherLog || object.version > interruption.number {
@@ -135,6 +139,23 @@ extension FetchedResultsController {
             if !reason.isEmpty { reasons[row.number, default: []].formUnion(reason) }
         }
         return reasons
+    }
+
+    /// Takes the numbers of a list that was fetched.
+    private func sum(
+        _ rows: [ResultRow], _ answer: Fetched,
+        _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)], _ laid: ListEdits,
+        _ plan: ResultsPlan, isOpening: Bool
+    ) {
+        let fresh = isOpening ? openingSums : sums.flatMap { try? $0.emptied(for: plan) }
+        sums = fresh
+        guard let fresh, !fresh.isEmpty else { return }
+        let model = plan.compiled.model
+        for object in answer.objects { sums?.note(object.row, of: object.object, model) }
+        for (object, row) in overrides.values {
+            if let row { sums?.note(row, of: object, model) }
+        }
+        noteSums(laid, model, GroupReader(source, []))
     }
 
     /// Leaves out what the context's edits showed before.

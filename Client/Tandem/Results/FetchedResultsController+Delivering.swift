@@ -28,6 +28,7 @@ extension FetchedResultsController {
             }
         }
         follower?.deliver()
+        keepInCache()
     }
 
     /// Tells the delegate in the richest form that it takes, and in no other.

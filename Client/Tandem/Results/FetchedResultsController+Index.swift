@@ -38,7 +38,9 @@ extension FetchedResultsController {
         object(at: visible.path(atOffset: offset))
     }
 
-    /// The ids of a part of the whole list, as for the rows that are on the screen; cut to what there is. Cost: O(part).
+    /// The ids of a part of the whole list, as for the rows that are on the screen; cut to what there is.
+    ///
+    /// Cost: O(part).
     public func objectIDs(in range: Range<Int>) -> [ObjectID] {
         guard let model = plan?.compiled.model else { return [] }
         let shown = visible

@@ -26,7 +26,9 @@ extension FetchedResultsController {
         return found
     }
 
-    /// Where an edited object belongs; nil if it does not match. What can't be judged here stays as the store has it.
+    /// Where an edited object belongs; nil if it does not match.
+    ///
+    /// What can't be judged here stays as the store has it.
     private func place(_ overlaid: OverlaidEdits, _ plan: ResultsPlan) -> ResultRow? {
         let record = overlaid.record
         if record.isDeleted { return nil }
@@ -68,7 +70,10 @@ extension FetchedResultsController {
             var reason = edits.reasons[number]?.intersection(.refreshPath) ?? []
             if let shown = shownRow(number) {
                 reason.formUnion(RowJudge.difference(shown, target))
-                if isChange(number, fresh, changes[number]) { reason.insert(.ownValues) }
+                if isChange(number, fresh, changes[number]) {
+                    reason.insert(.ownValues)
+                    noteEdits(number, fresh)
+                }
                 if reason.isEmpty { continue }
             } else {
                 reason.insert(.ownValues)
@@ -78,6 +83,12 @@ extension FetchedResultsController {
         }
         overlay = fresh
         edits = laid
+    }
+
+    private func noteEdits(_ number: ObjectNumber, _ fresh: [ObjectNumber: OverlaidEdits]) {
+        for edits in [overlay[number]?.edits, fresh[number]?.edits] {
+            if let edits { causes.note(number, edits.mask) }
+        }
     }
 
     /// Whether the values that an object shows differ, by edits that came or went and by what was merged.
@@ -95,6 +106,7 @@ extension FetchedResultsController {
         guard let plan else { return }
         var edits = ListEdits()
         layEdits(over: &edits, plan)
+        noteSums(edits, plan.compiled.model, GroupReader(source, []))
         apply(edits, plan)
         if isWaiting { source.link.signal() }
     }

@@ -8,9 +8,12 @@ extension FetchedResultsController {
 
     /// Applies what was decided of single rows.
     func apply(_ judge: RowJudge, _ group: MergedGroup, _ verdicts: [Verdict]?) {
+        if good == nil { causes = ChangeCauses() }
+        causes.note(group, judge)
         var edits = judge.edits
         if !edits.isEmpty { relink(judge, group, verdicts) }
         layEdits(over: &edits, judge.plan, group)
+        noteSums(edits, judge.plan.compiled.model, judge.reader)
         apply(edits, judge.plan)
     }
 
@@ -74,6 +77,7 @@ extension FetchedResultsController {
         good = nil
         recover()
         defer { owed = [:] }
+        unkept += isSilent ? new.count + 1 : 0
         if isSilent && !isHeardSilently { return }
         guard let change = new.change(from: old, changed: owed), !change.isEmpty else {
             if isSilent { outbox.append(.unchanged) }
@@ -117,7 +121,10 @@ extension FetchedResultsController {
     private func report(_ change: ResultsChange, old: SectionedList?, isSilent: Bool = false) {
         guard let position = source.position, let model = plan?.compiled.model else { return }
         let value = ControllerChange(
-            position: position, change: change, isFirstLoad: lastPosition == nil, model: model)
+            position: position, change: change, isFirstLoad: lastPosition == nil,
+            causes: causes, model: model)
+        causes = ChangeCauses()
+        unkept += change.objects.count
         feeds.publish(value, from: old, to: list)
         follower?.note(value, from: old)
         outbox.append(.change(value, isSilent: isSilent))

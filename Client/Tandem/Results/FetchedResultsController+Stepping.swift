@@ -9,6 +9,8 @@ struct Prefetched {
     var answer: Fetched
     /// Whether the result has no rows behind those of the answer.
     var isComplete: Bool
+    /// Rows that were cached, and what became of some of them up to the answer's position; nil if the answer has all rows.
+    var known: (rows: [ResultRow], verdicts: [Verdict])?
 }
 
 extension FetchedResultsController: ResultsParticipant {
@@ -123,7 +125,8 @@ extension FetchedResultsController: ResultsParticipant {
     ) -> Int {
         if let verdicts { return verdicts.count }
         if plan.mode == .verdicts { return 0 }
-        let own = group.transactions.lazy.flatMap(\.changes).filter {
+        let all = group.isBackward ? group.changes : group.transactions.flatMap(\.changes)
+        let own = all.lazy.filter {
             plan.compiled.includes(tag: $0.object.tag) && $0.kind != .insert
                 && !plan.leavesPlace($0)
         }
@@ -163,6 +166,11 @@ extension FetchedResultsController: ResultsParticipant {
             isRefused = true
             fail(error)
         }
+    }
+
+    func loseThread() {
+        prefetched = nil
+        if plan != nil, interruption == nil { interruption = lastPosition }
     }
 
     // MARK: Stepping
@@ -227,8 +235,8 @@ extension Prefetched {
 extension MergedGroup {
     /// The net changes of the transactions after a position.
     func tail(after position: UInt64, _ model: CompiledModel) -> [Change] {
-        if position <= from { return changes }
         if position >= to { return [] }
+        if position <= from { return changes }
         let rest = transactions.filter { $0.position > position }
         return MergedGroup(from: position, to: to, transactions: rest, model: model).changes
     }

@@ -34,7 +34,14 @@ public final class FetchedResultsController {
     public var sectionNameKeyPath: String?
     /// Key paths through which rows show values of other objects: a change there updates the rows.
     public var relationshipKeyPathsForRefreshing: [String]
-    /// A name for a section cache; accepted for later, nothing is cached yet.
+    /// The attributes whose sums the list keeps (``sum(of:inSection:)``); setting it has no effect until the next ``performFetch()``.
+    ///
+    /// It costs memory for the numbers of every row, and a list that adds up is not opened from a cache.
+    public var sumProperties: [String] = []
+    /// The name under which the list is cached between runs of the program; nil for no cache.
+    ///
+    /// A controller that first fetches under the name of a cached list asks only what became of it since. A cache that is of another request,
+    /// model, store or epoch is not used but written anew, so there is no rule to keep. See ``PersistentContainer/cacheDirectory``.
     public let cacheName: String?
     /// Whether unsaved edits of the context show in the list; on at first, as in Core Data.
     ///
@@ -62,6 +69,7 @@ public final class FetchedResultsController {
     var plan: ResultsPlan?
     var opening: ResultsPlan?
     var openingFailure: TandemError?
+    var openingSums: ResultsSums?
     var interruption: Position?
     var isRefused = false
     var lastPosition: Position?
@@ -70,9 +78,14 @@ public final class FetchedResultsController {
     var good: SectionedList?
     var owed: [ObjectNumber: ChangeReason] = [:]
     var held: HeldRows?
+    /// Why things changed that were not reported yet.
+    var causes = ChangeCauses()
+    var sums: ResultsSums?
     var links: ResultsLinks?
     var outbox: [ResultsDelivery] = []
     var isDelivering = false
+    /// How many rows differ from those in the cache, at most.
+    var unkept = 0
     /// Rows beyond a window that are fetched with it, at least.
     var slack: Int { source.core.limits.windowSlack }
     /// How often rows were fetched.
@@ -93,7 +106,7 @@ public final class FetchedResultsController {
     ///   - context: The context.
     ///   - sectionNameKeyPath: What sections are named by; its order must be that of the sort keys.
     ///   - relationshipKeyPathsForRefreshing: Key paths through which rows show other objects' values.
-    ///   - cacheName: Accepted for later.
+    ///   - cacheName: The name of a cache; nil for none.
     /// - Throws: `noSortDescriptors`; and `unknownEntity`, `unknownProperty` or `invalidPredicate` if the context was in
     ///   use already, else ``performFetch()`` throws these.
     public init(
@@ -116,6 +129,7 @@ public final class FetchedResultsController {
     }
 
     deinit {
+        keepInCache(isFinal: true)
         links?.forgetAll(source)
         feeds.finish()
     }
@@ -149,11 +163,25 @@ public final class FetchedResultsController {
         try ResultsPlan.check(fetchRequest)
         return try source.sessionStep().then { session in
             if self.place == nil { self.place = try ControllerPlace(self.source.connection) }
-            self.opening = try self.makePlan(session.model)
+            let plan = try self.makePlan(session.model)
+            self.openingSums = try ResultsSums(self.sumProperties, of: plan.compiled.entity)
+            let cached = self.cached(plan, in: session)
+            // What a cached list leads to is not held, so the daemon has to judge.
+            self.opening = cached == nil ? plan : plan.judgedByDaemon
             self.openingFailure = nil
             self.prefetched = nil
             self.source.add(self)
-            return try self.settleStep(attempt: 1)
+            guard let cached, let opening = self.opening else {
+                return try self.settleStep(attempt: 1)
+            }
+            return try self.forwardStep(cached, opening).then { _ in
+                // A cache that did not lead to the list is given up.
+                if self.opening != nil, self.prefetched == nil { self.opening = plan }
+                return try self.settleStep(attempt: 1)
+            }
+        }.then { _ in
+            self.keepInCache(isFinal: true)
+            return .done(())
         }
     }
 

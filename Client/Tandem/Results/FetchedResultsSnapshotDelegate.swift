@@ -14,8 +14,9 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
     }
 }
 
-/// A delegate that takes the whole list after each change, the first one and refetches included; none of the other calls but
-/// failures come then.
+/// A delegate that takes the whole list after each change, the first one and refetches included.
+///
+/// None of the other calls but failures come then.
 ///
 ///     func controller(_ controller: FetchedResultsController, didChangeContentWith snapshot: FetchedResultsSnapshot) {
 ///         dataSource.apply(snapshot, animating: isShown)
@@ -27,8 +28,9 @@ public protocol FetchedResultsSnapshotDelegate: FetchedResultsControllerDelegate
         didChangeContentWith snapshot: FetchedResultsSnapshot)
 }
 
-/// A delegate that takes changes of a list without sections as the standard library's difference; none of the other calls but
-/// failures come then. Of a list with sections it hears as any delegate.
+/// A delegate that takes changes of a list without sections as the standard library's difference.
+///
+/// None of the other calls but failures come then. Of a list with sections it hears as any delegate.
 public protocol FetchedResultsDifferenceDelegate: FetchedResultsControllerDelegate {
     /// The list changed: ids that came, went or moved, and those that were updated in their places, which a difference can't hold.
     func controller(

@@ -158,7 +158,7 @@ final class ResultsFeed: Sendable {
             let changed = first.change.parts.merging(update.change.parts) { $0.union($1) }
             let merged = new.change(from: base, changed: changed)
             state.queue =
-                merged.map { [update.replacing(change: $0)] } ?? []
+                merged.map { [update.replacing(change: $0, since: first)] } ?? []
             if state.queue.isEmpty { state.base = nil }
         }
     }

@@ -19,7 +19,7 @@ struct ResultsPlan {
     let sectionKeyPath: String?
     /// The key paths through which rows show values of other objects.
     let refreshKeyPaths: [String]
-    let mode: Mode
+    private(set) var mode: Mode
     /// The slots of the row itself that any observed path begins with.
     let ownSlots: PropertyMask
     /// For objects reached by a path: the slots that the path goes on with.
@@ -75,6 +75,13 @@ struct ResultsPlan {
         return VerdictItem(
             request: unlimited, sectionKeyPath: sectionKeyPath,
             refreshKeyPaths: compiled.refreshKeyPaths)
+    }
+
+    /// The same for a list whose related objects are not held.
+    var judgedByDaemon: ResultsPlan {
+        var plan = self
+        if mode == .related { plan.mode = .verdicts }
+        return plan
     }
 
     /// How many rows from the first on have to be known; nil for all.

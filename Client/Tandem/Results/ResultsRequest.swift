@@ -13,7 +13,9 @@ public struct ResultsRequest: Hashable, Sendable {
     public var predicate: ObjectPredicate?
     /// The order; a list needs at least one key.
     public var sort: [SortKey]
-    /// The key path of section names; nil for one section. The first sort key has to be of the same order.
+    /// The key path of section names; nil for one section.
+    ///
+    /// The first sort key has to be of the same order.
     public var sectionNameKeyPath: String?
     /// Key paths through which rows show values of other objects.
     public var relationshipKeyPathsForRefreshing: [String]

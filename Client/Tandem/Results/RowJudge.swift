@@ -145,6 +145,20 @@ struct RowJudge {
         return rows
     }
 
+    /// Cached rows, with the verdicts of an answer on them, and with what became of them since.
+    func rows(
+        _ cached: [ResultRow], _ verdicts: [Verdict],
+        _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
+    ) -> [ResultRow] {
+        var news = overrides
+        for verdict in verdicts where isReadable(verdict) && news[verdict.object.number] == nil {
+            news[verdict.object.number] = (verdict.object, verdict.matches ? verdict.row : nil)
+        }
+        let rest = cached.filter { news[$0.number] == nil }
+        return rest
+            + news.values.compactMap { news in news.row.flatMap { resultRow(news.object, $0) } }
+    }
+
     /// The last place that an answer knows of, by the values at its own position.
     func edge(of answer: Fetched) -> ResultRow? {
         guard let last = answer.objects.last else { return nil }

@@ -71,7 +71,9 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         }
     }
 
-    /// What is listed; nil for nothing yet. Setting it blocks while the list is fetched, and ``error`` tells what failed.
+    /// What is listed; nil for nothing yet.
+    ///
+    /// Setting it blocks while the list is fetched, and ``error`` tells what failed.
     ///
     /// A request that fails leaves the list as it was.
     public var request: ResultsRequest? {

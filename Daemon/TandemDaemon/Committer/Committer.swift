@@ -18,7 +18,7 @@ final class Committer {
     let store: Store
     private(set) var ring: TransactionRing
     private(set) var leases: LeaseBook
-    private var memory: SaveMemory
+    var memory: SaveMemory
     /// What consumers acknowledged and no checkpoint has yet.
     var consumers: ConsumerBook
     private var batch = BatchBuilder(capacity: 1 << 16)
@@ -62,7 +62,7 @@ final class Committer {
     var position: UInt64 { journal.tail.last }
 
     /// The last position of the batch that is being built.
-    private var plannedPosition: UInt64 { position + UInt64(pending.count) }
+    var plannedPosition: UInt64 { position + UInt64(pending.count) }
 
     /// The bytes of the batch that is being built.
     var frameBytes: Int { batch.frameBytes }
@@ -129,7 +129,7 @@ final class Committer {
     }
 
     /// The first answer to a save that is repeated, if it is one.
-    private func remembered(_ request: SaveRequest, _ uid: UInt32) throws -> Saved? {
+    func remembered(_ request: SaveRequest, _ uid: UInt32) throws -> Saved? {
         do {
             return try memory.answer(to: request, by: uid, end: plannedPosition)
         } catch let error as TandemError {
@@ -139,7 +139,7 @@ final class Committer {
     }
 
     /// Does something that applies a transaction, with `readOnly` thrown when the store has no room for it.
-    private func refusing(_ body: () throws -> Void) throws {
+    func refusing(_ body: () throws -> Void) throws {
         do {
             try growing(body)
         } catch let error as StoreError {
@@ -172,7 +172,7 @@ final class Committer {
     }
 
     /// Puts a transaction into the batch, and its position and time into the transaction.
-    private func append(_ transaction: inout Transaction) throws {
+    func append(_ transaction: inout Transaction) throws {
         transaction.position = plannedPosition + 1
         transaction.time = clock.wallMicroseconds
         let encoded = transaction.encoded()

@@ -95,6 +95,8 @@ package enum ModelChange {
         guard let new else { return ["\(name) is missing"] }
         if old.destination != new.destination || old.inverse != new.inverse
             || old.toMany != new.toMany || (old.optional && !new.optional)
+            || (new.minimum ?? 0 > old.minimum ?? 0)
+            || (new.maximum ?? .max < old.maximum ?? .max)
         {
             return ["\(name) leads elsewhere or is stricter"]
         }

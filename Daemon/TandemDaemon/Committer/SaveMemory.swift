@@ -24,24 +24,49 @@ struct SaveMemory {
     /// The first answer to a save that is repeated, also "not known" to one that only asks; nil when it is to be carried out.
     func answer(to request: SaveRequest, by uid: UInt32, end: UInt64) throws -> Saved? {
         guard let first = try first(request.saveID, uid) else {
-            if let sentAt = request.firstSentAt, sentAt < max(store.saveFloor, 1) - 1 {
-                throw TandemError(
-                    .unknownOutcome,
-                    "the save may or may not have happened: it was first sent at position "
-                        + "\(sentAt), and ids of saves before \(store.saveFloor) are forgotten; "
-                        + "look at the objects and save anew")
-            }
+            try check(request.firstSentAt, "the save", "save anew")
             return request.onlyAsks ? Saved(position: end, wrote: false) : nil
         }
         let isSame = request.onlyAsks || request.inserts.count == first.inserted.count
-        guard first.contentHash == request.contentHash, isSame else {
-            throw TandemError(
-                .usage,
-                "this save id was used for other content at position \(first.position); "
-                    + "choose a new id")
+        guard first.contentHash == request.contentHash, isSame, first.batch == nil else {
+            throw used(first)
         }
         return Saved(
             position: first.position, wrote: first.wrote, isRepeat: true, inserted: first.inserted)
+    }
+
+    /// What is known of a batch that is repeated; nil for one that is new.
+    func progress(of batch: Batch, by uid: UInt32) throws -> SavedOnce? {
+        guard let first = try first(batch.batchID, uid) else {
+            try check(batch.firstSentAt, "the batch", "begin a new batch")
+            return nil
+        }
+        guard first.contentHash == batch.contentHash, let progress = first.batch else {
+            throw used(first)
+        }
+        guard progress.done <= Int64.max else {
+            throw TandemError(
+                .storage, "what the store knows of the batch can't be; run `tandem check`")
+        }
+        return first
+    }
+
+    /// Refuses what was sent first so long ago that it may be forgotten that it was carried out.
+    private func check(
+        _ firstSentAt: UInt64?, _ what: String, _ advice: String
+    ) throws(TandemError) {
+        guard let firstSentAt, firstSentAt < max(store.saveFloor, 1) - 1 else { return }
+        throw TandemError(
+            .unknownOutcome,
+            "\(what) may or may not have happened: it was first sent at position "
+                + "\(firstSentAt), and ids of saves before \(store.saveFloor) are forgotten; "
+                + "look at the objects and \(advice)")
+    }
+
+    private func used(_ first: SavedOnce) -> TandemError {
+        TandemError(
+            .usage,
+            "this id was used for other content at position \(first.position); choose a new id")
     }
 
     private func first(_ id: [UInt8], _ uid: UInt32) throws -> SavedOnce? {
@@ -55,6 +80,15 @@ struct SaveMemory {
         unchanged[Name(uid: uid, id: request.saveID)] = SavedOnce(
             position: saved.position, contentHash: request.contentHash, wrote: false,
             inserted: saved.inserted)
+    }
+
+    /// Notes how a batch ended that wrote nothing.
+    mutating func note(
+        _ progress: BatchProgress, of batch: Batch, by uid: UInt32, at position: UInt64
+    ) {
+        unchanged[Name(uid: uid, id: batch.batchID)] = SavedOnce(
+            position: position, contentHash: batch.contentHash, wrote: false, inserted: [],
+            batch: progress)
     }
 
     /// Puts what was noted into the store's open transaction; it may have to be done again until that is committed.

@@ -32,13 +32,14 @@ struct SavePlanner {
     ///
     /// Where a new object meets an existing one with its unique values and the policy allows it, the two become one: the save
     /// is planned again with the existing object in the place of the new one.
+    /// Throws `limitExceeded` where deletions take along more than `most` objects.
     static func plan(
         _ request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
-        limits: DaemonLimits, counts: LimitCounts
+        limits: DaemonLimits, counts: LimitCounts, most: Int = .max
     ) throws -> Plan {
         var replaced: [Replacement] = []
         while true {
-            var planner = SavePlanner(request, model, store, numbersBelow, limits, counts)
+            var planner = SavePlanner(request, model, store, numbersBelow, limits, counts, most)
             try planner.run(replacing: replaced)
             let objects = planner.graph.inOrder
             let found = try planner.uniqueness(objects)
@@ -53,7 +54,7 @@ struct SavePlanner {
     private init(
         _ request: SaveRequest, _ model: CompiledModel, _ store: Store,
         _ numbersBelow: ObjectNumber,
-        _ limits: DaemonLimits, _ counts: LimitCounts
+        _ limits: DaemonLimits, _ counts: LimitCounts, _ most: Int
     ) {
         self.request = request
         self.model = model
@@ -61,7 +62,8 @@ struct SavePlanner {
         self.numbersBelow = numbersBelow
         self.limits = limits
         self.counts = counts
-        graph = WorkingGraph(store, model, limits, capacity: request.operations.count)
+        graph = WorkingGraph(
+            store, model, limits, capacity: request.operations.count, most: most)
     }
 
     // MARK: Operations

@@ -46,12 +46,13 @@ struct SaveValidator {
     ) throws -> String? {
         let value = working.value(property.slot)
         if let relationship = property.relationship {
-            if relationship.isOptional { return nil }
-            let isEmpty =
-                relationship.toMany
-                ? try graph.members(of: working.object, property.slot, relationship).isEmpty
-                : value.isNull
-            return isEmpty ? CompiledProperty.leadsNowhere : nil
+            guard relationship.toMany else {
+                return value.isNull && !relationship.isOptional
+                    ? CompiledProperty.leadsNowhere : nil
+            }
+            guard relationship.limitsCount else { return nil }
+            let members = try graph.members(of: working.object, property.slot, relationship)
+            return relationship.problem(withCount: members.count)
         }
         return try property.problem(with: value, tooLong: tooLong, content: content)
     }

@@ -6,6 +6,8 @@ final class WorkingGraph {
     let store: Store
     let model: CompiledModel
     let limits: DaemonLimits
+    /// How many objects deletions may take along, the deleted ones included.
+    private let most: Int
     /// The contents that the save brings along for values that are too long for a row.
     private(set) var blobs: [BlobReference: Blob] = [:]
     /// Long texts that the save names and that are known to be there.
@@ -16,11 +18,13 @@ final class WorkingGraph {
 
     /// An empty graph with room for `capacity` objects.
     init(
-        _ store: Store, _ model: CompiledModel, _ limits: DaemonLimits, capacity: Int = 0
+        _ store: Store, _ model: CompiledModel, _ limits: DaemonLimits, capacity: Int = 0,
+        most: Int = .max
     ) {
         self.store = store
         self.model = model
         self.limits = limits
+        self.most = most
         objects = WorkingSet(capacity: capacity)
     }
 
@@ -221,6 +225,9 @@ final class WorkingGraph {
                 pending += try unlink(next, property.slot, relationship)
             }
             working.isDeleted = true
+            guard objects.count <= most else {
+                throw TandemError(.limitExceeded, "deletions take along more than \(most) objects")
+            }
         }
     }
 

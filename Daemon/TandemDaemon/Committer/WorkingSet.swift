@@ -13,6 +13,9 @@ struct WorkingSet {
     /// An empty set with room for `capacity` objects.
     init(capacity: Int) { list.reserveCapacity(capacity) }
 
+    /// How many objects there are.
+    var count: Int { list.count }
+
     /// The object of a number.
     subscript(number: ObjectNumber) -> WorkingObject? {
         if let table { return table[number] }

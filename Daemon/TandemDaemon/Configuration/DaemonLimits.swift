@@ -49,7 +49,7 @@ public struct DaemonLimits: Hashable, Sendable {
     /// A checkpoint is due after this long in any case.
     public var checkpointMilliseconds = 1_000
     /// A checkpoint is due at about this many dirty pages: the longest stall of a save, and far below LMDB's spill limit.
-    public var checkpointPages = 16_384
+    public var checkpointPages = 4_096
 
     // MARK: Reading
 
@@ -59,6 +59,10 @@ public struct DaemonLimits: Hashable, Sendable {
     public var readBytes = 512 << 20
     /// Transactions that a read at an earlier position may undo.
     public var lookBackTransactions = 1_000_000
+    /// Pins of one connection.
+    public var pinsPerConnection = 64
+    /// How long a pin holds back retention without being moved.
+    public var pinSeconds = 3_600
 
     // MARK: History
 
@@ -74,6 +78,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var historyBytes = 8 << 20
     /// Consumers of the journal that can be registered.
     public var consumers = 256
+    /// Objects that one batch delete or update may find.
+    public var batchObjects = 4_000_000
 
     /// The limits of DESIGN, section 6, and the others at their defaults.
     public init() {}
@@ -117,9 +123,19 @@ extension DaemonLimits {
     static let sliceNanoseconds: UInt64 = 20_000_000
     /// Saves of one session planned before sockets are looked at for those of others.
     static let savesInTurn = 16
+    /// A fetch catches up with those who save when it has looked at all candidates, and before then where they saved so often.
+    static let catchUpTransactions: UInt64 = 1_024
     /// So many steps of a fetch judge again what others altered behind its last candidate, before the next ones may look
     /// at twice as much.
     static let lateSteps = 8
+    /// Batches of a connection that wait for their turn, besides the one under way.
+    static let batchesOfSession = 4
+    /// Batches of a user that wait for their turn.
+    static let batchesOfUser = 16
+    /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.
+    static let firstBatchObjects = 64
+    /// The time that one transaction of a batch should take to be planned and applied, for which other savers wait.
+    static let batchNanoseconds: UInt64 = 8_000_000
     /// Bytes of pushes that are put together for all sessions that stand at the same place.
     static let runBytes = 64 << 10
     /// Bytes of pushes kept in memory, each made once for all who follow the same entities.

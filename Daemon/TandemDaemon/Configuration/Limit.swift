@@ -46,6 +46,10 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case readBytes
     /// Transactions that are undone.
     case lookBackTransactions
+    /// Pins of a connection.
+    case pinsPerConnection
+    /// The time of a pin.
+    case pinSeconds
     /// Transactions that verdicts look at.
     case verdictTransactions
     /// Transactions in a history answer.
@@ -54,6 +58,8 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case historyBytes
     /// Registered consumers.
     case consumers
+    /// Objects of a batch.
+    case batchObjects
 }
 
 extension Limit {
@@ -150,8 +156,20 @@ extension Limit {
             facts(
                 \.lookBackTransactions, .count, 1...1 << 40,
                 "transactions that a read at an earlier position undoes", "limitExceeded")
+        case .pinsPerConnection:
+            facts(
+                \.pinsPerConnection, .count, 1...65_536, "positions that one connection has pinned",
+                "limitExceeded")
+        case .pinSeconds:
+            facts(
+                \.pinSeconds, .seconds, 1...2_592_000, "until a pin that is not moved ends",
+                "historyExpired for reads at the pin")
         case .consumers:
             facts(\.consumers, .count, 1...65_536, "registered consumers", "limitExceeded")
+        case .batchObjects:
+            facts(
+                \.batchObjects, .count, 1...1 << 26,
+                "objects that one batch delete or update may find", "limitExceeded")
         default: paceFacts
         }
     }

@@ -32,17 +32,24 @@ final class ReadUnderWay {
     private var beginsAnew = false
     /// Steps that began with something touched behind the last candidate.
     private var lateSteps = 0
+    /// Whether all its steps count as such.
+    private var isLate = false
+    /// How much it may look at to catch up in one go, if that is not what a request may; with more it begins anew.
+    var readsToCatchUp: Int?
+    /// The bytes of the question, which it holds as long as it is under way.
+    private let questionBytes: Int
     /// The bytes that are counted for it.
     var countedBytes = 0
 
-    /// Begins, at a position or, if that is 0, with what there is.
+    /// Begins, at a position or, if that is 0, with what there is; with a question of so many bytes.
     init(
         _ message: ClientMessage, _ fetch: Fetch?, at position: UInt64, id: UInt32,
-        in model: CompiledModel, _ committer: Committer
+        in model: CompiledModel, _ committer: Committer, bytes: Int = 0
     ) throws {
         self.id = id
         self.message = message
         self.fetch = fetch
+        questionBytes = bytes
         self.model = model
         past = position == 0 ? nil : PastGraph(at: position)
         self.position = position == 0 ? committer.position : position
@@ -61,22 +68,21 @@ final class ReadUnderWay {
     }
 
     /// About the bytes that it holds.
-    var bytes: Int { (cursor?.bytes ?? 0) + (past?.window.bytes ?? 0) }
+    var bytes: Int { questionBytes + (cursor?.bytes ?? 0) + (past?.window.bytes ?? 0) }
 
-    /// Forgets what was found, so that it holds nothing until its next step begins anew; false if it can't.
+    /// Forgets what was found, so that it holds but its question until its next step begins anew; false if it can't.
     func forget(_ committer: Committer) -> Bool {
         // To look back needs transactions that may be gone by then.
         guard past == nil else { return false }
         cursor = nil
         beginsAnew = true
-        lateSteps = 0
         position = committer.position
         return true
     }
 
     /// Goes on until a budget is used up; true when it is done, at the committer's position.
     ///
-    /// What a longer step takes beyond the budget leaves it below nothing.
+    /// What a longer step and catching up take beyond the budget leaves it below nothing.
     func step(_ committer: Committer, _ budget: inout Int) throws -> Bool {
         guard committer.store.modelPosition == modelPosition else {
             throw TandemError(
@@ -87,29 +93,63 @@ final class ReadUnderWay {
             position = committer.position
             beginsAnew = false
         }
-        if past == nil { try judgeAgain(committer) } else { try undo(committer, &budget) }
-        guard position == committer.position else { return false }
+        let given = budget
+        if past != nil {
+            try undo(committer, &budget)
+            guard position == committer.position else { return false }
+        } else if isBehind(committer) {
+            try judgeAgain(committer, &budget)
+        }
         guard let cursor else { return true }
-        guard cursor.isScanned, cursor.hasTouched else { return try cursor.step(&budget) }
+        var left = share(of: given, caughtUpWith: given - budget, cursor)
+        budget -= left
+        defer { budget += left }
+        return try cursor.step(&left) && position == committer.position
+    }
+
+    /// Whether it is time to catch up: at the end, and before then only where there is much to catch up with.
+    ///
+    /// What others alter again and again is followed back to the candidates once so, and not at every step.
+    private func isBehind(_ committer: Committer) -> Bool {
+        let most = min(
+            DaemonLimits.catchUpTransactions, UInt64(committer.limits.verdictTransactions))
+        return cursor?.isScanned ?? true || committer.position - position >= most
+    }
+
+    /// How much a step judges that was given so much, and looked at so much to catch up.
+    private func share(of given: Int, caughtUpWith looked: Int, _ cursor: FetchCursor) -> Int {
+        guard past == nil else { return given }
+        // Each object that catching up found is judged with what it leads to, which is one more at least: twice as many, or
+        // those who save could keep it from its end. So catching up takes three times itself at most.
+        let share = given + 2 * looked
+        guard isLate || (cursor.isScanned && cursor.hasTouched) else { return share }
         // If others alter more than one step judges again, the steps get longer until they do.
         lateSteps += 1
-        let given = budget << min(lateSteps / DaemonLimits.lateSteps, 32)
-        var left = given
-        let isDone = try cursor.step(&left)
-        budget -= given - left
-        return isDone
+        return max(share, given << min(lateSteps / DaemonLimits.lateSteps, 32))
     }
 
     /// Lets what others saved since the last step be judged again; begins anew when that is too much to look at.
-    private func judgeAgain(_ committer: Committer) throws {
+    private func judgeAgain(_ committer: Committer, _ budget: inout Int) throws {
         let end = committer.position
         guard position < end, let request else { return }
         defer { position = end }
         guard end - position <= UInt64(committer.limits.verdictTransactions),
             position + 1 >= committer.journal.bounds.first
         else { return cursor = try beginning(committer.store) }
+        budget -= Int(end - position)
         let window = try TransactionWindow(committer, after: position, model, of: tags)
-        cursor?.touch(try VerdictEvaluator(request, window, committer.store).candidates())
+        let evaluator = VerdictEvaluator(
+            request, window, committer.store, readsToCatchUp.map { ReadBudget($0) } ?? ReadBudget())
+        defer { budget -= evaluator.takeLooked() }
+        do {
+            cursor?.touch(try evaluator.candidates())
+        } catch let error as TandemError {
+            guard error.code == .limitExceeded else { throw error }
+            // In steps that get longer from now on it ends before the next one who alters that much.
+            lateSteps += DaemonLimits.lateSteps
+            isLate = true
+            cursor = try beginning(committer.store)
+        }
     }
 
     /// Undoes what happened since the position that is read, in steps until it has caught up with the savers.

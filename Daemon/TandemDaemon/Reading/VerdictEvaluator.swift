@@ -7,21 +7,30 @@ import TandemWire
 /// out or refreshed through related objects, and what they are now.
 ///
 /// Candidates are found by following the observed key paths backwards over their inverses, in the graph as it was and as it
-/// is; every candidate is then judged at the store's position.
+/// is; every candidate is then judged at the store's position, or where a client goes that looks back.
 struct VerdictEvaluator {
     private let request: CompiledRequest
     private let window: TransactionWindow
-    private let now: StoreReader
+    private let now: PastReader
     private let past: PastReader
+    private let end: PastGraph?
     private let store: Store
-    private let budget = ReadBudget()
+    private let budget: ReadBudget
 
-    init(_ request: CompiledRequest, _ window: TransactionWindow, _ store: Store) {
+    /// Judges what became of a list over a window, or, with the two graphs, on the way from one to the other.
+    init(
+        _ request: CompiledRequest, _ window: TransactionWindow, _ store: Store,
+        _ budget: ReadBudget = ReadBudget(), from start: PastGraph? = nil,
+        to end: PastGraph? = nil
+    ) {
         self.request = request
+        self.budget = budget
         self.window = window
         self.store = store
-        now = StoreReader(store, budget: budget)
-        past = PastReader(store: now, past: PastGraph(at: 0, window))
+        self.end = end
+        let reader = StoreReader(store, budget: budget)
+        now = PastReader(store: reader, past: end)
+        past = PastReader(store: reader, past: start ?? PastGraph(at: 0, window))
     }
 
     /// The verdicts on all candidates, by number.
@@ -31,6 +40,9 @@ struct VerdictEvaluator {
     func verdicts() throws -> [Verdict] {
         try candidates().sorted().map(verdict)
     }
+
+    /// How many changes and related objects were looked at since this was last asked.
+    func takeLooked() -> Int { window.changes.count + budget.takeSpent() }
 
     private func checkReads() throws(TandemError) {
         if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }
@@ -110,7 +122,7 @@ struct VerdictEvaluator {
     // MARK: Verdicts
 
     private func verdict(_ object: ObjectReference) throws -> Verdict {
-        guard let stored = try store.stored(object) else {
+        guard let stored = try store.stored(object, end) else {
             return Verdict(object: object, matches: false, refreshed: false, version: 0, row: nil)
         }
         budget.beginObject()

@@ -72,7 +72,7 @@ extension Committer {
     }
 
     /// What can't be read of a consumer is who asks for it told, and ends nobody else's work.
-    private func readable<Result>(_ read: () throws(StoreError) -> Result) throws -> Result {
+    func readable<Result>(_ read: () throws(StoreError) -> Result) throws -> Result {
         do throws(StoreError) {
             return try read()
         } catch {

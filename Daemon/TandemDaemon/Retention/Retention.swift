@@ -25,14 +25,18 @@ struct Retention {
     }
 
     /// Notes when to look again without a checkpoint; what should have gone and did not is left alone for a while.
-    mutating func schedule(_ state: RetentionState, _ journal: Journal, monotonic: UInt64) {
-        nextLook = nil
+    ///
+    /// The end of a pin is looked at as well.
+    mutating func schedule(
+        _ state: RetentionState, _ journal: Journal, monotonic: UInt64, pinEnd: UInt64? = nil
+    ) {
+        nextLook = policy.keepsAll || journal.segments.count < 2 ? nil : pinEnd
         let policy = policy
         guard let due = policy.due(state, time: { time(of: $0, journal) }) else { return }
         let wait = due > state.now ? UInt64(due - state.now) : 0
         let least = wait == 0 ? DaemonLimits.retentionPauseSeconds : 0
         let seconds = min(max(wait / 1_000_000 + 1, least), DaemonLimits.retentionLookSeconds)
-        nextLook = monotonic + seconds * 1_000_000_000
+        nextLook = min(nextLook ?? .max, monotonic + seconds * 1_000_000_000)
     }
 
     /// Lets the policy look again now.
@@ -61,6 +65,7 @@ struct Retention {
             "trimmedSegments": number(counters.segments), "trimmedBytes": number(counters.bytes),
             "expiredConsumers": number(counters.expiredConsumers),
             "expiredSessions": number(counters.expiredSessions),
+            "expiredPins": number(counters.expiredPins),
             "failure": counters.failure.map { .string($0) } ?? .null,
         ])
     }
@@ -72,6 +77,7 @@ struct RetentionCounters {
     var bytes: UInt64 = 0
     var expiredConsumers: UInt64 = 0
     var expiredSessions: UInt64 = 0
+    var expiredPins: UInt64 = 0
     /// Why the last attempt did not succeed; nil if it did.
     var failure: String?
 }
@@ -84,7 +90,8 @@ extension Engine {
         var isMore = false
         defer {
             let now = clock.monotonicNanoseconds
-            retention.schedule(state([]), committer.journal, monotonic: now)
+            retention.schedule(
+                state([]), committer.journal, monotonic: now, pinEnd: nextPinEnd)
             if isMore { retention.lookSoon(now) }
         }
         guard !retention.policy.keepsAll, committer.journal.segments.count > 1 else { return }
@@ -115,7 +122,7 @@ extension Engine {
         RetentionState(
             segments: committer.journal.segments, checkpoint: committer.store.checkpointPosition,
             floors: consumers.map(\.acknowledged)
-                + sessions.values.filter(\.isReady).map(\.needed),
+                + sessions.values.filter(\.isReady).map(\.needed) + pinned,
             now: clock.wallMicroseconds)
     }
 
@@ -130,6 +137,7 @@ extension Engine {
                 "from": first, "to": plan.trimBelow - 1, "segments": plan.segments,
                 "bytes": plan.bytes,
             ])
+        endPins(below: plan.trimBelow - 1)
         let needed = first - 1..<plan.trimBelow - 1
         for consumer in consumers where needed.contains(consumer.acknowledged) {
             retention.counters.expiredConsumers += 1

@@ -16,7 +16,8 @@ struct Answerer {
         case .history(let request): .history(try history(request))
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try content(of: blob))
-        case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .fetch:
+        case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .fetch,
+            .batch:
             preconditionFailure("The engine answers these itself.")
         }
     }
@@ -37,8 +38,12 @@ struct Answerer {
     /// Begins with what is carried out in steps; nil for what is answered at once.
     func begin(_ message: ClientMessage, _ id: UInt32) throws -> ReadUnderWay? {
         switch message {
-        case .fetch(let fetch): return try begin(message, fetch, at: fetch.at, id)
-        case .read(let read) where read.at != 0: return try begin(message, nil, at: read.at, id)
+        case .fetch(let fetch):
+            try engine.check(fetch.lease, at: fetch.at, session)
+            return try begin(message, fetch, at: fetch.at, id)
+        case .read(let read) where read.at != 0:
+            try engine.check(read.lease, at: read.at, session)
+            return try begin(message, nil, at: read.at, id)
         case .verdicts(let request):
             guard case .fetch(let fetch) = request.alongside else { return nil }
             try check(request)
@@ -53,11 +58,14 @@ struct Answerer {
         let model = try model
         if position != 0 { try check(readingAt: position) }
         return try Answerer.telling {
-            try ReadUnderWay(message, fetch, at: position, id: id, in: model, committer)
+            try ReadUnderWay(
+                message, fetch, at: position, id: id, in: model, committer,
+                bytes: session.askedBytes)
         }
     }
 
-    private func check(readingAt position: UInt64) throws {
+    /// Throws if nobody can tell what there was at a position.
+    func check(readingAt position: UInt64) throws {
         let (end, bounds) = (committer.position, committer.journal.bounds)
         guard position <= end else {
             throw TandemError(
@@ -198,14 +206,17 @@ struct Answerer {
     private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
         try check(request)
         let model = try model
-        let window = try window(after: request.from, model)
-        var related = RelatedRows(committer.store, model)
-        var answer = Verdicts(position: committer.position, items: [], related: [])
+        let way = try way(of: request, model)
+        var related = RelatedRows(committer.store, model, way.end)
+        var answer = Verdicts(
+            position: way.end?.position ?? committer.position, items: [], related: [])
         for item in request.items {
             let compiled = try CompiledRequest(
                 item.request, sectionKeyPath: item.sectionKeyPath,
                 refreshKeyPaths: item.refreshKeyPaths, in: model)
-            let verdicts = try VerdictEvaluator(compiled, window, committer.store).verdicts()
+            let verdicts = try VerdictEvaluator(
+                compiled, way.window, committer.store, from: way.start, to: way.end
+            ).verdicts()
             for verdict in verdicts where verdict.matches {
                 guard let row = verdict.row else { continue }
                 for path in compiled.paths { try related.follow(path.hops[...], from: row) }
@@ -217,6 +228,24 @@ struct Answerer {
             answer.alongside = .objects(try read(request))
         }
         return answer
+    }
+
+    /// What lies between where a client is and where it goes, with the graphs there unless it goes to the end.
+    private func way(
+        of request: VerdictRequest, _ model: CompiledModel
+    ) throws -> (window: TransactionWindow, start: PastGraph?, end: PastGraph?) {
+        let (from, to) = (request.from, request.at)
+        guard to != 0 else { return (try window(after: from, model), nil, nil) }
+        guard request.alongside == nil else {
+            throw TandemError(.usage, "beside verdicts at an earlier position nothing is read")
+        }
+        try check(readingAt: min(from, to))
+        try check(readingAt: max(from, to))
+        let start = PastGraph(at: from, try window(after: from, model))
+        let end = PastGraph(at: to, try window(after: to, model))
+        let between = try TransactionWindow(
+            committer, after: min(from, to), through: max(from, to), model)
+        return (between, start, end)
     }
 
     private func window(

@@ -25,6 +25,9 @@ extension Engine {
                 session.answer(.lease(try committer.lease(count)), to: id)
             case .consumer(let request):
                 session.answer(.consumer(try answer(request, session)), to: id)
+            case .batch(let batch): try begin(batch, id, session)
+            case .pin(let request):
+                session.answer(.pinned(try answer(request, session)), to: id)
             default: try read(message, id, session)
             }
         } catch let error as TandemError {

@@ -49,7 +49,6 @@ extension Engine {
                 return false
             }
             session.answer(.failure(error), to: envelope.id)
-            following.append(session)
         case .close(let error):
             fail(session, error.message)
             return false
@@ -105,6 +104,7 @@ extension Engine {
             try pumpSavers()
             refuseUnkept()
             answerPlanned()
+            settleBatch(because: nil)
         } else {
             planned.removeAll(keepingCapacity: true)
         }
@@ -174,6 +174,7 @@ extension Engine {
             refusals =
                 planned.map { ($0.session, $0.id, error) }
                 + refusals.map { ($0.session, $0.id, error) }
+            settleBatch(because: error)
             return nil
         }
     }

@@ -4,27 +4,6 @@ import TandemWire
 
 /// What sessions wait for, in slices, so that a saver never waits for all of them.
 extension Engine {
-    /// Puts a session where it waits for what it can be done for next.
-    func schedule(_ session: Session) {
-        guard !session.isClosing else { return }
-        if session.hasSave { saving.append(session) }
-        rewatch(session)
-        guard !session.isWaitingToWrite else { return }
-        if session.behind != nil || isToldLess(session) {
-            following.append(session)
-            if let behind = session.behind {
-                fanOuts.waits(at: behind, turns: following.expected)
-            }
-        } else if session.canBeAnswered, session.read != nil {
-            reading.append(session)
-        } else if session.hasQuestion {
-            asking.append(session)
-        }
-    }
-
-    /// Goes on with a session whose socket takes bytes again, when its turn comes.
-    func resume(_ session: Session) { following.append(session) }
-
     /// Serves a number of sessions that asked and a number that follow; the others have their turns in later slices.
     func serveSlice() throws {
         sliceBegan = clock.monotonicNanoseconds
@@ -84,7 +63,8 @@ extension Engine {
     private func serve(_ session: Session, then next: (Session) -> Void) throws {
         if try serveAlike(session) { return }
         if session.isWaitingToWrite { finish(session) }
-        guard !session.isClosing, !session.isWaitingToWrite else { return }
+        // What its socket took may have made room for the answers to its saves.
+        guard !session.isClosing, !session.isWaitingToWrite else { return schedule(session) }
         if session.isReady { try pump(session) }
         var left = DaemonLimits.requestsInTurn
         while left > 0, !session.isClosing, session.hasQuestion, !isLate(session),
@@ -177,7 +157,7 @@ extension Engine {
     }
 
     /// Whether a session has yet to hear of the latest state.
-    private func isToldLess(_ session: Session) -> Bool {
+    func isToldLess(_ session: Session) -> Bool {
         session.isReady && session.toldAbility != told.changes
     }
 

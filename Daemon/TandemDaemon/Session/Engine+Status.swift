@@ -91,6 +91,9 @@ extension Engine {
             "lag": .int(Int64(committer.position - min(committer.position, session.sent))),
             "queuedBytes": .int(Int64(session.outboundBytes)),
             "requests": .int(Int64(session.requests)), "pushes": .int(Int64(session.pushes)),
+            "pins": .int(Int64(session.pins.count)),
+            "oldestPin": session.pins.values.map(\.position).min()
+                .map { .int(Int64(clamping: $0)) } ?? .null,
         ])
     }
 }

@@ -55,7 +55,9 @@ extension Engine {
         }
         session.syncs.removeAll { $0.deadline <= now }
         noteSyncs(session)
+        // It may have waited for its socket, which took everything now: the poller would not tell of it.
         finish(session)
+        schedule(session)
     }
 
     /// The earliest deadline of a waiting sync, if any.

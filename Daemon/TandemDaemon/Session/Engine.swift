@@ -42,6 +42,8 @@ final class Engine {
     /// Who is to hear after the flush that a save was refused.
     var refusals: [(session: Session, id: UInt32, error: TandemError)] = []
     var savers: [Session] = []
+    /// The batch delete or update that is under way, and those that wait for their turn.
+    var batches = BatchQueue()
     var audiences = Audiences()
     var cache = PushCache()
     /// What the next one of those to be served very likely gets too.
@@ -132,6 +134,7 @@ final class Engine {
         session.isClosing = true
         session.syncs.removeAll()
         drop(session)
+        if !session.pins.isEmpty { letGo() }
         noteSyncs(session)
         audiences.remove(session)
         session.socket.shutdown()
@@ -215,7 +218,9 @@ final class Engine {
     /// Throws what is final for the daemon: a failed journal or store.
     func turn() throws {
         try takeSaves()
+        try planBatch()
         try commit()
+        try searchBatch()
         tellAbility()
         try serveSlice()
         try expireSyncs()
@@ -224,6 +229,7 @@ final class Engine {
     /// Whether sessions wait for nothing but the daemon's next turn.
     var hasWork: Bool {
         !saving.isEmpty || !asking.isEmpty || !following.isEmpty || !reading.isEmpty
+            || !batches.isEmpty
     }
 
     /// Whether saves wait for the next round.

@@ -54,12 +54,16 @@ final class Session {
     private(set) var inbox: [Waiting] = []
     /// The bytes of the requests in the inbox.
     private(set) var inboundBytes = 0
+    /// The bytes of the request that was taken out of it last.
+    private(set) var askedBytes = 0
     /// How many saves are in the inbox; while there are any, no more is read from the socket.
     private(set) var waitingSaves = 0
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
     /// The fetch that is being carried out; later questions wait for it.
     var read: ReadUnderWay?
+    /// The positions that it has pinned, by its numbers for them.
+    var pins: [UInt32: PinLease] = [:]
     /// Whether it is to hear after the flush that a save was refused; nothing more of it is read before.
     var awaitsRefusal = false
     /// Whether it is to be told how far it was served, if it does not know.
@@ -171,6 +175,7 @@ final class Session {
     func takeQuestion() -> (id: UInt32, message: ClientMessage)? {
         guard hasQuestion else { return nil }
         let first = remove(at: 0)
+        askedBytes = first.bytes
         return (first.id, first.message)
     }
 

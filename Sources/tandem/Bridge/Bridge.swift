@@ -90,6 +90,10 @@ import TandemIO
     }
 
     private func fail(_ id: JSON, _ error: TandemError) {
+        if let done = error.done {
+            catchUp(to: done.position.number)
+            tellNews(through: done.position.number)
+        }
         output.write(["id": id, "error": BridgeErrors.json(error)])
     }
 
@@ -121,8 +125,7 @@ import TandemIO
         case "reach": return try await reach(try request("position", "timeout", "context"))
         case "pause": return try pause(try request("context"))
         case "resume": return try resume(try request("context"))
-        case "batch":
-            throw TandemError(.usage, "`batch` is not supported yet; use `save`")
+        case "batch": return try batch(members)
         default: throw TandemError(.usage, "`\(verb)` is no verb of the bridge")
         }
     }

@@ -23,6 +23,10 @@ enum BridgeErrors {
         if !error.problems.isEmpty {
             members["problems"] = .array(error.problems.map { problem($0) })
         }
+        if let done = error.done {
+            members["position"] = JSON(number: done.position.number)
+            members["count"] = .int(Int64(done.count))
+        }
         if error.code == .conflict {
             members["conflicts"] = .array(details.map { conflict($0, model) })
         }

@@ -122,6 +122,12 @@ extension JSON {
         exposition.gauges(
             "tandem_client_queued_bytes", "Bytes that wait for a client to read",
             clients.compactMap { $0.sample("queuedBytes") })
+        exposition.gauges(
+            "tandem_client_pins", "Positions that a client has pinned",
+            clients.compactMap { $0.sample("pins") })
+        exposition.counter(
+            "tandem_pins_expired_total", "Pins that ended before they were given up",
+            self["retention"]?["expiredPins"]?.number)
     }
 
     private func addConsumers(to exposition: inout Exposition) {

@@ -2,6 +2,7 @@ import TandemIO
 import TandemJournal
 import TandemModel
 import TandemStore
+import TandemWire
 
 @testable import TandemDaemon
 @testable import TandemStore
@@ -18,10 +19,10 @@ final class SimulatedDaemon {
         var directory: String
         var log: LogID
         var mapBytes = 16 << 20
-        var savesKept: UInt64 = 1_000_000
         var segmentBytes = 16 << 10
-        var ringTransactions = DaemonLimits().ringTransactions
-        var sliceReads = DaemonLimits().sliceReads
+        var limits = DaemonLimits()
+        /// Objects in one transaction of a batch.
+        var batchObjects = WireLimits.batchObjects
         var durability = Durability.full
         var salt: UInt32 = 1
     }
@@ -37,9 +38,7 @@ final class SimulatedDaemon {
         var configuration = DaemonConfiguration(store: settings.directory)
         configuration.segmentBytes = settings.segmentBytes
         configuration.durability = settings.durability
-        configuration.limits.ringTransactions = settings.ringTransactions
-        configuration.limits.sliceReads = settings.sliceReads
-        configuration.limits.savesKept = Int(settings.savesKept)
+        configuration.limits = settings.limits
         var surroundings = Surroundings()
         surroundings.fileSystem = MachineFileSystem(machine)
         surroundings.clock = machine.clock
@@ -54,6 +53,7 @@ final class SimulatedDaemon {
         engine = Engine(
             committer: committer, clock: machine.clock, storePath: settings.directory,
             log: DaemonLog { _, _ in })
+        engine.batches.most = settings.batchObjects
         loop = try ServiceLoop(engine, listener: nil, poller: readiness)
     }
 

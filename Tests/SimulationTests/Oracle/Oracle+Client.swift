@@ -112,6 +112,31 @@ extension Oracle {
                 + "\(value) was saved")
     }
 
+    /// A batch was answered: at its end, or how far it came.
+    func ends(_ record: BatchRecord, _ answer: Batched, uid: UInt32) {
+        learns(answer.position)
+        expect(answer.position <= truth.last, 1, "a batch ends at \(answer.position), not durable")
+        let key = Truth.SaveKey(uid: uid, id: record.batch.batchID)
+        if let limit = record.batch.request.limit {
+            expect(answer.count <= UInt64(limit), 3, "a batch did \(answer.count) of \(limit)")
+        }
+        if let first = record.answer {
+            return expect(
+                answer == first, 3, "a repeat is answered with \(answer), the batch with \(first)")
+        }
+        guard let known = truth.progress(of: key) else {
+            return expect(
+                answer.failure == nil || answer.count > 0, 3, "a batch that did nothing failed late"
+            )
+        }
+        let isEnd = answer.failure == nil
+        expect(
+            answer.position == known.position && answer.count >= known.progress.done
+                && known.progress.hasEnded == isEnd
+                && (!isEnd || answer.count == known.progress.done), 3,
+            "a batch is answered with \(answer), it came to \(known)")
+    }
+
     // MARK: Reads
 
     /// An answer at `position` to a question asked when `floor` was known.

@@ -90,8 +90,12 @@ final class Oracle {
         look()
     }
 
-    /// The positions that the disk has segments for.
-    var firstKept: UInt64 { log.segments().first ?? 1 }
+    /// Whether the transaction that follows a position is no longer on the disk.
+    ///
+    /// Law 2 lets a slow reader miss nothing, but retention has a cap: "who falls behind the cap is expired, told so, and starts again
+    /// from a snapshot" (DESIGN, section 4). A world trims like that cap, whoever is connected. So a client may be told
+    /// `historyExpired` where it stands right before what is gone, and nowhere else.
+    func lacksNext(after position: UInt64) -> Bool { position + 1 < log.segments().first ?? 1 }
 
     // MARK: Law 1
 
@@ -147,8 +151,8 @@ final class Oracle {
 
     // MARK: Law 8
 
-    func measure(_ session: Session) {
-        let outbound = DaemonLimits().outboundBytes + 2 * truth.bytes + (64 << 10)
+    func measure(_ session: Session, _ limits: DaemonLimits) {
+        let outbound = limits.outboundBytes + 2 * truth.bytes + (64 << 10)
         let measures = [
             ("outbound bytes", session.outboundBytes, outbound),
             ("requests", session.inbox.count, WireLimits.requestsInFlight + 1),

@@ -30,6 +30,8 @@ struct Truth {
     private var images: [ObjectNumber: [Image]] = [:]
     private var links: [LinkKey: [(position: UInt64, members: Set<ObjectNumber>)]] = [:]
     private var saves: [SaveKey: UInt64] = [:]
+    /// How far batches came, and where.
+    private var batches: [SaveKey: (progress: BatchProgress, position: UInt64)] = [:]
     /// The objects in the order in which they were inserted.
     private(set) var numbers: [ObjectNumber] = []
 
@@ -47,6 +49,10 @@ struct Truth {
     subscript(position: UInt64) -> EncodedTransaction { transactions[Int(position) - 1] }
 
     func position(of save: SaveKey) -> UInt64? { saves[save] }
+
+    func progress(of batch: SaveKey) -> (progress: BatchProgress, position: UInt64)? {
+        batches[batch]
+    }
 
     func model(at position: UInt64) -> CompiledModel? {
         models.last { $0.position <= position }?.model
@@ -95,7 +101,9 @@ struct Truth {
             throw Violation(2, "transaction \(transaction.position) lies at \(position)")
         }
         transactions.append(encoded)
-        if !transaction.saveID.isEmpty {
+        if let progress = transaction.batch {
+            try append(progress, of: transaction)
+        } else if !transaction.saveID.isEmpty {
             let key = SaveKey(uid: transaction.principal.uid, id: transaction.saveID)
             if let first = saves.updateValue(position, forKey: key) {
                 throw Violation(3, "the save at \(first) was applied again at \(position)")
@@ -104,6 +112,26 @@ struct Truth {
         switch transaction.content {
         case .model(let bytes): try install(bytes, position)
         case .objects(let changes): for change in changes { try apply(change, position) }
+        }
+    }
+
+    /// A batch looks at each object once, in their order, until it has ended.
+    private mutating func append(
+        _ progress: BatchProgress, of transaction: Transaction
+    ) throws(Violation) {
+        let key = SaveKey(uid: transaction.principal.uid, id: transaction.saveID)
+        let position = transaction.position
+        if let (before, earlier) = batches.updateValue((progress, position), forKey: key) {
+            let isNext =
+                before.reached < progress.reached
+                || (transaction.changes.isEmpty && before.reached == progress.reached)
+            guard isNext, before.done <= progress.done, !before.hasEnded else {
+                throw Violation(
+                    3, "a batch came to \(before) at \(earlier), to \(progress) at \(position)")
+            }
+        }
+        guard saves[key] == nil, !transaction.changes.isEmpty || progress.hasEnded else {
+            throw Violation(3, "the part of a batch at \(position) is none")
         }
     }
 

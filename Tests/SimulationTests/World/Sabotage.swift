@@ -22,6 +22,10 @@ enum Sabotage: CaseIterable {
     case readsOldAnswers
     /// Law 6: the store holds what no transaction made.
     case writesIntoStore
+    /// Law 7: a session that needs nothing that is gone is told so.
+    case expiresSession
+    /// A session loses its turn.
+    case forgetsSession
     /// Law 8: answers pile up in a session.
     case overfillsSession
 }
@@ -48,6 +52,15 @@ extension World {
             }
             let key: [UInt8] = [0, 1] + [UInt8](repeating: 9, count: 16)
             try? open.put(daemon.committer.store.tables.links, key, [0, 1])
+        case .expiresSession:
+            let sessions = daemon.engine.sessions.values.sorted { $0.id < $1.id }
+            guard counters.rounds == 40, let session = sessions.first(where: \.isReady) else {
+                return
+            }
+            daemon.engine.end(session, TandemError(.historyExpired, "made up"))
+        case .forgetsSession:
+            _ = daemon.engine.following.popFirst()
+            _ = daemon.engine.reading.popFirst()
         case .overfillsSession:
             guard let session = daemon.engine.sessions.values.first(where: \.isReady) else {
                 return

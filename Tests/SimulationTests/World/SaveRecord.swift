@@ -41,8 +41,30 @@ final class SaveRecord {
     }
 }
 
+/// A batch as its client remembers it, over all connections.
+final class BatchRecord {
+    let batch: Batch
+    /// The position at which its client stood when it was first sent.
+    let sentAt: UInt64
+    let epoch: UInt32
+    var state = SaveRecord.State.open
+    /// The first answer of its end.
+    var answer: Batched?
+    /// True while it is under way on the present connection.
+    var isSent = false
+    /// True when it was under way ever.
+    var wasSent = false
+
+    init(_ batch: Batch, sentAt: UInt64, epoch: UInt32) {
+        self.batch = batch
+        self.sentAt = sentAt
+        self.epoch = epoch
+    }
+}
+
 /// A request without an answer.
 enum OpenRequest {
+    case batch(BatchRecord)
     case save(SaveRecord)
     case fetch(Fetch, floor: UInt64)
     case read(Read, floor: UInt64)

@@ -13,13 +13,14 @@ final class SimulatedClient {
     private var hello = Hello()
     /// Where it goes on after the connection is lost.
     private(set) var resume: Position?
-    private var identity: Position?
+    private(set) var identity: Position?
     /// The entities it follows, by tag, as the daemon knows them.
     private(set) var interests: Set<EntityTag> = []
     private(set) var model: CompiledModel?
     private var lease: (next: UInt64, end: UInt64) = (0, 0)
     private(set) var requests: [UInt32: OpenRequest] = [:]
     private(set) var saves: [SaveRecord] = []
+    var batches: [BatchRecord] = []
     private var saveCount: UInt64 = 0
     /// It does not read.
     var isStalled = false
@@ -57,6 +58,7 @@ final class SimulatedClient {
         if machine.state == .ready, let identity { resume = identity.at(machine.cursor) }
         _ = machine.closed()
         for save in saves { save.isSent = false }
+        for batch in batches { batch.isSent = false }
         requests = [:]
         pipe = nil
         isStalled = false
@@ -213,16 +215,20 @@ final class SimulatedClient {
 
     private func failed(_ id: UInt32, _ error: TandemError) -> Bool {
         guard id != 0 else {
-            // Its model may be refused, and its hello may have been on its way for too long.
+            // Its model may be refused, its hello may have been on its way for too long, and what it needs next may be gone.
             let isExpected =
                 isRude
                 || (machine.state == .awaitingWelcome
                     && (hello.model != nil || error.code == .timeout))
+                || (machine.state == .ready && error.code == .historyExpired
+                    && oracle.lacksNext(after: machine.cursor))
             oracle.expect(isExpected, 7, "client \(number) is thrown out: \(error)")
             return false
         }
         _ = machine.received(failure: id)
-        guard case .save(let save)? = requests.removeValue(forKey: id) else { return true }
+        let request = requests.removeValue(forKey: id)
+        if case .batch(let batch)? = request { failed(batch, error) }
+        guard case .save(let save)? = request else { return true }
         save.isSent = false
         let isForgotten =
             error.code == .unknownOutcome
@@ -258,6 +264,7 @@ final class SimulatedClient {
         interests = Set(hello.interests.compactMap { known?.entity(named: $0)?.tag })
         settleSaves(welcome)
         for save in repeatable(isOpen: true) { send(save) }
+        for batch in repeatableBatches(isOpen: true) { send(batch) }
         return true
     }
 
@@ -265,7 +272,7 @@ final class SimulatedClient {
     private func refused(_ welcome: Welcome) {
         guard let resume, resume.epoch == welcome.epoch else { return }
         let isExpired =
-            resume.number + 1 < oracle.firstKept
+            oracle.lacksNext(after: resume.number)
             || oracle.truth.models.contains { $0.position > resume.number }
         oracle.expect(
             isExpired, 2, "client \(number) can't go on at \(resume.number), which is kept")
@@ -279,6 +286,11 @@ final class SimulatedClient {
                 save.state = .unknown
             }
         }
+        for batch in batches where batch.state == .open || batch.state == .acknowledged {
+            if batch.epoch != welcome.epoch || batch.sentAt + 1 < welcome.saveIDFloor {
+                batch.state = .unknown
+            }
+        }
     }
 
     // MARK: Answers
@@ -290,6 +302,7 @@ final class SimulatedClient {
             oracle.acknowledges(saved, save, uid: uid)
             if save.answer == nil { save.answer = saved }
             save.state = .acknowledged
+        case (.batch(let batch), .batched(let answer)): ended(batch, answer)
         case (.fetch(let fetch, let floor), .fetched(let answer)):
             reads += 1
             interests.formUnion(fetch.interests)

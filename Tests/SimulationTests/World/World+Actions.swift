@@ -73,6 +73,7 @@ extension World {
         let kind = chance.below(100)
         note("client", UInt64(client.number), UInt64(kind))
         switch kind {
+        case ..<15 where traits.hasBatches: batch(client, &chance)
         case ..<55: save(client, &chance)
         case ..<62:
             guard let save = chance.pick(client.repeatable(isOpen: false)) else { return }
@@ -92,6 +93,23 @@ extension World {
             guard !operations.isEmpty else { continue }
             client.save(operations, MergePolicy.allCases[chance.below(5)])
         }
+    }
+
+    /// A batch over a few ranks, begun or repeated.
+    private func batch(_ client: SimulatedClient, _ chance: inout Chance) {
+        if chance.percent(25), let batch = chance.pick(client.repeatableBatches(isOpen: false)) {
+            return client.send(batch)
+        }
+        guard let model = client.model,
+            let entity = chance.pick(["Node", "Node", "Leaf"]).flatMap(model.entity(named:)),
+            let slot = entity.slot(of: "rank"),
+            let predicate = try? ObjectPredicate(format: "rank < \(chance.number(1...6))")
+        else { return }
+        let request = FetchRequest(
+            entity: entity.name, predicate: chance.percent(70) ? predicate : nil, sort: ["-rank"],
+            limit: chance.percent(40) ? chance.number(1...6) : nil)
+        let rank = SlotValue(slot: slot, value: .int(Int64(chance.number(0...9))))
+        client.run(request, chance.percent(30) ? .delete : .update([rank]))
     }
 
     private func fetch(_ client: SimulatedClient, _ chance: inout Chance) {

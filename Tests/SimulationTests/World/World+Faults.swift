@@ -20,6 +20,18 @@ extension World {
         }
     }
 
+    /// What goes wrong more often in a harsh world, with a stream of its own.
+    func disturbMore(_ step: Int) {
+        var chance = Chance(plan.seed, UInt64(step), 1)
+        guard chance.percent(8) else { return }
+        switch chance.below(4) {
+        case 0: restart()
+        case 1: trim(&chance)
+        case 2: disturbClient(&chance)
+        default: armFaults(&chance)
+        }
+    }
+
     /// Prepares what will befall the daemon's process.
     func armFaults(_ chance: inout Chance) {
         var faults = Machine.Faults()
@@ -153,6 +165,22 @@ extension World {
         while journal.identity.epoch < target { try journal.beginEpoch() }
         try journal.close()
         machine.endProcess()
+    }
+}
+
+extension DaemonLimits {
+    /// Makes limits small that cost no client its connection, each in some worlds.
+    mutating func makeSmall(_ chance: inout Chance) {
+        if chance.percent(60) { outboundBytes = chance.number(500...20_000) }
+        if chance.percent(60) { readBytes = chance.number(5_000...100_000) }
+        if chance.percent(60) { batchSaves = chance.number(1...4) }
+        if chance.percent(40) { batchBytes = chance.number(200...5_000) }
+        if chance.percent(40) { checkpointPages = chance.number(4...40) }
+        if chance.percent(50) { ringBytes = chance.number(1...4_000) }
+        if chance.percent(50) { verdictTransactions = chance.number(1...10) }
+        if chance.percent(50) { historyTransactions = chance.number(1...10) }
+        if chance.percent(50) { historyBytes = chance.number(100...5_000) }
+        if chance.percent(60) { sliceReads = chance.number(1...20) }
     }
 }
 

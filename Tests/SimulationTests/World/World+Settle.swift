@@ -7,17 +7,27 @@ import TandemWire
 
 /// The end of a world: nothing disturbs it any more, so everything has to come out.
 extension World {
-    /// Rounds after which everything has to be at rest.
+    /// Rounds after which everything has to be at rest, if no fetch takes many.
     private static let patience = 400
+
+    /// Rounds that the clients' open requests may take.
+    ///
+    /// Each may be a fetch that looks at every object there is or was, and then merges runs of as many as a slice has, which takes
+    /// fewer looks; all of them share a slice's budget a round.
+    private var patience: Int {
+        let looks = clients.reduce(0) { $0 + $1.requests.count } * 4 * oracle.truth.numbers.count
+        return Self.patience + looks / settings.limits.sliceReads
+    }
 
     func settle() {
         note("settle")
+        let patience = patience
         machine.disarm()
         machine.disk.capacityBytes = nil
         var chance = Chance(plan.seed, .max)
         start()
         for client in clients { client.isStalled = false }
-        for turn in 0..<Self.patience where oracle.violation == nil {
+        for turn in 0..<patience where oracle.violation == nil {
             for client in clients where client.pipe == nil { connect(client, &chance) }
             for pipe in pipes {
                 pipe.widen()
@@ -44,13 +54,20 @@ extension World {
             let session = sessions.first(where: { $0.socket.descriptor == pipe.descriptor })
         else { return "no session" }
         return "\(pipe.outgoing.count) bytes to come, \(pipe.incoming.count) to go, "
-            + "\(session.outboundBytes) queued, \(session.inbox.count) in, "
+            + describe(session)
+    }
+
+    func describe(_ session: Session) -> String {
+        let wait = daemon.map { "\($0.engine.wait(of: session))" } ?? "nothing"
+        let read = session.read.map { "fetches, \($0.cursor?.rowsRead ?? 0) looked at" }
+        return "\(session.outboundBytes) queued, \(session.inbox.count) in, "
             + "\(session.held.count) held, \(session.syncs.count) syncs, sent \(session.sent), "
-            + "waits \(session.isWaitingToWrite)"
+            + "waits for \(wait), in \(session.marks.rawValue), \(read ?? "no fetch")"
     }
 
     private func finish(_ client: SimulatedClient, isLast: Bool) {
         for save in client.repeatable(isOpen: true) { client.send(save) }
+        for batch in client.repeatableBatches(isOpen: true) { client.send(batch) }
         guard isLast, client.requests.isEmpty, client.cursor < oracle.truth.last else { return }
         let last = oracle.truth.last
         client.send(.sync(Sync(number: last)), .sync(last, floor: oracle.known))
@@ -59,6 +76,7 @@ extension World {
     private func isAtRest(_ client: SimulatedClient) -> Bool {
         client.isReady && client.requests.isEmpty && client.cursor == oracle.truth.last
             && client.repeatable(isOpen: true).isEmpty
+            && client.repeatableBatches(isOpen: true).isEmpty
     }
 
     private func conclude() {

@@ -16,6 +16,8 @@ final class World {
         var steps = 160
         var skipped: Set<Int> = []
         var sabotage: Sabotage?
+        /// Whether limits are small and the daemon ends more often.
+        var isHarsh = false
     }
 
     let plan: Plan
@@ -39,6 +41,7 @@ final class World {
         var isFat = false
         var faultShare = 4
         var savesKept: UInt64 = 1_000_000
+        var hasBatches = false
     }
 
     init(_ plan: Plan) throws {
@@ -52,11 +55,18 @@ final class World {
         traits.faultShare = [0, 3, 5, 7][chance.below(4)]
         if chance.percent(25) { traits.savesKept = UInt64(chance.number(5...40)) }
         if plan.sabotage == .ignoresFloor { traits.savesKept = 3 }
+        // The other worlds are what they were without.
+        traits.hasBatches = [2, 4, 5].contains(plan.seed % 7)
         self.traits = traits
         oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
         // Of its own, so that worlds of which only this is new are otherwise what they were.
         var slices = Chance(plan.seed, .max)
-        settings = World.settings(traits, directory.path, &chance, &slices)
+        var settings = World.settings(traits, directory.path, &chance, &slices)
+        if plan.isHarsh {
+            var harsh = Chance(plan.seed, .max - 1)
+            settings.limits.makeSmall(&harsh)
+        }
+        self.settings = settings
         let oracle = oracle
         clients = (0..<chance.number(2...5)).map { number in
             SimulatedClient(number, uid: UInt32(100 + number % 3), oracle)
@@ -69,12 +79,13 @@ final class World {
         var settings = SimulatedDaemon.Settings(
             directory: directory, log: LogID(high: chance.next(), low: chance.next()))
         settings.durability = traits.isRelaxed ? .relaxed : .full
-        settings.savesKept = traits.savesKept
+        settings.limits.savesKept = Int(traits.savesKept)
         settings.segmentBytes = traits.isFat ? 256 << 10 : [8, 12, 20, 64][chance.below(4)] << 10
         settings.salt = UInt32(truncatingIfNeeded: chance.next())
-        if chance.percent(40) { settings.ringTransactions = chance.number(1...12) }
+        if chance.percent(40) { settings.limits.ringTransactions = chance.number(1...12) }
         if chance.percent(30) { settings.mapBytes = 128 << 10 }
-        if slices.percent(40) { settings.sliceReads = slices.number(1...6) }
+        if traits.hasBatches { settings.batchObjects = 1 + Int(traits.savesKept % 3) }
+        if slices.percent(40) { settings.limits.sliceReads = slices.number(1...6) }
         return settings
     }
 
@@ -89,6 +100,7 @@ final class World {
             var chance = Chance(plan.seed, UInt64(step))
             note("step", UInt64(step))
             act(&chance)
+            if plan.isHarsh { disturbMore(step) }
             sabotageDaemon()
             judge()
         }
@@ -106,6 +118,7 @@ final class World {
             let answers = client.saves.compactMap(\.answer)
             counters.saves += answers.count
             counters.lostAnswers += answers.count(where: \.isRepeat)
+            counters.batches += client.batches.count { $0.answer?.count ?? 0 > 0 }
         }
     }
 
@@ -117,7 +130,12 @@ final class World {
     private func judge() {
         guard let daemon else { return }
         oracle.mustBeDurable(daemon.committer.position, "the committer")
-        for session in daemon.engine.sessions.values { oracle.measure(session) }
+        for session in daemon.engine.sessions.values {
+            oracle.measure(session, settings.limits)
+            oracle.expect(
+                daemon.engine.isScheduled(session) && session.wants == session.watched, 0,
+                "a session is left behind: \(describe(session))")
+        }
         oracle.expect(
             daemon.engine.sessions.count <= DaemonLimits().connections, 8, "too many sessions")
     }
@@ -218,6 +236,7 @@ struct WorldCounters {
     var saves = 0
     var lostAnswers = 0
     var reads = 0
+    var batches = 0
 
     static func += (sum: inout WorldCounters, other: WorldCounters) {
         sum.starts += other.starts
@@ -231,5 +250,6 @@ struct WorldCounters {
         sum.saves += other.saves
         sum.lostAnswers += other.lostAnswers
         sum.reads += other.reads
+        sum.batches += other.batches
     }
 }

@@ -1,0 +1,84 @@
+public import TandemModel
+import TandemQuery
+import TandemWire
+
+/// What a batch sets in an object, by the names of properties.
+///
+///     let values: BatchValues = ["zone": "Africa", "wins": 0, "coach": nil]
+public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
+    /// The values of attributes.
+    public var attributes: [String: TandemModel.Value]
+    /// Where relationships lead: to-one ones to one object or none.
+    public var objects: [String: [ObjectID]]
+
+    /// Values of attributes and relationships.
+    public init(
+        _ attributes: [String: TandemModel.Value], objects: [String: [ObjectID]] = [:]
+    ) {
+        self.attributes = attributes
+        self.objects = objects
+    }
+
+    /// Values of attributes; nil is no value, and of a name that comes twice the last one counts.
+    public init(dictionaryLiteral elements: (String, (any AttributeConvertible)?)...) {
+        self.init(
+            Dictionary(
+                elements.map { ($0, $1?.attributeValue ?? .null) }, uniquingKeysWith: { $1 }))
+    }
+
+    /// What the names are in an entity: values of slots, and links of to-many relationships.
+    ///
+    /// Throws `unknownProperty`, `unknownEntity`, and `usage` for two objects where there is place for one.
+    func resolved(
+        in entity: CompiledEntity, _ model: CompiledModel
+    ) throws(TandemError) -> (values: [SlotValue], links: [LinkChange]) {
+        var values: [SlotValue] = []
+        var links: [LinkChange] = []
+        for (name, value) in attributes {
+            let property = try property(name, in: entity)
+            guard !property.isToMany, value.isNull || property.relationship == nil else {
+                throw TandemError(
+                    .usage, "\(entity.name).\(name) leads to objects; name them as such")
+            }
+            values.append(SlotValue(slot: property.slot, value: value))
+        }
+        for (name, ids) in objects {
+            let property = try property(name, in: entity)
+            let targets = try ids.map { id throws(TandemError) in try reference(id, model) }
+            if property.isToMany {
+                links += Set(targets).map {
+                    LinkChange(slot: property.slot, target: $0, isAdded: true)
+                }
+                continue
+            }
+            guard property.relationship != nil, targets.count <= 1 else {
+                throw TandemError(
+                    .usage, "\(entity.name).\(name) has no place for \(targets.count) objects")
+            }
+            let value = targets.first.map { TandemModel.Value.reference($0) } ?? .null
+            values.append(SlotValue(slot: property.slot, value: value))
+        }
+        return (
+            values.sorted { $0.slot < $1.slot },
+            links.sorted { ($0.slot, $0.target.number) < ($1.slot, $1.target.number) }
+        )
+    }
+
+    private func property(
+        _ name: String, in entity: CompiledEntity
+    ) throws(TandemError) -> CompiledProperty {
+        guard let property = entity.property(named: name) else {
+            throw TandemError(.unknownProperty, "\(entity.name) has no property `\(name)`")
+        }
+        return property
+    }
+
+    private func reference(
+        _ id: ObjectID, _ model: CompiledModel
+    ) throws(TandemError) -> ObjectReference {
+        guard let reference = model.reference(to: id) else {
+            throw TandemError(.unknownEntity, "no entity is named \(id.entity)")
+        }
+        return reference
+    }
+}

@@ -1,0 +1,99 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+
+/// What a batch delete or update sends, in words that are the same under every model.
+struct BatchOrder {
+    let id: [UInt8]
+    let author: String?
+    let context: String
+    let request: FetchRequest
+    /// What is set; nil deletes.
+    let values: BatchValues?
+
+    /// The message under a model.
+    func message(_ model: CompiledModel) throws(TandemError) -> Batch {
+        guard let entity = model.entity(named: request.entity) else {
+            throw TandemError(.unknownEntity, "no entity is named \(request.entity)")
+        }
+        let resolved = try values?.resolved(in: entity, model)
+        guard resolved?.links.isEmpty ?? true else {
+            throw TandemError(
+                .usage, "a batch sets no to-many relationship; set the other end, or save")
+        }
+        return Batch(
+            batchID: id, contentHash: contentHash, author: author, context: context,
+            modelVersion: model.version, request: request,
+            work: resolved.map { .update($0.values) } ?? .delete)
+    }
+
+    private var contentHash: StableHash {
+        var writer = ByteWriter()
+        request.encode(into: &writer)
+        for (name, value) in (values?.attributes ?? [:]).sorted(by: { $0.key < $1.key }) {
+            writer.string(name)
+            value.encode(into: &writer)
+        }
+        for (name, ids) in (values?.objects ?? [:]).sorted(by: { $0.key < $1.key }) {
+            writer.string(name)
+            for id in ids { writer.string(id.description) }
+        }
+        writer.bool(values == nil)
+        return StableHash(writer.bytes)
+    }
+}
+
+extension Connection {
+    /// Has the daemon work off a batch; made again where the model is changed before it arrives.
+    func batchStep(_ order: BatchOrder, attempt: Int = 1) -> Step<BatchResult> {
+        .connect { session in
+            .ask(.batch(try order.message(session.model))) { result in
+                let answer: Batched
+                switch result {
+                case .success(.batched(let batched)): answer = batched
+                case .success(let answer): throw Step<BatchResult>.unexpected(answer)
+                case .failure(let error): answer = Batched(position: 0, count: 0, failure: error)
+                }
+                // Under its id it goes on, also when some of it is done.
+                guard answer.failure?.code == .schemaMismatch, attempt < self.limits.modelAttempts
+                else { return .done(try self.result(answer)) }
+                return self.modelStep { self.batchStep(order, attempt: attempt + 1) }
+            }
+        }
+    }
+
+    /// Goes on when the model of now has been pushed.
+    func modelStep<Output>(_ next: @escaping () throws -> Step<Output>) -> Step<Output> {
+        .ask(.sync(Sync(number: 0, timeoutMilliseconds: 0))) { result in
+            _ = try result.get()
+            return try next()
+        }
+    }
+
+    private func result(_ answer: Batched) throws(TandemError) -> BatchResult {
+        if let failure = answer.failure, answer.count == 0 { throw failure }
+        let result = try batchResult(answer.position, Int(clamping: answer.count))
+        if let failure = answer.failure { throw failure.after(result) }
+        return result
+    }
+
+    /// A number of objects up to a number in this log.
+    func batchResult(_ number: UInt64, _ count: Int) throws(TandemError) -> BatchResult {
+        guard let session = knownSession else {
+            throw TandemError(.disconnected, "there is no connection")
+        }
+        return BatchResult(position: session.position(number), count: count)
+    }
+}
+
+extension TandemError {
+    /// The error of a batch that had done something before.
+    func after(_ done: BatchResult) -> TandemError {
+        guard done.count > 0 else { return self }
+        var error = self
+        error.done = done
+        error.message +=
+            "; \(done.count) objects were done before, up to position \(done.position.number)"
+        return error
+    }
+}

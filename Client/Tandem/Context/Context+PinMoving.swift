@@ -1,0 +1,149 @@
+import TandemModel
+import TandemWire
+
+/// How a pinned context moves: to exactly where it is told, forth or back, as one change.
+extension ManagedObjectContext {
+    /// Moves a pinned context forth to a position that something asks for, or lets lists fetch what they wait for.
+    func pinnedMergeStep(through target: UInt64) throws -> Step<Void> {
+        if target > merged { return try moveStep(to: target) }
+        return isAnyoneWaiting ? try stayStep() : .done(())
+    }
+
+    private func stayStep() throws -> Step<Void> {
+        guard let session else { return .done(()) }
+        let group = MergedGroup(from: merged, to: merged, transactions: [], model: session.model)
+        return try settleStep(group, [:], [])
+    }
+
+    /// Brings a pinned context to a position: by what was saved in between, or, if nobody can tell any more, anew.
+    ///
+    /// Begins at the end of the journal then, or exactly at the position. Nothing of it depends on the pin, for moving is what helps
+    /// when that has ended.
+    func moveStep(
+        to target: UInt64, isExact: Bool = false, attempt: Int = 1
+    ) throws -> Step<Void> {
+        guard merged != target, let now = connection.knownSession else { return try stayStep() }
+        try checkAttempt(attempt)
+        guard isHere(now) else {
+            standing.pin?.forget()
+            return try restartStep(in: now)
+        }
+        let (start, pin, interests) = (merged, standing.pin, connection.interests)
+        return try pastStep(after: min(start, target), through: max(start, target), []) {
+            guard self.merged == start, self.standing.pin === pin,
+                self.connection.interests == interests
+            else {
+                // What another read began to follow meanwhile may be lacking.
+                guard self.standing.pin != nil else {
+                    return try self.mergeStep(through: target)
+                }
+                return try self.moveStep(to: target, isExact: isExact, attempt: attempt + 1)
+            }
+            guard let session = self.session, let transactions = $0,
+                !transactions.contains(where: { $0.isModel })
+            else {
+                let now = self.connection.knownSession ?? now
+                return try self.restartStep(in: now, at: isExact ? target : nil)
+            }
+            self.deliver()
+            return try self.judgeStep(
+                target > start
+                    ? MergedGroup(
+                        from: start, to: target, transactions: transactions, model: session.model)
+                    : MergedGroup(
+                        undoing: transactions, from: start, to: target, model: session.model))
+        }
+    }
+
+    /// The transactions between two positions of everything that the connection follows; nil where the journal lacks some.
+    ///
+    /// The stream may lack what was read at an earlier position and is followed only since.
+    private func pastStep(
+        after low: UInt64, through high: UInt64, _ earlier: [Transaction],
+        use: @escaping ([Transaction]?) throws -> Step<Void>
+    ) throws -> Step<Void> {
+        let request = HistoryRequest(
+            from: low, to: high, interests: connection.interests.sorted(),
+            limit: core.limits.historyBatch)
+        return .ask(.history(request)) { result in
+            if case .failure(let error) = result, error.code == .historyExpired {
+                return try use(nil)
+            }
+            guard case .history(let history) = try result.get(), history.position > low else {
+                throw TandemError(.storage, "the daemon gave no history after \(low)")
+            }
+            let all = earlier + (try self.decoded(history))
+            if history.position >= high { return try use(all) }
+            return try self.pastStep(after: history.position, through: high, all, use: use)
+        }
+    }
+
+    /// Asks what becomes of lists that can't tell themselves, and goes on.
+    private func judgeStep(_ group: MergedGroup) throws -> Step<Void> {
+        let all = participants.compactMap(\.value)
+        let pin = standing.pin
+        guard pin != nil, !group.changes.isEmpty, all.contains(where: { $0.needs(group) })
+        else { return try settleStep(group, [:], []) }
+        let start = merged
+        let askers = all.filter { $0.verdictItem != nil }
+        let request = VerdictRequest(
+            from: start, items: askers.compactMap(\.verdictItem), at: group.to)
+        return .ask(.verdicts(request)) { result in
+            guard self.merged == start, self.standing.pin === pin else {
+                return try self.mergeStep(through: self.merged)
+            }
+            if case .failure(let error) = result, error.code == .historyExpired {
+                for asker in askers { asker.loseThread() }
+                return try self.settleStep(group, [:], [])
+            }
+            guard case .verdicts(let answer) = try result.get(),
+                answer.items.count == askers.count, answer.position == group.to
+            else { throw TandemError(.storage, "the daemon gave no verdicts") }
+            try self.check(answer.items.flatMap { $0.map(\.object) })
+            let verdicts = zip(askers, answer.items).map { (ObjectIdentifier($0), $1) }
+            return try self.settleStep(
+                group, Dictionary(verdicts, uniquingKeysWith: { $1 }), answer.related)
+        }
+    }
+
+    /// Fetches what lists lack, one after the other, and takes the group in.
+    private func settleStep(
+        _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
+        _ related: [StoredObject]
+    ) throws -> Step<Void> {
+        guard let pin = standing.pin else { return try mergeStep(through: group.to) }
+        let start = merged
+        for participant in participants.compactMap(\.value) {
+            let own = verdicts[ObjectIdentifier(participant)]
+            guard var fetch = participant.refill(for: group, own) else { continue }
+            let isMove = group.to != start
+            (fetch.at, fetch.lease) = (group.to, isMove ? 0 : pin.lease)
+            let asked = fetch
+            return try (isMove ? .done(()) : pin.takeStep(at: start)).then { _ -> Step<Void> in
+                .ask(.fetch(asked)) { result in
+                    guard self.merged == start, self.standing.pin === pin else {
+                        return try self.mergeStep(through: self.merged)
+                    }
+                    switch result {
+                    case .success(.fetched(let answer)):
+                        participant.take(.success(answer), of: asked)
+                    case .success(let other): throw Step<Void>.unexpected(other)
+                    case .failure(let error):
+                        if error.isPassing { throw isMove ? error : error.atPin }
+                        participant.take(.failure(error), of: asked)
+                        participant.deliver()
+                    }
+                    return try self.settleStep(group, verdicts, related)
+                }
+            }
+        }
+        if group.isBackward { standing.merged = group.to }
+        apply(group, verdicts: verdicts, related: related)
+        return .done(())
+    }
+}
+
+extension Transaction {
+    /// Whether it installed a model.
+    fileprivate var isModel: Bool { if case .model = content { true } else { false } }
+}

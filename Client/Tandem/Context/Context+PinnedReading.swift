@@ -1,0 +1,69 @@
+import TandemModel
+import TandemWire
+
+/// Reads of a pinned context, which all are of its position.
+extension ManagedObjectContext {
+    /// Reads something where the context is pinned, and uses it there.
+    func pinnedReadStep<Answer, Output>(
+        _ pin: Pin, _ part: Alongside, _ read: @escaping (AlongsideAnswer) -> Answer?,
+        use: @escaping (Answer) throws -> Output, attempt: Int = 1
+    ) throws -> Step<Output> {
+        try checkAttempt(attempt)
+        let start = merged
+        func isHere() -> Bool { self.merged == start && self.standing.pin === pin }
+        func again() throws -> Step<Output> {
+            guard let pin = self.standing.pin else {
+                return try self.positionedStep(part, read, use: use)
+            }
+            return try self.pinnedReadStep(pin, part, read, use: use, attempt: attempt + 1)
+        }
+        return try askStep(pin, part, at: start).then { answer in
+            guard isHere() else { return try again() }
+            // Lists that a move under way has not fetched yet belong to the position, too.
+            return try self.mergeStep(through: start).then { _ in
+                guard isHere() else { return try again() }
+                return .done(try use(try Self.read(answer, read)))
+            }
+        }
+    }
+
+    private func askStep(
+        _ pin: Pin, _ part: Alongside, at position: UInt64
+    ) throws -> Step<AlongsideAnswer> {
+        try pin.takeStep(at: position).then { _ -> Step<AlongsideAnswer> in
+            .ask(part.message(at: position, pin.lease), { AlongsideAnswer($0) }) { answer in
+                guard let now = self.connection.knownSession, self.isHere(now) else {
+                    throw TandemError(.historyExpired, "the store is of another log or epoch")
+                }
+                return .done(answer)
+            }
+        }.recover { error in throw error.atPin }
+    }
+}
+
+extension Alongside {
+    /// The request that asks for nothing else, at an earlier position.
+    fileprivate func message(at position: UInt64, _ lease: UInt32) -> ClientMessage {
+        switch self {
+        case .fetch(var fetch):
+            (fetch.at, fetch.lease) = (position, lease)
+            return .fetch(fetch)
+        case .read(var read):
+            (read.at, read.lease) = (position, lease)
+            return .read(read)
+        }
+    }
+}
+
+extension TandemError {
+    /// The error as whoever reads at a pin is told it: with what is to be done.
+    var atPin: TandemError {
+        switch code {
+        case .historyExpired, .schemaMismatch:
+            TandemError(
+                .historyExpired,
+                "\(message); pin the context anew, at a newer position, or unpin it")
+        default: self
+        }
+    }
+}

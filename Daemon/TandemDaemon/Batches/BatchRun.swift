@@ -1,0 +1,311 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemStore
+import TandemWire
+
+/// A batch that waits for its turn, or is being worked off: which objects it found, and how far it came.
+///
+/// Its objects are looked for first, and are those of the position at which that ends; then they are worked off in transactions, in the
+/// order of their references, each of which says how far it came (``BatchProgress``). A batch that is repeated looks behind that. An object
+/// that others changed since it was found is judged again by its predicate, one that is gone is left out; what the batch itself
+/// changed in objects to come, as the other ends of links, is no reason to leave them out.
+///
+/// State:
+/// - `read`: what looks for the objects, in steps between the saves of others.
+/// - `found`, `next`: the objects, and the first that is not done.
+/// - `part`: what is in the batch of saves that is being built, and counts once that is durable.
+/// - `own`: the positions of its transactions since it looked.
+final class BatchRun {
+    let session: Session
+    let id: UInt32
+    let batch: Batch
+    let principal: Principal
+    /// About the bytes of its message.
+    let bytes: Int
+    /// How far it came, in memory: what had no effect may not be durable yet.
+    private(set) var progress = BatchProgress()
+    /// The position of its last durable transaction.
+    private(set) var position: UInt64?
+    /// Whether its turn has come.
+    private(set) var hasBegun = false
+    private var compiled: CompiledRequest?
+    private var modelPosition: UInt64 = 0
+    private var read: ReadUnderWay?
+    private var found: [ObjectReference] = []
+    private var foundAt: UInt64?
+    private var next = 0
+    private var own: Set<UInt64> = []
+    /// What others changed so that it is no longer meant, before the batch itself changed it.
+    private var excluded: Set<ObjectReference> = []
+    /// How many objects a transaction may have at most, and how many the next one may have.
+    private var most = WireLimits.batchObjects
+    private var size = DaemonLimits.firstBatchObjects
+    private var part: BatchPart?
+    /// Why it can't go on.
+    private var failure: TandemError?
+
+    init(_ batch: Batch, _ id: UInt32, _ session: Session, _ principal: Principal) {
+        self.batch = batch
+        self.id = id
+        self.session = session
+        self.principal = principal
+        var writer = ByteWriter()
+        batch.encode(into: &writer)
+        bytes = writer.count
+    }
+
+    /// Whether its objects have been looked for.
+    var isFound: Bool { foundAt != nil }
+
+    /// Whether it has nothing more to do than to be answered.
+    var isOver: Bool { failure != nil || (progress.hasEnded && part == nil) }
+
+    // MARK: Looking
+
+    /// Takes its turn: what is known under its id by now says where it goes on.
+    func begin(_ committer: Committer, atMost most: Int) throws {
+        hasBegun = true
+        self.most = most
+        size = min(size, most)
+        modelPosition = committer.store.modelPosition
+        if let known = try committer.known(batch, by: principal.uid) {
+            position = known.position
+            progress = known.batch ?? progress
+        }
+        // What it came to is the same under any model.
+        guard !progress.hasEnded else { return }
+        guard let model = committer.store.model else {
+            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
+        }
+        try model.check(slotsOf: batch.modelVersion, "the batch", "go on with it")
+        compiled = try CompiledRequest(batch.request, in: model)
+    }
+
+    /// Goes on looking for the objects, in the store as it is durable, as far as one step goes.
+    ///
+    /// Throws ``TandemError`` for more than a batch may have and for what can't be read.
+    func search(_ committer: Committer) throws {
+        try checkModel(committer)
+        let limits = committer.limits
+        let read = try self.read ?? reading(committer)
+        self.read = read
+        var budget = limits.sliceReads
+        let isDone = try Answerer.telling { try read.step(committer, &budget) }
+        guard read.bytes <= limits.readBytes else {
+            throw committer.limitCounts.refusal(
+                .readBytes, limits, "the batch's search holds \(read.bytes) bytes")
+        }
+        guard isDone else { return }
+        found = meant(try Answerer.telling { try read.cursor?.result().references ?? [] })
+        foundAt = committer.position
+        self.read = nil
+        guard found.count <= limits.batchObjects else {
+            throw committer.limitCounts.refusal(
+                .batchObjects, limits,
+                "the batch is about \(found.count) objects; do it in parts, by a narrower "
+                    + "predicate or a limit")
+        }
+    }
+
+    /// Looks for all that match: which of them a limit picks depends on what is done already.
+    private func reading(_ committer: Committer) throws -> ReadUnderWay {
+        guard let model = committer.store.model else {
+            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
+        }
+        var request = batch.request
+        if request.limit == nil { request.sort = [] }
+        request.limit = nil
+        return try Answerer.telling {
+            try ReadUnderWay(
+                .batch(batch), Fetch(request: request, kind: .references), at: 0, id: id,
+                in: model, committer)
+        }
+    }
+
+    /// Of what matches, in the request's order, what is to be worked off, in that of references.
+    private func meant(_ matches: [ObjectReference]) -> [ObjectReference] {
+        var rest = matches.filter { $0 > progress.reached }
+        if let limit = batch.request.limit {
+            let left = UInt64(max(0, limit)).subtractingReportingOverflow(progress.done)
+            rest = Array(rest.prefix(left.overflow ? 0 : Int(clamping: left.partialValue)))
+        }
+        return rest.sorted()
+    }
+
+    /// What was found, and the predicate, are of the model that there was.
+    private func checkModel(_ committer: Committer) throws(TandemError) {
+        guard committer.store.modelPosition == modelPosition else {
+            throw TandemError(
+                .schemaMismatch, "the model changed while the batch was under way; go on with it")
+        }
+    }
+
+    // MARK: Working
+
+    /// Plans the next transaction into the batch of saves that is being built.
+    func plan(_ committer: Committer, _ clock: any Clock) throws {
+        try checkModel(committer)
+        let began = clock.monotonicNanoseconds
+        while part == nil { part = try nextPart(committer) }
+        pace(clock.monotonicNanoseconds - began)
+    }
+
+    /// The next part, which is planned; nil for one that is too large, and is to be tried with fewer objects.
+    private func nextPart(_ committer: Committer) throws -> BatchPart? {
+        let objects = found[next..<min(next + size, found.count)]
+        let meant = try objects.filter { try isMeant($0, committer) }
+        var part = BatchPart(next: objects.endIndex, progress: progress)
+        part.progress.reached = objects.last ?? progress.reached
+        part.progress.done += UInt64(meant.count)
+        part.progress.hasEnded = part.next == found.count
+        guard let plan = try plan(meant, isLast: objects.count == 1, committer) else {
+            size = max(1, objects.count / 2)
+            return nil
+        }
+        try note(plan.changes, in: &part, committer)
+        let isEnd = part.progress.hasEnded
+        if !plan.changes.isEmpty || (isEnd && position != nil) {
+            part.position = try committer.append(plan, request([]), part.progress, by: principal)
+        } else if isEnd {
+            part.position = try committer.end(batch, part.progress, by: principal.uid)
+            part.needsKeeping = true
+        }
+        return part
+    }
+
+    /// Plans a transaction; nil when it is too large, unless it is of one object.
+    private func plan(
+        _ meant: [ObjectReference], isLast: Bool, _ committer: Committer
+    ) throws -> SavePlanner.Plan? {
+        if meant.isEmpty { return SavePlanner.Plan(changes: [], inserted: [], blobs: []) }
+        do {
+            let most = isLast ? Int.max : WireLimits.batchObjects
+            let plan = try committer.plan(request(meant), atMost: most)
+            return plan.changes.count <= most ? plan : nil
+        } catch let error as TandemError {
+            guard error.code == .limitExceeded, !isLast else { throw error }
+            return nil
+        }
+    }
+
+    private func request(_ objects: [ObjectReference]) -> SaveRequest {
+        let operations = objects.map { object -> SaveOperation in
+            switch batch.work {
+            case .delete: return .delete(object: object, baseVersion: 0)
+            case .update(let values):
+                let values = values.map { SaveValue(slot: $0.slot, value: $0.value) }
+                return .update(object: object, baseVersion: 0, values: values, links: [])
+            }
+        }
+        return SaveRequest(
+            saveID: batch.batchID, contentHash: batch.contentHash,
+            modelVersion: batch.modelVersion, operations: operations)
+    }
+
+    /// Lets the next transaction have as many objects as it takes to keep to the time.
+    private func pace(_ nanoseconds: UInt64) {
+        if nanoseconds > DaemonLimits.batchNanoseconds {
+            size = max(1, size / 2)
+        } else if nanoseconds < DaemonLimits.batchNanoseconds / 2 {
+            size = min(size * 2, most)
+        }
+    }
+
+    // MARK: What others changed
+
+    /// Whether an object that was found is still there and still meant.
+    private func isMeant(_ object: ObjectReference, _ committer: Committer) throws -> Bool {
+        let store = committer.store
+        let row = try committer.readable { () throws(StoreError) in try store.stored(object) }
+        guard let stored = row, !excluded.contains(object) else { return false }
+        // What only the batch changed is still what was found.
+        guard stored.version > foundAt ?? 0, !own.contains(stored.version) else { return true }
+        return try matches(stored, store)
+    }
+
+    private func matches(_ stored: Store.Stored, _ store: Store) throws -> Bool {
+        guard let compiled else { return false }
+        let budget = ReadBudget()
+        budget.beginObject()
+        let reader = StoreReader(store, budget: budget)
+        if let matches = compiled.matches(stored.object, stored.row, reader) { return matches }
+        if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }
+        throw TandemError(
+            .storage,
+            "the store could not be read while judging an object; run `tandem check`")
+    }
+
+    /// Judges objects to come that the batch itself is about to change: afterwards it can't be told what others did.
+    ///
+    /// Those that are deleted along count now, as far as they were meant.
+    private func note(
+        _ changes: [Change], in part: inout BatchPart, _ committer: Committer
+    ) throws {
+        for change in changes {
+            let object = change.object
+            guard change.kind != .insert, isToCome(object, from: part.next) else { continue }
+            let isMeant = try isMeant(object, committer)
+            if change.kind == .delete {
+                if isMeant { part.progress.done += 1 }
+            } else if !isMeant {
+                part.excluded.append(object)
+            }
+        }
+    }
+
+    private func isToCome(_ object: ObjectReference, from start: Int) -> Bool {
+        var range = start..<found.count
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            if found[middle] == object { return true }
+            range =
+                found[middle] < object
+                ? (middle + 1)..<range.upperBound : range.lowerBound..<middle
+        }
+        return false
+    }
+
+    // MARK: Durability
+
+    /// Notes that what was planned is durable.
+    func settle(unless unkept: TandemError?) {
+        guard let part else { return }
+        self.part = nil
+        if part.needsKeeping, let unkept { return fail(unkept) }
+        next = part.next
+        progress = part.progress
+        excluded.formUnion(part.excluded)
+        guard let position = part.position else { return }
+        self.position = position
+        own.insert(position)
+    }
+
+    /// Notes that nothing of what was planned happened, and why.
+    func fail(_ error: TandemError) {
+        part = nil
+        failure = error
+    }
+
+    /// What its client is told; nil while it goes on.
+    func answer(at last: UInt64) -> DaemonMessage? {
+        guard isOver else { return nil }
+        if progress.done == 0, let failure { return .failure(failure) }
+        return .batched(
+            Batched(position: position ?? last, count: progress.done, failure: failure))
+    }
+}
+
+/// A part of a batch that is planned.
+struct BatchPart {
+    /// The first of what was found that comes behind it.
+    var next: Int
+    /// How far the batch has come with it.
+    var progress: BatchProgress
+    /// The position of its transaction, or which the answer names; nil for a part without effect.
+    var position: UInt64?
+    /// Whether it is remembered by the next checkpoint alone.
+    var needsKeeping = false
+    /// Objects to come that are no longer meant.
+    var excluded: [ObjectReference] = []
+}

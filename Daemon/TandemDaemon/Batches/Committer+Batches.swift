@@ -1,0 +1,63 @@
+import TandemModel
+import TandemStore
+import TandemWire
+
+/// The transactions of batches: planned like saves, and remembered with how far each came.
+extension Committer {
+    /// What is known of a batch under its id.
+    ///
+    /// Throws `usage` for anything else under the same id, and `unknownOutcome` when its id may have been forgotten.
+    func known(_ batch: Batch, by uid: UInt32) throws -> SavedOnce? {
+        do {
+            return try memory.progress(of: batch, by: uid)
+        } catch let error as TandemError {
+            if error.code == .unknownOutcome { limitCounts.note(.savesKept) }
+            throw error
+        } catch let error as StoreError {
+            guard error.code == .damaged else { throw error }
+            throw TandemError(
+                .storage, "\(error.message); stop the daemon and run `tandem check --repair`")
+        }
+    }
+
+    /// Plans a part of a batch with at most so many changes, give or take those of one object.
+    ///
+    /// Throws ``TandemError`` for what can't be done.
+    func plan(_ part: SaveRequest, atMost most: Int) throws -> SavePlanner.Plan {
+        guard let model = store.model else {
+            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
+        }
+        try model.check(slotsOf: part.modelVersion, "the batch", "go on with it")
+        var plan: SavePlanner.Plan?
+        try refusing {
+            plan = try SavePlanner.plan(
+                part, model: model, store: store, numbersBelow: leases.numbersBelow,
+                limits: limits, counts: limitCounts, most: most)
+        }
+        guard let plan else { preconditionFailure("The part was planned or refused.") }
+        return plan
+    }
+
+    /// Applies a part of a batch as a transaction that says how far it came; returns its position.
+    ///
+    /// The last one may be without changes: that the end was reached has to stand in the journal.
+    func append(
+        _ plan: SavePlanner.Plan, _ part: SaveRequest, _ progress: BatchProgress,
+        by principal: Principal
+    ) throws -> UInt64 {
+        try refusing {
+            var transaction = Transaction(
+                principal: principal, saveID: part.saveID, contentHash: part.contentHash,
+                batch: progress, content: .objects(plan.changes), blobs: plan.blobs)
+            try append(&transaction)
+        }
+        return plannedPosition
+    }
+
+    /// Remembers a batch without any effect, like a save without; durable with the flush.
+    func end(_ batch: Batch, _ progress: BatchProgress, by uid: UInt32) throws -> UInt64 {
+        try reserve(0)
+        memory.note(progress, of: batch, by: uid, at: plannedPosition)
+        return plannedPosition
+    }
+}

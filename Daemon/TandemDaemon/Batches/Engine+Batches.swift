@@ -1,0 +1,101 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+
+/// Batches, one after the other, in transactions between the saves of others.
+///
+/// A turn has at most one transaction of a batch, which shares its flush with the saves that came meanwhile.
+extension Engine {
+    /// Takes a batch in, to be begun in its turn: what is known under its id may be another's doing until then.
+    func begin(_ batch: Batch, _ id: UInt32, _ session: Session) throws {
+        try demand(.writer, of: session, to: "change objects by a batch")
+        try check(batch)
+        let principal = session.principal(author: batch.author, context: batch.context)
+        try batches.add(
+            BatchRun(batch, id, session, principal), bytes: limits.inboundBytes)
+    }
+
+    private func check(_ batch: Batch) throws {
+        guard (1...WireLimits.batchIDBytes).contains(batch.batchID.count) else {
+            throw TandemError(
+                .usage, "the id of a batch has 1 to \(WireLimits.batchIDBytes) bytes")
+        }
+        guard batch.request.offset == 0 else {
+            throw TandemError(
+                .usage,
+                "a batch has no offset: what it leaves out would not be the same in a "
+                    + "repeat; use the predicate")
+        }
+        if case .update(let values) = batch.work, values.contains(where: \.value.isLong) {
+            throw TandemError(
+                .limitExceeded,
+                "a batch sets values of at most \(BlobReference.inlineLimit) bytes; save longer "
+                    + "ones object by object")
+        }
+    }
+
+    /// Plans the next transaction of the batch under way, together with the saves of this turn.
+    func planBatch() throws {
+        batches.dropClosed()
+        guard let run = batches.next(), !run.isOver else { return }
+        try failing(run) {
+            if !run.hasBegun { try run.begin(committer, atMost: batches.most) }
+            if run.isFound { try run.plan(committer, clock) }
+        }
+    }
+
+    /// Goes on looking for the objects of the batch whose turn it is, between two flushes.
+    func searchBatch() throws {
+        guard let run = batches.current, run.hasBegun, !run.isFound, !run.isOver else { return }
+        try failing(run) { try run.search(committer) }
+    }
+
+    private func failing(_ run: BatchRun, _ body: () throws -> Void) throws {
+        do {
+            try body()
+        } catch let error as TandemError {
+            run.fail(error)
+        }
+    }
+
+    /// Notes what became of the transaction that was planned, if any, and answers a batch that is at its end.
+    func settleBatch(because failure: TandemError?) {
+        guard let run = batches.current else { return }
+        if let failure {
+            run.fail(failure)
+        } else {
+            run.settle(unless: committer.unkeptRefusal)
+        }
+        guard let answer = run.answer(at: committer.position) else { return }
+        batches.endCurrent()
+        tell(run, answer)
+    }
+
+    private func tell(_ run: BatchRun, _ answer: DaemonMessage) {
+        let session = run.session
+        guard !session.isClosing else { return }
+        if case .failure(let error) = answer { refused(session, error) }
+        if case .batched(let batched) = answer, let error = batched.failure {
+            refused(session, error)
+        }
+        let position = answer.announcedPosition ?? 0
+        if session.sent >= position {
+            session.answer(answer, to: run.id)
+        } else {
+            session.held.append((position, run.id, answer))
+        }
+        finish(session)
+        schedule(session)
+    }
+}
+
+extension Value {
+    /// Whether a row would not hold the value itself.
+    fileprivate var isLong: Bool {
+        switch self {
+        case .string(let text): text.utf8.count > BlobReference.inlineLimit
+        case .data(let bytes): bytes.count > BlobReference.inlineLimit
+        default: outside != nil
+        }
+    }
+}

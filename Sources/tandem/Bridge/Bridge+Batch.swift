@@ -1,0 +1,98 @@
+import Tandem
+
+/// Batches: worked off in the daemon as several transactions, which contexts merge like all others.
+extension Bridge {
+    /// The keys of `batch` besides those of one of its kinds.
+    private static let keys = ["do", "id", "context"]
+
+    func batch(_ members: [String: JSON]) throws -> Answer {
+        let kinds = ["update", "delete", "insert"].filter { members[$0] != nil }
+        guard kinds.count == 1, let kind = kinds.first else {
+            throw TandemError(.usage, "a batch has one of `update`, `delete` and `insert`")
+        }
+        let own =
+            kind == "insert"
+            ? ["rows"] : ["where", "arguments"] + (kind == "update" ? ["set"] : [])
+        let request = try BridgeRequest("`batch`", members, keys: Self.keys + [kind] + own)
+        let name = try request.required(kind, request.string(kind))
+        let context = try context(request)
+        let result: BatchResult
+        switch kind {
+        case "insert": result = try insert(name, request, context)
+        case "update":
+            let set = try request.required("set", request.object("set"))
+            result = try context.execute(
+                BatchUpdateRequest(
+                    FetchRequest(entity: name, predicate: try predicate(request)),
+                    set: try values(set, of: try entity(name))))
+        default:
+            result = try context.execute(
+                BatchDeleteRequest(
+                    FetchRequest(entity: name, predicate: try predicate(request))))
+        }
+        return Answer(
+            members: ["count": .int(Int64(result.count)), "position": .null],
+            position: result.position.number)
+    }
+
+    private func insert(
+        _ name: String, _ request: BridgeRequest, _ context: ManagedObjectContext
+    ) throws -> BatchResult {
+        let rows = try request.required("rows", request.array("rows"))
+        let entity = try entity(name)
+        // All of them first: a row that can't be read leaves nothing of the others.
+        let values = try rows.map { row in
+            guard let members = row.object else {
+                throw TandemError(.usage, "a row is an object, not \(row.text)")
+            }
+            return try self.values(members, of: entity)
+        }
+        return try context.execute(BatchInsertRequest(entity: name, rows: values))
+    }
+
+    private func entity(_ name: String) throws -> CompiledEntity {
+        guard let entity = try container.storeModel().entity(named: name) else {
+            throw TandemError(.unknownEntity, "no entity is named \(name)")
+        }
+        return entity
+    }
+
+    private func values(
+        _ members: [String: JSON], of entity: CompiledEntity
+    ) throws -> BatchValues {
+        var values = BatchValues([:])
+        for (name, json) in members {
+            guard let property = entity.property(named: name) else {
+                throw TandemError(.unknownProperty, "\(entity.name) has no property `\(name)`")
+            }
+            if let type = property.attribute?.type {
+                values.attributes[name] = try value(json, type, property, entity)
+            } else if property.isToMany {
+                guard let ids = json.array else {
+                    throw TandemError(
+                        .usage, "`\(name)` needs an array of object ids, not \(json.text)")
+                }
+                values.objects[name] = try ids.map { try id($0) }
+            } else {
+                values.objects[name] = json == .null ? [] : [try id(json)]
+            }
+        }
+        return values
+    }
+
+    private func value(
+        _ json: JSON, _ type: AttributeType, _ property: CompiledProperty,
+        _ entity: CompiledEntity
+    ) throws(TandemError) -> Value {
+        guard let value = Value(json: json, type: type), property.accepts(value) else {
+            throw TandemError(
+                .validation,
+                problems: [
+                    ValidationProblem(
+                        object: ObjectID(entity: entity.name, number: 0), property: property.name,
+                        message: "a value of type \(type.rawValue) is needed, not \(json.text)")
+                ])
+        }
+        return value
+    }
+}

@@ -1,0 +1,85 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Batches of an ``EngineBench``.
+extension EngineBench {
+    /// A batch over the objects of an entity that match; without values it deletes.
+    func batch(
+        _ entity: String, _ format: String? = nil, set values: [String: Value]? = nil,
+        id: [UInt8] = [7], limit: Int? = nil
+    ) throws -> Batch {
+        let request = FetchRequest(
+            entity: entity, predicate: try format.map { try ObjectPredicate(format: $0) },
+            limit: limit)
+        let slots = try values?.map {
+            SlotValue(
+                slot: try #require(try bench.entity(entity).slot(of: $0.key)), value: $0.value)
+        }
+        return Batch(
+            batchID: id, contentHash: StableHash(Array("\(format ?? "") \(entity)".utf8)),
+            modelVersion: try bench.model.version, request: request,
+            work: slots.map { .update($0) } ?? .delete)
+    }
+
+    /// Inserts objects of an entity, so many in a save.
+    func fill(
+        _ client: Peer, _ entity: String, _ numbers: ClosedRange<UInt64>,
+        _ values: (UInt64) -> [String: Value] = { _ in [:] }
+    ) throws {
+        for start in stride(from: numbers.lowerBound, through: numbers.upperBound, by: 500) {
+            let end = min(start + 499, numbers.upperBound)
+            try client.save(
+                try (start...end).map { try bench.insert(entity, $0, values($0)) })
+        }
+    }
+
+    /// The transactions of a batch, and how many objects were done with each.
+    func transactions(of batchID: [UInt8]) throws -> [(transaction: Transaction, done: UInt64)] {
+        try bench.transactions().compactMap { transaction in
+            guard transaction.saveID == batchID else { return nil }
+            return transaction.batch.map { (transaction, $0.done) }
+        }
+    }
+
+    /// Takes turns until so many transactions of a batch are durable.
+    func turn(until parts: Int, of batchID: [UInt8] = [7]) throws {
+        var (seen, count) = (UInt64(0), 0)
+        for _ in 0..<2_000 {
+            let news = try bench.transactions(from: seen + 1)
+            count += news.count { $0.saveID == batchID && $0.batch != nil }
+            seen = position.number
+            if count >= parts { return }
+            try turn()
+        }
+    }
+
+    func count(_ entity: String, _ client: Peer, _ format: String? = nil) throws -> Int {
+        let request = FetchRequest(
+            entity: entity, predicate: try format.map { try ObjectPredicate(format: $0) })
+        return Int(try client.fetch(Fetch(request: request, kind: .count)).count)
+    }
+}
+
+extension Peer {
+    /// Carries out a batch.
+    func run(_ batch: Batch) throws -> Batched {
+        switch try ask(.batch(batch)) {
+        case .batched(let answer): return answer
+        case .failure(let error): throw error
+        default: throw TandemError(.usage, "another answer to a batch")
+        }
+    }
+
+    /// The answer to a batch that was sent, if it has come.
+    func batched(_ id: UInt32) throws -> Batched? {
+        try read()
+        for envelope in received where envelope.id == id {
+            if case .batched(let answer) = envelope.message { return answer }
+        }
+        return nil
+    }
+}

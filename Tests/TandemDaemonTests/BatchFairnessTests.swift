@@ -1,0 +1,186 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Batches beside the saves of others, and what becomes of them when something comes between.
+@Suite struct BatchFairnessTests {
+    private func world(
+        _ count: UInt64, limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy()
+    ) throws -> (bench: EngineBench, client: Peer) {
+        let bench = try EngineBench(clock: ManualClock(), limits: limits, roles: roles)
+        let client = try bench.client()
+        try bench.fill(client, "Node", 1...count) { ["rank": .int(Int64($0 % 10))] }
+        return (bench, client)
+    }
+
+    @Test func `law 7: the saves of others land between the transactions of a batch`() throws {
+        // Looking for the objects takes several steps, too.
+        var limits = DaemonLimits()
+        limits.sliceReads = 500
+        let (bench, client) = try world(4_000, limits: limits)
+        let other = try bench.client()
+        let start = bench.position.number
+        let id = try client.send(.batch(try bench.batch("Node")))
+        var saved: [UInt64] = []
+        var answer: Batched?
+        while answer == nil {
+            let insert = try bench.bench.insert("Tag", 4_001 + UInt64(saved.count))
+            let save = try other.send(.save(other.saveRequest([insert])))
+            // Each is answered in the turn in which it came, whatever the batch has still to do.
+            try bench.turn()
+            try other.read()
+            guard case .saved(let done) = other.received.last?.message,
+                other.received.last?.id == save
+            else {
+                Issue.record("the save had to wait")
+                return
+            }
+            saved.append(done.position)
+            answer = try client.batched(id)
+        }
+        #expect(answer?.count == 4_000)
+        let parts = try bench.transactions(of: [7]).map(\.transaction.position)
+        #expect(parts.count >= 4)
+        #expect(saved.count { $0 > start && $0 < parts.first ?? 0 } >= 8)
+        for (one, next) in zip(parts, parts.dropFirst()) {
+            #expect(saved.contains { one < $0 && $0 < next }, "\(one) to \(next)")
+        }
+    }
+
+    @Test func `an object that others changed or deleted meanwhile is judged again`() throws {
+        let (bench, client) = try world(2_000)
+        let other = try bench.client()
+        let id = try client.send(.batch(try bench.batch("Node", "rank < 5")))
+        while try bench.transactions(of: [7]).isEmpty { try bench.turn() }
+        // Of the last ones, which have not had their turn: one leaves, one goes, one is touched, and one comes.
+        try other.save([
+            try bench.bench.update("Node", 1_990, ["rank": .int(9)]),
+            try bench.bench.delete("Node", 1_991),
+            try bench.bench.update("Node", 1_992, ["name": .string("x")]),
+            try bench.bench.update("Node", 1_995, ["rank": .int(0)]),
+        ])
+        guard case .batched(let answer) = try client.answer(id) else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(answer.failure == nil && answer.count == 998)
+        #expect(try bench.bench.exists("Node", 1_990))
+        #expect(try !bench.bench.exists("Node", 1_991))
+        #expect(try !bench.bench.exists("Node", 1_992))
+        // It was not meant when the batch began.
+        #expect(try bench.bench.exists("Node", 1_995))
+    }
+
+    @Test func `a batch that meets a rule ends there, and says how far it came`() throws {
+        let (bench, client) = try world(1_000)
+        try bench.fill(client, "Group", 2_000...2_999)
+        let group = try bench.bench.reference("Group", 2_900)
+        try client.save([try bench.bench.update("Node", 3, ["group": .reference(group)])])
+        let answer = try client.run(try bench.batch("Group"))
+        #expect(answer.failure?.code == .deleteDenied)
+        #expect(answer.count > 0 && answer.count < 901)
+        #expect(answer.position == bench.position.number)
+        #expect(try bench.count("Group", client) == 1_000 - Int(answer.count))
+        #expect(try bench.bench.exists("Group", 2_900))
+        // Before anything is done it is a failure like others.
+        let error = #expect(throws: TandemError.self) {
+            try client.run(try bench.batch("Node", set: ["rank": .int(1_000)], id: [8]))
+        }
+        #expect(error?.code == .validation)
+    }
+
+    @Test func `a batch whose client goes away stops behind the transaction under way`() throws {
+        let (bench, other) = try world(2_000)
+        let client = try bench.client()
+        _ = try client.send(.batch(try bench.batch("Node")))
+        while try bench.transactions(of: [7]).isEmpty { try bench.turn() }
+        let end = bench.position.number
+        bench.engine.disconnect(client.session, because: nil)
+        for _ in 0..<5 { try bench.turn() }
+        #expect(bench.position.number == end)
+        #expect(!bench.engine.hasWork)
+        #expect(try bench.count("Node", other) > 0)
+    }
+
+    @Test
+    func `law 3: a batch goes on under its id after a crash, and once ended answers the same`()
+        throws
+    {
+        let (bench, first) = try world(2_000)
+        _ = try first.send(.batch(try bench.batch("Node", "rank < 5")))
+        while try bench.transactions(of: [7]).count < 2 { try bench.turn() }
+        let done = try #require(try bench.transactions(of: [7]).last?.done)
+        try bench.crash()
+        let client = try bench.client()
+        let answer = try client.run(try bench.batch("Node", "rank < 5"))
+        #expect(answer.count == 1_000 && done < 1_000)
+        let parts = try bench.transactions(of: [7])
+        #expect(parts.map(\.done) == parts.map(\.done).sorted())
+        #expect(parts.last?.done == 1_000)
+        // What comes to match later is not of this batch.
+        try client.save([try bench.bench.insert("Node", 3_000, ["rank": .int(0)])])
+        try bench.crash()
+        let again = try bench.client()
+        #expect(try again.run(try bench.batch("Node", "rank < 5")) == answer)
+        #expect(try bench.bench.exists("Node", 3_000))
+        // Another batch under the same id is none.
+        let error = #expect(throws: TandemError.self) {
+            try again.run(try bench.batch("Node", "rank < 6"))
+        }
+        #expect(error?.code == .usage)
+    }
+
+    @Test func `law 3: an update that goes on leaves alone what it had done`() throws {
+        let (bench, first) = try world(1_000)
+        let update = try bench.batch("Node", "rank < 5", set: ["rank": .int(3)])
+        _ = try first.send(.batch(update))
+        while try bench.transactions(of: [7]).count < 2 { try bench.turn() }
+        try bench.crash()
+        let client = try bench.client()
+        let answer = try client.run(update)
+        // Of these one in five had the value already: they are done as well.
+        #expect(answer.count == 500)
+        let changes = try bench.transactions(of: [7]).flatMap(\.transaction.changes)
+        #expect(Set(changes.map(\.object)).count == changes.count)
+        #expect(try bench.count("Node", client, "rank = 3") == 500)
+    }
+
+    @Test func `law 8: a batch of more objects than it may have is refused whole`() throws {
+        var limits = DaemonLimits()
+        limits.batchObjects = 99
+        let (bench, client) = try world(100, limits: limits)
+        let error = #expect(throws: TandemError.self) { try client.run(try bench.batch("Node")) }
+        #expect(error?.code == .limitExceeded)
+        #expect(try bench.count("Node", client) == 100)
+        #expect(try client.run(try bench.batch("Node", limit: 99)).count == 99)
+    }
+
+    @Test func `a batch takes the role of a writer`() throws {
+        var roles = RolePolicy()
+        roles.others = .reader
+        let (bench, _) = try world(1, roles: roles)
+        let reader = try bench.client(
+            Hello(author: "r"), as: PeerCredentials(uid: 4_711, gid: 4_711, pid: 1))
+        let error = #expect(throws: TandemError.self) { try reader.run(try bench.batch("Node")) }
+        #expect(error?.code == .denied)
+        #expect(try bench.bench.exists("Node", 1))
+    }
+
+    @Test func `laws 1 and 3: a batch that the disk has no room for keeps what it did before`()
+        throws
+    {
+        let (bench, client) = try world(3_000)
+        bench.bench.disk.capacityBytes = 512 << 10
+        let text = Value.string(String(repeating: "x", count: 300))
+        let answer = try client.run(try bench.batch("Node", set: ["name": text]))
+        #expect(answer.failure?.code == .readOnly)
+        #expect(answer.count > 0 && answer.count < 3_000)
+        #expect(answer.position == bench.position.number)
+        #expect(try bench.transactions(of: [7]).last?.done == answer.count)
+        #expect(try bench.count("Node", client, "name != nil") == Int(answer.count))
+    }
+}

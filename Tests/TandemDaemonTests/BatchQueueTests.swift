@@ -1,0 +1,173 @@
+import TandemIO
+import TandemModel
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Batches that wait: whose turn it is, what they meet when it comes, and what others do to objects to come.
+@Suite struct BatchQueueTests {
+    private func world(
+        _ count: UInt64, limits: DaemonLimits = DaemonLimits()
+    ) throws -> (bench: EngineBench, client: Peer) {
+        let bench = try EngineBench(clock: ManualClock(), limits: limits)
+        let client = try bench.client()
+        try bench.fill(client, "Node", 1...count) {
+            ["rank": .int(Int64($0 % 10)), "name": .string("n")]
+        }
+        return (bench, client)
+    }
+
+    private func peer(_ bench: EngineBench, uid: UInt32) throws -> Peer {
+        try bench.client(
+            Hello(author: "\(uid)"), as: PeerCredentials(uid: uid, gid: uid, pid: 1))
+    }
+
+    private func failure(_ id: UInt32, _ client: Peer) throws -> TandemError.Code? {
+        switch try client.answer(id) {
+        case .failure(let error): error.code
+        case .batched(let answer): answer.failure?.code
+        default: nil
+        }
+    }
+
+    // MARK: Turns
+
+    @Test func `law 7: however many batches one user has, another's is next`() throws {
+        let (bench, _) = try world(2_000)
+        let busy = try (0..<6).map { _ in try peer(bench, uid: 2) }
+        var sent: [(Peer, UInt32)] = []
+        for index in 0..<48 {
+            let client = busy[index % 6]
+            let batch = try bench.batch("Node", "rank < 0", id: [2, UInt8(index)])
+            sent.append((client, try client.send(.batch(batch))))
+        }
+        try bench.turn()
+        let other = try peer(bench, uid: 3)
+        let id = try other.send(.batch(try bench.batch("Node", "rank = 1", id: [3])))
+        let answer = try other.answer(id)
+        guard case .batched(let batched) = answer else {
+            Issue.record("\(answer)")
+            return
+        }
+        #expect(batched.count == 200)
+        for client in busy { try client.read() }
+        let answered = busy.reduce(0) { sum, client in
+            sum + client.received.count { if case .batched = $0.message { true } else { false } }
+        }
+        #expect(answered < 4)
+        var codes: [TandemError.Code?] = []
+        for (client, id) in sent { codes.append(try failure(id, client)) }
+        #expect(codes.contains(.limitExceeded))
+        #expect(codes.count { $0 == nil } >= DaemonLimits.batchesOfUser)
+    }
+
+    @Test func `law 7: one connection leaves places to others of its user`() throws {
+        let (bench, client) = try world(1_000)
+        var ids: [UInt32] = []
+        for index in 0..<10 {
+            ids.append(
+                try client.send(.batch(try bench.batch("Node", "rank < 0", id: [1, UInt8(index)]))))
+        }
+        let other = try bench.client()
+        #expect(try other.run(try bench.batch("Node", "rank = 1", id: [2])).count == 100)
+        let codes = try ids.map { try failure($0, client) }
+        #expect(codes.count { $0 == .limitExceeded } > 0)
+        #expect(codes.count { $0 == nil } >= DaemonLimits.batchesOfSession)
+    }
+
+    @Test func `law 8: the messages of batches that wait are bounded`() throws {
+        var limits = DaemonLimits()
+        limits.inboundBytes = 64 << 10
+        let (bench, client) = try world(10, limits: limits)
+        let other = try bench.client()
+        let text = Value.string(String(repeating: "x", count: 40_000))
+        let ids = try (0..<4).map { index in
+            let peer = index % 2 == 0 ? client : other
+            let batch = try bench.batch(
+                "Node", "rank < 0", set: ["name": text], id: [1, UInt8(index)])
+            return (peer, try peer.send(.batch(batch)))
+        }
+        let codes = try ids.map { try failure($0.1, $0.0) }
+        #expect(codes.contains(.limitExceeded))
+        #expect(codes.contains(nil))
+    }
+
+    // MARK: Models
+
+    /// The model with an attribute that comes before the others in each row.
+    private var grown: Model {
+        var model = graphModel
+        model.entities["Node"]?.attributes["a"] = Attribute("a", .int, default: .int(-1))
+        return model
+    }
+
+    /// When a batch meets another model.
+    enum Moment: CaseIterable { case waiting, looking, working }
+
+    @Test(arguments: Moment.allCases)
+    func `laws 3 and 7: a batch that meets another model ends, and goes on in its slots`(
+        moment: Moment
+    ) throws {
+        var limits = DaemonLimits()
+        limits.sliceReads = 300
+        let (bench, client) = try world(2_000, limits: limits)
+        let other = try bench.client()
+        var first: UInt32?
+        if moment == .waiting {
+            first = try other.send(.batch(try bench.batch("Node", "rank < 0", id: [6])))
+        }
+        let update = try bench.batch("Node", "name = 'n'", set: ["rank": .int(50)])
+        let id = try client.send(.batch(update))
+        try bench.turn()
+        if moment == .working {
+            try bench.turn(until: 1)
+            // All are judged again at their turns: in whose layout?
+            for numbers in [UInt64(65)...1_000, 1_001...2_000] {
+                let updates = try numbers.map {
+                    try bench.bench.update("Node", $0, ["rank": .int(9)])
+                }
+                _ = try other.send(.save(other.saveRequest(updates)))
+            }
+        }
+        _ = try other.ask(.schema(SchemaRequest(model: grown.json.text)))
+        #expect(try failure(id, client) == .schemaMismatch)
+        if let first { #expect(try failure(first, other) == .schemaMismatch) }
+        let again = try bench.batch("Node", "name = 'n'", set: ["rank": .int(50)])
+        let answer = try client.run(again)
+        #expect(answer.failure == nil && answer.count == 2_000)
+        #expect(try bench.count("Node", client, "rank = 50 AND a = -1") == 2_000)
+    }
+
+    // MARK: Objects to come
+
+    @Test func `what others changed is judged again, also when the batch changed it since`() throws
+    {
+        let (bench, client) = try world(2_000)
+        let other = try bench.client()
+        let last = Value.reference(try bench.bench.reference("Node", 1_992))
+        try other.save([try bench.bench.update("Node", 201, ["spouse": last])])
+        let id = try client.send(.batch(try bench.batch("Node", "rank < 5")))
+        try bench.turn(until: 1)
+        #expect(try bench.bench.exists("Node", 201))
+        try other.save([try bench.bench.update("Node", 1_992, ["rank": .int(9)])])
+        guard case .batched(let answer) = try client.answer(id) else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(try !bench.bench.exists("Node", 201))
+        #expect(try bench.bench.exists("Node", 1_992))
+        #expect(answer.count == 999)
+    }
+
+    @Test func `what goes along with a part counts as well, if it was meant`() throws {
+        let (bench, client) = try world(1_000)
+        let parent = Value.reference(try bench.bench.reference("Node", 1))
+        let other = try bench.client()
+        try other.save(
+            try (951...1_000).map { try bench.bench.update("Node", $0, ["parent": parent]) })
+        #expect(try client.run(try bench.batch("Node", "rank < 5")).count == 500)
+        // Those that were not found went along all the same.
+        #expect(try bench.count("Node", client) == 475)
+    }
+}

@@ -1,0 +1,133 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemStore
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Pins as leases: what they hold back, and when they end.
+@Suite struct PinTests {
+    private let clock = ManualClock(
+        monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
+    private let text = Value.string(String(repeating: "x", count: 30_000))
+    private let nodes = FetchRequest(entity: "Node", sort: ["rank"])
+
+    private func bench(_ policy: RetentionPolicy) throws -> EngineBench {
+        let bench = try EngineBench(clock: clock)
+        bench.engine.retention = Retention(policy)
+        return bench
+    }
+
+    /// Saves nodes of 30 kB, four of which fill a segment, and lets go what may go.
+    private func fill(_ bench: EngineBench, _ numbers: ClosedRange<UInt64>) throws {
+        let saver = try bench.client()
+        for number in numbers {
+            try saver.save([try bench.bench.insert("Node", number, ["name": text])])
+        }
+        try bench.bench.committer.checkpoint()
+        for _ in 0..<20 { bench.engine.retain() }
+    }
+
+    private func first(_ bench: EngineBench) -> UInt64 {
+        bench.bench.committer.journal.bounds.first
+    }
+
+    private func pin(_ client: Peer, _ lease: UInt32, _ position: UInt64) throws -> PinAnswer? {
+        guard
+            case .pinned(let answer) = try client.ask(
+                .pin(PinRequest(lease: lease, position: position)))
+        else { return nil }
+        return answer
+    }
+
+    private func error(_ client: Peer, _ at: UInt64, _ lease: UInt32) throws -> TandemError? {
+        let fetch = Fetch(request: nodes, kind: .count, at: at, lease: lease)
+        if case .failure(let error) = try client.ask(.fetch(fetch)) { return error }
+        return nil
+    }
+
+    @Test func `a pin holds the journal back until it is moved, given up or its client is gone`()
+        throws
+    {
+        let bench = try bench(RetentionPolicy(keepBytes: 0))
+        let client = try bench.client()
+        try fill(bench, 1...8)
+        let start = bench.position.number
+        #expect(try pin(client, 1, start)?.seconds == 3_600)
+        #expect(try pin(client, 2, start)?.position == start)
+        try fill(bench, 9...30)
+        #expect(first(bench) <= start + 1)
+        let fetch = Fetch(request: nodes, kind: .count, at: start, lease: 1)
+        #expect(try client.fetch(fetch).count == 8)
+        let status = bench.engine.status["clients"]?.array?.first
+        #expect(status?["pins"]?.int == 2 && status?["oldestPin"]?.int == Int64(start))
+        #expect(try pin(client, 1, start + 10)?.position == start + 10)
+        for _ in 0..<20 { bench.engine.retain() }
+        #expect(first(bench) <= start + 1)
+        #expect(try pin(client, 2, 0) == PinAnswer(position: 0, seconds: 0))
+        #expect(bench.engine.isRetentionDue)
+        for _ in 0..<20 { bench.engine.retain() }
+        #expect((start + 5...start + 11).contains(first(bench)))
+        bench.engine.disconnect(client.session, because: nil)
+        #expect(bench.engine.isRetentionDue)
+        for _ in 0..<20 { bench.engine.retain() }
+        #expect(first(bench) > start + 15)
+    }
+
+    @Test func `a pin ends after its time, says so, and holds nothing back from then on`() throws {
+        let bench = try bench(RetentionPolicy(keepBytes: 0))
+        let client = try bench.client()
+        try fill(bench, 1...8)
+        let start = bench.position.number
+        #expect(try pin(client, 1, start) != nil)
+        try fill(bench, 9...30)
+        clock.advance(byNanoseconds: 3_599_000_000_000)
+        #expect(try error(client, start, 1) == nil)
+        #expect(!bench.engine.isRetentionDue)
+        clock.advance(byNanoseconds: 1_000_000_000)
+        // Although the journal still has all of it.
+        #expect(bench.engine.isRetentionDue)
+        let ended = try error(client, start, 1)
+        #expect(ended?.code == .historyExpired)
+        #expect(ended?.message.contains("limits.pinSeconds") == true)
+        #expect(try error(client, start, 0) == nil)
+        #expect(bench.engine.status["retention"]?["expiredPins"]?.int == 1)
+        for _ in 0..<20 { bench.engine.retain() }
+        #expect(first(bench) > start + 15)
+        // Taken anew where there is something to be read it is as good as ever; where there is not it stays ended.
+        guard
+            case .failure(let refusal) = try client.ask(.pin(PinRequest(lease: 1, position: start)))
+        else {
+            Issue.record("pinned where nothing is kept")
+            return
+        }
+        #expect(refusal.code == .historyExpired)
+        let end = bench.position.number
+        #expect(try pin(client, 1, end)?.position == end)
+        #expect(try error(client, end, 1) == nil)
+    }
+
+    @Test func `a pin behind the cap ends, and reads before a pin are refused`() throws {
+        let bench = try bench(RetentionPolicy(capBytes: 300 << 10))
+        let client = try bench.client()
+        let start = bench.position.number
+        #expect(try pin(client, 1, start) != nil)
+        try fill(bench, 1...40)
+        #expect(first(bench) > start + 1)
+        #expect(client.session.pins.isEmpty)
+        #expect(bench.engine.retention.counters.expiredPins == 1)
+        #expect(try error(client, start, 1)?.code == .historyExpired)
+        let end = bench.position.number
+        #expect(try pin(client, 1, end) != nil)
+        #expect(try error(client, end - 1, 1)?.code == .historyExpired)
+        #expect(try error(client, end - 1, 0) == nil)
+        guard case .failure(let usage) = try client.ask(.pin(PinRequest(lease: 0, position: end)))
+        else {
+            Issue.record("a pin without a number")
+            return
+        }
+        #expect(usage.code == .usage)
+    }
+}

@@ -1,0 +1,187 @@
+import FoundationEssentials
+import TandemIO
+import TandemModel
+import TandemResults
+import TestSupport
+import Testing
+
+@testable import Tandem
+
+/// Lists that are cached between runs of a program: never stale, whatever happens to the file.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct SectionCacheTests {
+    let fixture: Fixture
+    let writer: ManagedObjectContext
+    let directory: String
+
+    init() throws {
+        fixture = try Fixture()
+        writer = fixture.container("writer").makeContext(name: "writer")
+        directory = fixture.directory + "-cache"
+    }
+
+    /// A list in a container of its own, as in another run of the program.
+    private func open(
+        _ name: String? = "list", _ format: String? = nil, sections: String? = "bucket.name",
+        sort: [String] = ["bucket.name", "size"]
+    ) throws -> FetchedResultsController {
+        let container = fixture.container("run")
+        container.cacheDirectory = directory
+        var request = FetchRequest(entity: "Content", sort: sort.compactMap { SortKey($0) })
+        request.predicate = try format.map { try ObjectPredicate(format: $0) }
+        let list = try FetchedResultsController(
+            fetchRequest: request, context: container.makeContext(name: "run"),
+            sectionNameKeyPath: sections, cacheName: name)
+        try list.performFetch()
+        return list
+    }
+
+    private func save(_ count: Int) throws {
+        for index in 0..<count {
+            let bucket = try writer.insert(Bucket.self)
+            bucket.name = "b\(index % 3)"
+            let content = try writer.insert(Content.self)
+            (content.size, content.bucket) = (index, bucket)
+        }
+        try writer.save()
+    }
+
+    private func check(_ list: FetchedResultsController) throws {
+        let fresh = try FetchedResultsController(
+            fetchRequest: list.fetchRequest,
+            context: fixture.container("fresh").makeContext(name: "fresh"),
+            sectionNameKeyPath: list.sectionNameKeyPath)
+        try fresh.performFetch()
+        #expect(list.sections == fresh.sections)
+    }
+
+    @Test func `a list that was cached opens without a fetch, at what changed since`() throws {
+        try save(6)
+        #expect(try open().fetches == 1)
+        try save(2)
+        let contents = try writer.fetch(Content.self, sort: ["size"])
+        contents[0].size = 99
+        contents[2].bucket?.name = "moved"
+        writer.delete(contents[3])
+        try writer.save()
+        let list = try open()
+        #expect(list.fetches == 0)
+        #expect(list.numberOfObjects == 7)
+        try check(list)
+        contents[4].bucket?.name = "moved, too"
+        try list.context.reach(try writer.save())
+        try check(list)
+    }
+
+    @Test func `the list of a killed program is brought forward, and that of a stopped daemon`()
+        throws
+    {
+        try save(4)
+        // Nobody says goodbye: what was kept is of the first fetch.
+        let killed = try open()
+        try save(3)
+        try killed.context.reach(try #require(writer.position))
+        try fixture.restart()
+        try writer.connect()
+        try save(1)
+        let list = try open()
+        #expect(list.fetches == 0)
+        try check(list)
+    }
+
+    @Test func `another request, model or epoch does not use what is there`() throws {
+        try save(4)
+        _ = try open()
+        #expect(try open("list", "size > 1").fetches == 1)
+        #expect(try open("list", sort: ["bucket.name", "-size"]).fetches == 1)
+        #expect(try open("list", sections: nil).fetches == 1)
+        #expect(try open("other", sections: nil).fetches == 1)
+        #expect(try open("list", sections: nil).fetches == 0)
+        try fixture.restart(raisesEpoch: true)
+        #expect(try open("list", sections: nil).fetches == 1)
+        #expect(try open("list", sections: nil).fetches == 0)
+    }
+
+    @Test func `a deleted cache is made anew, and no name leads out of the directory`() throws {
+        try save(3)
+        let names = ["list", "../x", "a/b", "", "ä", String(repeating: "long", count: 99)]
+        for name in names {
+            #expect(try open(name).fetches == 1)
+            #expect(try open(name).fetches == 0)
+        }
+        let files = RealFileSystem()
+        #expect(try files.list(directory).count == names.count)
+        let container = fixture.container("run")
+        container.cacheDirectory = directory
+        try container.deleteCache(named: "list")
+        #expect(try files.list(directory).count == names.count - 1)
+        #expect(try open("list").fetches == 1)
+        try container.deleteCache(named: nil)
+        #expect(try files.list(directory).isEmpty)
+        container.cacheDirectory = nil
+        try container.deleteCache(named: nil)
+    }
+
+    @Test func `a cache that can't be written is none`() throws {
+        try save(3)
+        try RealFileSystem().replace(directory, with: [])
+        #expect(try open().fetches == 1)
+        let list = try open()
+        #expect(list.fetches == 1)
+        try check(list)
+    }
+
+    @Test func `a file that is not whole, or something else, is not used`() throws {
+        let cache = SectionCache(
+            request: StableHash([1]),
+            position: try #require(Position("7@1-c1bfe2d5-9973-4e06-2984-552796c98195")),
+            rows: (0..<5).map { number in
+                ResultRow(
+                    number: number, entityTag: 2, sortKey: [UInt8(number)],
+                    section: "s\(number / 2)")
+            })
+        let bytes = cache.bytes
+        #expect(SectionCache(bytes: bytes) == cache)
+        for length in 0..<bytes.count {
+            #expect(SectionCache(bytes: Array(bytes[..<length])) == nil)
+        }
+        for place in bytes.indices {
+            var damaged = bytes
+            damaged[place] ^= 1 << UInt8(place % 8)
+            #expect(SectionCache(bytes: damaged) == nil)
+        }
+    }
+
+    @Test(arguments: 0..<Seed.worlds(6))
+    func `law 4: a cached list equals a fresh fetch, whatever was saved since`(_ run: Int) throws {
+        let seed = Seed.value(run)
+        var random = SplitMix(seed)
+        try save(8)
+        for round in 0..<12 {
+            let contents = try writer.fetch(Content.self)
+            let buckets = try writer.fetch(Bucket.self)
+            for _ in 0...random.next(4) where !contents.isEmpty && !buckets.isEmpty {
+                let content = contents[random.next(contents.count)]
+                if content.isDeleted { continue }
+                switch random.next(5) {
+                case 0: content.size = random.next(9)
+                case 1:
+                    content.bucket = random.next(3) == 0 ? nil : buckets[random.next(buckets.count)]
+                case 2: buckets[random.next(buckets.count)].name = "b\(random.next(5))"
+                case 3: writer.delete(content)
+                default: try save(1)
+                }
+            }
+            try writer.save()
+            let forms: [(String?, String?, [String])] = [
+                (nil, "bucket.name", ["bucket.name", "size"]), ("size > 3", nil, ["size"]),
+                ("bucket.name > 'b1'", nil, ["-size"]), ("bucket != nil", "size", ["size"]),
+            ]
+            let form = forms[random.next(forms.count)]
+            let list = try open("\(form)", form.0, sections: form.1, sort: form.2)
+            let fresh = try FetchedResultsController(
+                fetchRequest: list.fetchRequest, context: writer, sectionNameKeyPath: form.1)
+            try fresh.performFetch()
+            #expect(list.sections == fresh.sections, "TANDEM_SEED=\(seed) round \(round) \(form)")
+        }
+    }
+}
