@@ -21,7 +21,7 @@ cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
 case $scenario in p1 | p2 | p3 | p4 | p6 | p7 | p6apart | clients | load | recovery | memory | batch | sync | journal | all) ;; *)
-    sed -n '2,19s/^# \{0,1\}//p' "${0##*/}" >&2
+    sed -n '2,18s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
