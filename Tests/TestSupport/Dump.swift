@@ -6,14 +6,19 @@ import TandemResults
 ///
 /// None of the library's predicates, keys, lists or change arithmetic is used, so that it can judge them.
 package struct Dump: Equatable {
-    struct Object: Equatable {
-        var number: UInt64
+    package struct Object: Equatable {
+        package var number: UInt64
         /// Its own entity and those it inherits from.
-        var entities: [String]
-        var values: [String: Value] = [:]
-        var members: [String: [UInt64]] = [:]
+        package var entities: [String]
+        package var values: [String: Value] = [:]
+        package var members: [String: [UInt64]] = [:]
 
-        subscript(name: String) -> Value { values[name] ?? .null }
+        package init(_ number: UInt64, _ entities: [String]) {
+            self.number = number
+            self.entities = entities
+        }
+
+        package subscript(name: String) -> Value { values[name] ?? .null }
 
         /// An integer; -1 stands for nil, as no test has negative ones.
         func int(_ name: String) -> Int {
@@ -21,13 +26,18 @@ package struct Dump: Equatable {
         }
     }
 
-    private var objects: [UInt64: Object] = [:]
+    package private(set) var objects: [UInt64: Object] = [:]
+
+    /// Takes objects that were read in another way.
+    package init(_ objects: [Object]) {
+        for object in objects { self.objects[object.number] = object }
+    }
 
     /// Reads everything in a context.
     package init(_ context: ManagedObjectContext) throws {
         for root in ["Owner", "Bucket", "Content", "Tag"] {
             for object in try context.fetch(FetchRequest(entity: root)) {
-                var copy = Object(number: object.id.number, entities: [object.entityName])
+                var copy = Object(object.id.number, [object.entityName])
                 if object.entityName != root { copy.entities.append(root) }
                 for property in object.entity.properties {
                     if property.isToMany {
@@ -78,7 +88,45 @@ package struct Dump: Equatable {
         return end?[last] ?? .null
     }
 
+    /// All that counts of a row: its own values and members, and what the observed paths reach.
+    package func shown(_ number: UInt64, _ shape: ListShape) -> [String] {
+        guard let row = objects[number] else { return [] }
+        let own =
+            row.values.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+            + row.members.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.sorted())" }
+        return own
+            + (shape.refresh + shape.placing).map { ends([row], $0.split(separator: ".")[...]) }
+    }
+
+    /// What places a row: the values that it is sorted by, and its section.
+    package func place(_ number: UInt64, _ shape: ListShape) -> [String] {
+        guard let row = objects[number] else { return [] }
+        return shape.placing.map { "\(reached(row, $0))" }
+            + [shape.section.map { Dump.name(reached(row, $0)) } ?? ""]
+    }
+
+    private func ends(_ objects: [Object], _ path: ArraySlice<Substring>) -> String {
+        guard let first = path.first.map(String.init) else {
+            return "\(objects.map(\.number).sorted())"
+        }
+        let next = objects.flatMap {
+            members($0, first) + [self.object($0, first)].compactMap { $0 }
+        }
+        if !next.isEmpty { return ends(next, path.dropFirst()) }
+        // A path that ends early reaches nothing, like one that ends at nothing.
+        let isAttribute = path.count == 1
+        let values = objects.filter { $0.members[first] == nil }.map { object in
+            "\(isAttribute ? object[first] : .null)"
+        }
+        return "\(values.sorted())"
+    }
+
     // MARK: Lists
+
+    /// The sections of a list; nil when a section comes back after another one.
+    package func table(_ shape: ListShape) -> [TableSection]? {
+        sections(shape)?.map { TableSection($0.name, $0.numbers) }
+    }
 
     /// The sections of a list; nil when a section comes back after another one.
     func sections(_ shape: ListShape) -> [SectionIDs]? {

@@ -3,7 +3,7 @@ import TandemQuery
 import TandemResults
 
 /// A list that a random test watches: the request, and the same said in plain code.
-struct ListShape {
+package struct ListShape {
     /// A predicate as text and as what it means.
     struct Rule: Sendable {
         var format: String?
@@ -15,16 +15,24 @@ struct ListShape {
         }
     }
 
-    var entity = "Content"
-    var includesSubentities = true
+    package private(set) var entity = "Content"
+    package private(set) var includesSubentities = true
     var rule: Rule
-    var sort: [String]
-    var section: String?
-    var refresh: [String]
-    var limit: Int?
-    var offset = 0
+    package private(set) var sort: [String]
+    package private(set) var section: String?
+    package private(set) var refresh: [String]
+    package private(set) var limit: Int?
+    package var offset = 0
 
-    init(isLimited: Bool, _ random: inout SplitMix) {
+    /// The predicate, if there is one.
+    package var format: String? { rule.format }
+
+    /// The key paths that decide where a row stands.
+    var placing: [String] {
+        sort.map { $0.hasPrefix("-") ? String($0.dropFirst()) : $0 } + [section].compactMap { $0 }
+    }
+
+    package init(isLimited: Bool, _ random: inout SplitMix) {
         let order = ListShape.orders[random.next(ListShape.orders.count)]
         sort = order.sort
         section = order.section

@@ -13,7 +13,7 @@ import TandemQuery
     ///
     /// Delete rules, indexes, further attributes (which move the slots of others), the depth of inheritance and
     /// relationships of every kind beside the observed ones.
-    static func model(_ random: inout SplitMix) -> Model {
+    package nonisolated static func model(_ random: inout SplitMix) -> Model {
         func rule() -> DeleteRule {
             [DeleteRule.nullify, .nullify, .nullify, .cascade, .noAction][random.next(5)]
         }

@@ -45,7 +45,8 @@ extension FetchedResultsController {
         let tail = group.tail(after: answer.position, plan.compiled.model)
         var judge = RowJudge(plan: plan, reader: GroupReader(source, tail))
         judge.reader.isAuthoritative = true
-        judge.reader.answered = answer.rows(includingObjects: keepsRows(plan, answer.objects.count))
+        let needsRows = plan.mode == .related || keepsRows(answer.objects.count)
+        judge.reader.answered = answer.rows(includingObjects: needsRows)
         judge.note(group)
         let overrides = overrides(tail, verdicts, judge)
         let rows =
@@ -180,10 +181,10 @@ extension FetchedResultsController {
         }
     }
 
-    /// Whether the rows of a list stay at hand: where they are needed to place others, and if they are few enough.
-    private func keepsRows(_ plan: ResultsPlan, _ count: Int) -> Bool {
-        plan.mode == .related || count <= source.core.limits.cachedRows / 2
-    }
+    /// Whether the rows of a list are few enough to stay at hand.
+    ///
+    /// Without them the daemon is asked for the rows that reach an object that changed.
+    private func keepsRows(_ count: Int) -> Bool { count <= source.core.limits.cachedRows / 2 }
 
     /// Keeps rows at hand, and in step with what they reach.
     private func relink(
@@ -191,15 +192,16 @@ extension FetchedResultsController {
         _ reader: GroupReader, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
     ) {
         var old = links
-        var new = ResultsLinks(plan)
-        if keepsRows(plan, rows.count) {
+        let keepsRows = keepsRows(rows.count)
+        var new = ResultsLinks(plan, pinsRows: keepsRows)
+        if keepsRows || !new.isEmpty {
             var versions = answer.versions
             versions.merge(group.versions) { max($0, $1) }
             for row in rows {
                 let reference = ObjectReference(tag: row.entityTag, number: row.number)
                 guard case .row(let bytes) = reader.row(of: reference) else { continue }
                 let current = overrides[row.number]?.row ?? bytes
-                source.hold(reference, current, version: versions[row.number])
+                if keepsRows { source.hold(reference, current, version: versions[row.number]) }
                 new.note(row.number, current, source, reader, versions)
             }
         }

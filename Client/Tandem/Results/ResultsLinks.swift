@@ -4,8 +4,9 @@ import TandemResults
 
 /// Which rows of a list reach which objects over the to-one key paths that it observes.
 ///
-/// Every prefix of a path is a node of a tree; each has a reverse index from the object reached to the rows. Rows and
-/// what they reach are pinned in the context as long as they are linked. Noting a row costs O(nodes).
+/// Every prefix of a path is a node of a tree; each has a reverse index from the object reached to the rows. What rows
+/// reach is pinned in the context as long as they are linked, and so are they themselves in a list that keeps its rows at hand.
+/// Noting a row costs O(nodes).
 struct ResultsLinks {
     private struct Node {
         /// The node that the hop starts at; nil for the row itself.
@@ -14,14 +15,18 @@ struct ResultsLinks {
         /// The slots that paths go on with from here.
         var watched = PropertyMask()
         var rows = ReverseIndex()
+        /// What each row reaches here; nothing where its path ended before.
+        var reached: [ObjectNumber: ObjectNumber] = [:]
     }
 
     private var nodes: [Node] = []
-    /// What each row reaches, a number a node; 0 where a path ends early.
-    private var reached: [ObjectNumber: [ObjectNumber]] = [:]
+    /// The rows that are pinned; none if they are too many to be kept.
+    private var pinned: Set<ObjectNumber> = []
+    private let pinsRows: Bool
 
     /// An index over the to-one paths of a request; it has no nodes if all stay in the row.
-    init(_ plan: ResultsPlan) {
+    init(_ plan: ResultsPlan, pinsRows: Bool) {
+        self.pinsRows = pinsRows
         guard plan.mode == .related else { return }
         for path in plan.compiled.paths where !path.staysInRow {
             var parent: Int?
@@ -71,40 +76,49 @@ struct ResultsLinks {
     ) {
         guard !nodes.isEmpty else { return }
         let walk = walk(row, context, reader)
-        let before = reached.updateValue(walk.objects.map { $0?.number ?? 0 }, forKey: number)
-        if before == nil { context.records[number]?.pins += 1 }
+        if pinsRows, pinned.insert(number).inserted { context.records[number]?.pins += 1 }
         for (at, object) in walk.objects.enumerated() {
-            guard let object else { continue }
-            nodes[at].rows.insert(row: number, for: object.number)
-            if case .row(let row) = reader.row(of: object) {
-                context.hold(object, row, version: versions[object.number])
+            let before = nodes[at].reached[number]
+            if let object {
+                nodes[at].rows.insert(row: number, for: object.number)
+                nodes[at].reached[number] = object.number
+                if case .row(let row) = reader.row(of: object) {
+                    context.hold(object, row, version: versions[object.number])
+                }
+                context.record(object).pins += 1
+            } else if before != nil {
+                nodes[at].reached[number] = nil
             }
-            context.record(object).pins += 1
+            release(before, at, of: number, context, isKept: before == object?.number)
         }
-        if let before { release(before, of: number, context, keeping: walk.objects) }
     }
 
     /// Forgets a row that left the list.
     mutating func forget(_ number: ObjectNumber, _ context: ManagedObjectContext) {
-        guard let before = reached.removeValue(forKey: number) else { return }
-        context.records[number]?.unpin()
-        release(before, of: number, context, keeping: [])
+        if pinned.remove(number) != nil { context.records[number]?.unpin() }
+        for at in nodes.indices {
+            let before = nodes[at].reached.removeValue(forKey: number)
+            release(before, at, of: number, context, isKept: false)
+        }
     }
 
     /// Forgets all rows.
     mutating func forgetAll(_ context: ManagedObjectContext) {
-        for number in Array(reached.keys) { forget(number, context) }
+        for at in nodes.indices {
+            for object in nodes[at].reached.values { context.records[object]?.unpin() }
+        }
+        for number in pinned { context.records[number]?.unpin() }
+        nodes = []
+        pinned = []
     }
 
     private mutating func release(
-        _ before: [ObjectNumber], of row: ObjectNumber, _ context: ManagedObjectContext,
-        keeping: [ObjectReference?]
+        _ before: ObjectNumber?, _ at: Int, of row: ObjectNumber, _ context: ManagedObjectContext,
+        isKept: Bool
     ) {
-        for (at, object) in before.enumerated() where object != 0 {
-            context.records[object]?.unpin()
-            let isKept = at < keeping.count && keeping[at]?.number == object
-            if !isKept { nodes[at].rows.remove(row: row, for: object) }
-        }
+        guard let before else { return }
+        context.records[before]?.unpin()
+        if !isKept { nodes[at].rows.remove(row: row, for: before) }
     }
 
     private func walk(

@@ -31,6 +31,10 @@ struct Main {
         case ("batch", 4): try BatchBenchmark(socket: socket, n: n).run()
         case ("batch-saver", 4): try BatchSaver(socket: socket).run()
         case ("p2-writer", 9): try saver(n, socket, folder, words[4...].map { UInt64($0) ?? 0 })
+        case ("p4", 4): try ListBenchmark(n: n).run()
+        case ("p4-controller", 4): try ControllerBenchmark(socket: socket, n: n).run()
+        case ("p7", 4): try HeldListBenchmark(socket: socket, folder: folder, n: n).run()
+        case ("p7-holder", 4): try HeldListBenchmark.hold(socket)
         case ("p6", 4): try FanOutBenchmark(socket: socket, folder: folder, n: n).run()
         case ("clients", 4):
             try ClientsBenchmark(socket: socket, folder: folder, n: 10_000, clients: n).run()
@@ -79,6 +83,7 @@ struct Main {
     }
 
     static let usage =
-        "usage: tandembench p1|p2|p3|p6|clients|memory|batch|sync|journal N SOCKET FOLDER\n"
+        "usage: tandembench p1|p2|p3|p4|p4-controller|p6|p7|clients|memory|batch|sync|journal "
+        + "N SOCKET FOLDER\n"
         + "       tandembench load N SOCKET FOLDER WRITERS OBJECTS SECONDS"
 }

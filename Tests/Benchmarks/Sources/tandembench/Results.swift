@@ -19,6 +19,8 @@ struct ResultLine {
     var unit = "us"
     /// More members: names and JSON values.
     var notes: [(String, String)] = []
+    /// What a save survives; nil where nothing is saved.
+    var durability: String? = "power-loss durable"
 
     /// Writes the line to standard output.
     func emit() {
@@ -39,8 +41,8 @@ struct ResultLine {
             ]
         }
         members +=
-            notes + [
-                ("durability", quoted("power-loss durable")), ("verified", "true"),
+            notes + (durability.map { [("durability", quoted($0))] } ?? []) + [
+                ("verified", "true")
             ]
         let text = members.map { "\(quoted($0.0)):\($0.1)" }.joined(separator: ",")
         print("{\(text)}")

@@ -1,0 +1,82 @@
+import Glibc
+import Tandem
+
+/// P7: what a process takes that holds the sectioned list in a results controller and has read nothing of it yet.
+@MainActor
+struct HeldListBenchmark {
+    let socket: String
+    let folder: String
+    let n: Int
+
+    func run() throws {
+        let data = BenchData(contents: n)
+        let ids = try data.seed(socket)
+        var expected = Digest()
+        for at in data.listOrder() { expected.add(ids[at].number) }
+        let holder = try BenchProcess(["p7-holder", "\(n)", socket, folder])
+        let found = try holder.read(5, UInt64(0))
+        try holder.finish()
+        guard found[4] == expected.value else { throw Failure("the list is not in order") }
+        let (resident, before) = (Double(found[0]), Double(found[3]))
+        ResultLine(
+            scenario: "p7", peer: "tandem", n: n, metric: "rss", values: [resident], unit: "KiB",
+            notes: [
+                ("pss", "\(found[1])"), ("private", "\(found[2])"), ("before", "\(found[3])"),
+                ("bytes_per_row", decimal((resident - before) * 1_024 / Double(n))),
+            ], durability: nil
+        ).emit()
+    }
+
+    /// The process that holds the list and sends what it takes: before, after, and a digest of the order.
+    static func hold(_ socket: String) throws {
+        let container = container(socket, "holder")
+        let context = container.makeContext(name: "holder")
+        _ = try context.connect()
+        let before = try memory()
+        let controller = try FetchedResultsController(
+            fetchRequest: FetchRequest(
+                entity: "Content", sort: ["bucket.name", "-creationDate", "name"]),
+            context: context, sectionNameKeyPath: "bucket.name")
+        try controller.performFetch()
+        let after = try memory()
+        var digest = Digest()
+        for section in controller.sections {
+            for id in section.objectIDs { digest.add(id.number) }
+        }
+        try send([after[0], after[1], after[2], before[0], digest.value])
+        container.close()
+    }
+
+    /// KiB resident, its share, and what is its own; memory that was given back to the allocator is not counted.
+    private static func memory() throws -> [UInt64] {
+        giveBack()
+        guard let file = fopen("/proc/self/smaps_rollup", "r") else {
+            throw Failure("no smaps_rollup")
+        }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 8_192)
+        let count = fread(&bytes, 1, bytes.count, file)
+        let lines = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n")
+        func kibibytes(_ name: String) -> UInt64 {
+            UInt64(lines.first { $0.hasPrefix(name + ":") }?.filter(\.isNumber) ?? "") ?? 0
+        }
+        return [
+            kibibytes("Rss"), kibibytes("Pss"),
+            kibibytes("Private_Clean") + kibibytes("Private_Dirty"),
+        ]
+    }
+}
+
+/// Gives free memory back to the kernel, as far as the C library has a way to (Swift's module of it leaves it out).
+private func giveBack() {
+    typealias Trim = @convention(c) (Int) -> Int32
+    guard let symbol = dlsym(nil, "malloc_trim") else { return }
+    _ = unsafeBitCast(symbol, to: Trim.self)(0)
+}
+
+/// A sum over numbers in their order.
+private struct Digest {
+    var value: UInt64 = 14_695_981_039_346_656_037
+
+    mutating func add(_ number: UInt64) { value = (value ^ number) &* 1_099_511_628_211 }
+}

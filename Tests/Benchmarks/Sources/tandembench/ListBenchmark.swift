@@ -1,0 +1,95 @@
+import Tandem
+
+/// P4: from k changed rows to the new sections and what changed, without a process beside it.
+///
+/// Floor and list get the same batches in turn. The list encodes the sort keys of the changed rows in its time.
+struct ListBenchmark {
+    let n: Int
+
+    static let batches = [1, 10, 1_000]
+
+    static func isSensible(_ k: Int, _ n: Int) -> Bool { k * 10 <= n }
+
+    func run() throws {
+        for isSingle in [false, true] {
+            var editor = ListEditor(BenchData(contents: n), isSingle: isSingle)
+            var floor = HandKeptList(editor)
+            var list = SectionedList(
+                sectioned: true, rows: editor.rows.values.map { row($0, editor.bucketNames) })
+            for k in Self.batches where Self.isSensible(k, n) {
+                try measure(k, isSingle, &editor, &floor, &list)
+            }
+        }
+    }
+
+    private func measure(
+        _ k: Int, _ isSingle: Bool, _ editor: inout ListEditor, _ floor: inout HandKeptList,
+        _ list: inout SectionedList
+    ) throws {
+        var (floorTimes, listTimes): ([Double], [Double]) = ([], [])
+        let stop = now() + 3_000_000_000
+        while listTimes.count < 5 || (listTimes.count < 1_000 && now() < stop) {
+            let batch = editor.batch(k)
+            let start = now()
+            let changes = floor.apply(batch)
+            floorTimes.append(microseconds(from: start, to: now()))
+            let again = now()
+            let outcome = list.apply(edits(batch, editor.bucketNames))
+            listTimes.append(microseconds(from: again, to: now()))
+            guard changes.count == k, case .changed(let change) = outcome,
+                change.objects.count == k
+            else { throw Failure("the change is not one of \(k) rows") }
+            if listTimes.count == 1 { try check(editor, floor, list) }
+        }
+        try check(editor, floor, list)
+        let metric = "apply_\(k)_changes" + (isSingle ? "_single_section" : "")
+        for (peer, times) in [
+            ("floor-swift-sorted-arrays", floorTimes), ("tandem-list", listTimes),
+        ] {
+            ResultLine(
+                scenario: "p4", peer: peer, n: n, metric: metric, values: times,
+                floor: peer == "tandem-list" ? floorTimes : [], notes: [("k", "\(k)")],
+                durability: nil
+            ).emit()
+        }
+    }
+
+    private func check(
+        _ editor: ListEditor, _ floor: HandKeptList, _ list: SectionedList
+    ) throws {
+        let expected = editor.sections()
+        let kept = floor.contents
+        let shown = list.sectionIDs
+        guard kept.map(\.name) == expected.map(\.name), kept.map(\.ids) == expected.map(\.ids),
+            shown.map(\.name) == expected.map(\.name),
+            shown.map({ $0.numbers.map { Int($0) } }) == expected.map(\.ids)
+        else { throw Failure("the list is not what a full sort gives") }
+    }
+
+    private func edits(_ batch: [ListRowChange], _ names: [String]) -> ListEdits {
+        var edits = ListEdits()
+        for change in batch {
+            if let new = change.new {
+                edits.upserted.append(row(new, names))
+            } else if let old = change.old {
+                edits.removed.append(UInt64(old.id))
+            }
+        }
+        return edits
+    }
+
+    /// A row with its key: section name, the latest first, name.
+    private func row(_ row: ListRow, _ names: [String]) -> ResultRow {
+        let name = names[row.bucket]
+        var key: [UInt8] = []
+        key.reserveCapacity(name.utf8.count + row.name.utf8.count + 10)
+        key.append(contentsOf: name.utf8)
+        key.append(0)
+        withUnsafeBytes(of: (~row.creationDate.bitPattern).bigEndian) {
+            key.append(contentsOf: $0)
+        }
+        key.append(contentsOf: row.name.utf8)
+        key.append(0)
+        return ResultRow(number: UInt64(row.id), sortKey: key, section: name)
+    }
+}

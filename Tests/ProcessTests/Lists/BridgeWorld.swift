@@ -1,0 +1,187 @@
+import Glibc
+import TandemModel
+import TestSupport
+import Testing
+
+/// A random world behind bridges: lists of random shapes, each watched in four ways, and judged by plain rules.
+final class BridgeWorld {
+    private let daemon: BridgedDaemon
+    private let all: BridgeViewers
+    /// Reads the graph, and saves as someone whom nobody knows.
+    private let stranger: BridgeProcess
+    private var graph: BridgeGraph
+    private var shapes: [ListShape] = []
+    /// What each way's lists were last compared with.
+    private var base: [BridgeViewer.Way: Dump] = [:]
+    private var position: Int64 = 0
+    /// The graph before the last save.
+    private var previous = Dump([])
+    private var paused: Set<BridgeViewer.Way> = []
+
+    init(lists: Int, isLimited: Bool, _ random: inout SplitMix) throws {
+        daemon = try BridgedDaemon()
+        graph = BridgeGraph(RandomWorld.model(&random))
+        stranger = try daemon.bridge("stranger")
+        try stranger.ask(#"{"do": "schema", "apply": \#(graph.model.json.text)}"#)
+        // With next to none of them the daemon is asked more often.
+        let cachedRows = [nil, 1, 16][random.next(3)]
+        all = try BridgeViewers(daemon, cachedRows: cachedRows)
+        try graph.read(stranger)
+        for _ in 0..<8 { _ = try save(&random) }
+        for _ in 0..<lists {
+            var shape = ListShape(isLimited: isLimited, &random)
+            shape.offset = 0
+            shapes.append(shape)
+        }
+        for viewer in all.viewers {
+            base[viewer.way] = graph.dump
+            for (at, shape) in shapes.enumerated() {
+                let opened = try viewer.open(viewer.name(at), request(shape, isList: true))
+                #expect(opened == graph.dump.table(shape))
+            }
+        }
+    }
+
+    func end() throws {
+        for bridge in [stranger, all.viewers[0].bridge, all.viewers[2].bridge] {
+            #expect(try bridge.finish() == .exited(0))
+        }
+        #expect(daemon.daemon.end(SIGTERM) == 0)
+    }
+
+    private func request(_ shape: ListShape, isList: Bool) -> String {
+        func list(_ words: [String]) -> String {
+            "[" + words.map { "\"\($0)\"" }.joined(separator: ", ") + "]"
+        }
+        var members = [
+            #""entity": "\#(shape.entity)""#, #""sort": \#(list(shape.sort))"#,
+            #""includesSubentities": \#(shape.includesSubentities)"#,
+        ]
+        if let format = shape.format { members.append(#""where": "\#(format)""#) }
+        if let limit = shape.limit { members.append(#""limit": \#(limit)"#) }
+        if isList {
+            if let section = shape.section { members.append(#""sections": "\#(section)""#) }
+            members.append(#""refresh": \#(list(shape.refresh))"#)
+        }
+        return members.joined(separator: ", ")
+    }
+
+    // MARK: Rounds
+
+    /// A save by anyone, heard of by those whose turn it is; what is wrong with what they were told.
+    func round(_ random: inout SplitMix) throws -> [String] {
+        var problems: [String] = []
+        let sibling = all.viewers[1]
+        if random.next(5) == 0 { problems += try pauseOrResume(sibling) }
+        let writer = try save(&random)
+        for viewer in all.viewers {
+            let comes =
+                switch viewer.way {
+                case .own, .other: true
+                case .sibling: !paused.contains(viewer.way)
+                case .late: random.next(3) == 0
+                }
+            guard comes || viewer.way == writer else { continue }
+            try viewer.reach(position)
+            problems += try check(
+                viewer, hasSaved: viewer.way == writer, isThorough: random.next(6) == 0)
+        }
+        return problems
+    }
+
+    /// Between saves, so that it is known what is merged.
+    private func pauseOrResume(_ viewer: BridgeViewer) throws -> [String] {
+        let isPaused = paused.remove(viewer.way) != nil
+        let verb = isPaused ? "resume" : "pause"
+        try viewer.bridge.ask(#"{"do": "\#(verb)", "context": "\#(viewer.context)"}"#)
+        if isPaused { return try check(viewer, hasSaved: false, isThorough: false) }
+        paused.insert(viewer.way)
+        return []
+    }
+
+    /// Saves some random ops, by a viewer or by the stranger; says whose context has merged it.
+    private func save(_ random: inout SplitMix) throws -> BridgeViewer.Way? {
+        let ops = graph.ops(&random).joined(separator: ", ")
+        let pick = random.next(all.viewers.count + 1)
+        let viewer = pick < all.viewers.count && !shapes.isEmpty ? all.viewers[pick] : nil
+        let answer = try (viewer?.bridge ?? stranger).answer(
+            #"""
+            {"do": "save", "policy": "objectTrump", "context": "\#(viewer?.context ?? "main")", "ops": [\#(ops)]}
+            """#)
+        if let position = answer["ok"]?["position"]?.int {
+            self.position = max(self.position, position)
+        } else {
+            // A cascade took what another op is about.
+            let code = answer["error"]?["code"]?.string
+            #expect(["unknownObject", "conflict"].contains(code), "\(answer.text) for \(ops)")
+        }
+        previous = graph.dump
+        try graph.read(stranger)
+        return viewer?.way
+    }
+
+    // MARK: Judging
+
+    private func check(
+        _ viewer: BridgeViewer, hasSaved: Bool, isThorough: Bool
+    ) throws -> [String] {
+        var problems: [String] = []
+        let before = base[viewer.way] ?? Dump([])
+        for (at, shape) in shapes.enumerated() {
+            let name = viewer.name(at)
+            let events = all.take(name)
+            var found = try judge(shape, before, graph.dump, events)
+            if hasSaved && !found.isEmpty { found = try judgeInTwo(shape, before, events) }
+            if isThorough { found += try compare(viewer, name, shape) }
+            problems += found.map {
+                "\(name): \($0); told \(events.map(\.text)); \(request(shape, isList: true))"
+            }
+        }
+        base[viewer.way] = graph.dump
+        return problems
+    }
+
+    /// A save whose ops have to read something merges what was missed with that, and then what it saved.
+    private func judgeInTwo(
+        _ shape: ListShape, _ before: Dump, _ events: [JSON]
+    ) throws -> [String] {
+        func isMissed(_ event: JSON) -> Bool { event["position"]?.int ?? 0 < position }
+        return try judge(shape, before, previous, events.filter(isMissed))
+            + judge(shape, previous, graph.dump, events.filter { !isMissed($0) })
+    }
+
+    private func judge(
+        _ shape: ListShape, _ before: Dump, _ after: Dump, _ events: [JSON]
+    ) throws -> [String] {
+        guard let old = before.table(shape), let new = after.table(shape) else {
+            return ["sections are out of order"]
+        }
+        let stay = Set(old.flatMap(\.rows)).intersection(new.flatMap(\.rows))
+        let step = TableStep(
+            old: old, new: new,
+            changed: stay.filter { before.shown($0, shape) != after.shown($0, shape) },
+            loose: stay.filter { before.place($0, shape) != after.place($0, shape) })
+        switch try BridgeViewers.change(events) {
+        case .failure(let refusal): return [refusal.code]
+        case .success(let change): return step.problems(change)
+        }
+    }
+
+    /// Compares what is shown with a list opened anew and with a fetch.
+    private func compare(
+        _ viewer: BridgeViewer, _ name: String, _ shape: ListShape
+    ) throws -> [String] {
+        let expected = graph.dump.table(shape)
+        var problems: [String] = []
+        let shown = try viewer.sections(name)
+        if (try? shown.get()) != expected { problems.append("shown \(shown)") }
+        let fresh = try viewer.open("fresh", request(shape, isList: true))
+        if fresh != expected { problems.append("opened anew \(fresh)") }
+        try viewer.bridge.ask(#"{"do": "close", "controller": "fresh"}"#)
+        let fetched = try viewer.bridge.ask(
+            #"{"do": "fetch", "context": "\#(viewer.context)", \#(request(shape, isList: false))}"#)
+        let ids = try fetched.ids.map { try BridgeTable.number(.string($0)) }
+        if ids != expected?.flatMap(\.rows) { problems.append("fetched \(ids)") }
+        return problems
+    }
+}

@@ -1,0 +1,163 @@
+/// A behaviour that public suites of results controllers hold, or reports complain of, said in our words.
+package struct KnownCase: Sendable, CustomStringConvertible {
+    /// The behaviour.
+    package var name: String
+    /// Where others met it.
+    package var origin: String
+    package var rows: [SmallRow]
+    /// One transaction's edits by place in `rows`.
+    package var edits: [SmallEdit]
+    /// What must be reported, in any order; rows are called by their place in `rows`, new ones `new`.
+    package var expected: Set<String>
+
+    package var description: String { name }
+
+    init(
+        _ name: String, _ origin: String, _ rows: [SmallRow], _ edits: [SmallEdit],
+        _ expected: Set<String>
+    ) {
+        self.name = name
+        self.origin = origin
+        self.rows = rows
+        self.edits = edits
+        self.expected = expected
+    }
+}
+
+extension TableChange {
+    /// The parts of a change in the words of ``KnownCase``; `name` gives the word for a row.
+    package func words(_ name: (UInt64) -> String) -> Set<String> {
+        func text(_ place: Path?) -> String { place.map { "\($0.section).\($0.item)" } ?? "" }
+        return Set(
+            sections.map { section in
+                "section \(section.name) \(section.isInsert ? "comes to" : "goes from") \(section.index)"
+            }
+                + rows.map { row in
+                    let name = name(row.number)
+                    return switch row.kind {
+                    case .delete: "\(name) goes from \(text(row.from))"
+                    case .insert: "\(name) comes to \(text(row.to))"
+                    case .move: "\(name) moves \(text(row.from)) to \(text(row.to))"
+                    case .update: "\(name) changes \(text(row.from)) to \(text(row.to))"
+                    }
+                })
+    }
+}
+
+extension KnownCase {
+    private static func row(_ key: Int, _ section: String, _ value: Int = 0) -> SmallRow {
+        SmallRow(key, section, value: value)
+    }
+
+    package static let all: [KnownCase] = comingAndGoing + moving + sections
+
+    private static let comingAndGoing: [KnownCase] = [
+        KnownCase(
+            "a row that comes first into an empty list brings its section", "CoreStore, RBQ", [],
+            [.insert(row(5, "a"))], ["section a comes to 0", "new comes to 0.0"]),
+        KnownCase(
+            "the last row of the list takes its section with it", "CoreStore, bignerdranch",
+            [row(10, "a")], [.delete(0)], ["section a goes from 0", "0 goes from 0.0"]),
+        KnownCase(
+            "all rows of a section that goes are told of", "CoreStore, DungeonMaster",
+            [row(10, "b"), row(20, "b"), row(30, "a")], [.delete(0), .delete(1)],
+            ["section b goes from 0", "0 goes from 0.0", "1 goes from 0.1"]),
+        KnownCase(
+            "one row comes and others only shift", "GRDB, RZCollectionList",
+            [row(10, "a"), row(20, "a")], [.insert(row(5, "a"))], ["new comes to 0.0"]),
+        KnownCase(
+            "several deletes are one batch in the old space", "GRDB 618",
+            [row(10, "a"), row(20, "a"), row(30, "a"), row(40, "a")], [.delete(1), .delete(2)],
+            ["1 goes from 0.1", "2 goes from 0.2"]),
+        KnownCase(
+            "a delete and an insert in one section keep their own spaces", "realm, IGListKit",
+            [row(10, "a"), row(20, "a"), row(30, "a")], [.delete(0), .insert(row(25, "a"))],
+            ["0 goes from 0.0", "new comes to 0.1"]),
+        KnownCase(
+            "writing what is there already is no change", "GRDB, openradar 23037698",
+            [row(10, "a"), row(20, "a")], [.set(0, row(10, "a"))], []),
+        KnownCase(
+            "insert at the top, delete at the end, all others shifted",
+            "openradar 13702395, KSP 20",
+            [row(10, "a"), row(20, "a"), row(30, "a")],
+            [
+                .insert(row(5, "a")), .delete(2), .set(0, row(40, "a")), .set(1, row(50, "a")),
+            ],
+            ["new comes to 0.0", "2 goes from 0.2", "0 changes 0.0 to 0.1", "1 changes 0.1 to 0.2"]),
+    ]
+
+    private static let moving: [KnownCase] = [
+        KnownCase(
+            "a change beside the order is an update", "CoreDataPlus, bignerdranch",
+            [row(10, "a"), row(20, "a")], [.set(1, row(20, "a", 1))], ["1 changes 0.1 to 0.1"]),
+        KnownCase(
+            "a sort key that leaves the row where it is is an update",
+            "openradar 22380191, 22796598; DTModelStorage, CoreDataStack 137",
+            [row(10, "a"), row(20, "a"), row(30, "a")], [.set(1, row(25, "a"))],
+            ["1 changes 0.1 to 0.1"]),
+        KnownCase(
+            "a row that is moved and changed is told of once", "XLData 15, bignerdranch",
+            [row(10, "a"), row(20, "a"), row(30, "a")], [.set(0, row(40, "a", 1))],
+            ["0 moves 0.0 to 0.2"]),
+        KnownCase(
+            "only the row that changed moves, none that it passes", "realm, unlike DifferenceKit",
+            [row(10, "a"), row(20, "a")], [.set(0, row(30, "a"))], ["0 moves 0.0 to 0.1"]),
+        KnownCase(
+            "an update stands elsewhere when a neighbour goes", "oleb.net, wangling.me",
+            [row(10, "a"), row(20, "a")], [.delete(0), .set(1, row(20, "a", 1))],
+            ["0 goes from 0.0", "1 changes 0.1 to 0.0"]),
+        KnownCase(
+            "a row pushed back by one that comes is an update all the same", "wangling.me",
+            [row(10, "a"), row(20, "a")], [.insert(row(5, "a")), .set(0, row(15, "a"))],
+            ["new comes to 0.0", "0 changes 0.0 to 0.1"]),
+        KnownCase(
+            "two rows that both got later keys keep their order and only change",
+            "openradar 27957917 turned round", [row(10, "a"), row(20, "a")],
+            [.set(0, row(30, "a")), .set(1, row(40, "a"))],
+            ["0 changes 0.0 to 0.0", "1 changes 0.1 to 0.1"]),
+    ]
+
+    private static let sections: [KnownCase] = [
+        KnownCase(
+            "a row to a section that is there is one move", "bignerdranch, DungeonMaster",
+            [row(10, "b"), row(20, "b"), row(30, "a")], [.set(0, row(40, "a"))],
+            ["0 moves 0.0 to 1.1"]),
+        KnownCase(
+            "a row out of a section that it leaves empty", "DungeonMaster, JSQDataSourcesKit 12",
+            [row(10, "b"), row(20, "a")], [.set(0, row(30, "a"))],
+            ["section b goes from 0", "0 moves 0.0 to 0.1"]),
+        KnownCase(
+            "a row into a section that is new", "bignerdranch, DungeonMaster, MDMCoreData 14",
+            [row(10, "b"), row(20, "b")], [.set(1, row(30, "a"))],
+            ["section a comes to 1", "1 moves 0.1 to 1.0"]),
+        KnownCase(
+            "out of the section where it was alone into a new one at the same index: equal numbers, a real move",
+            "DungeonMaster", [row(10, "b"), row(20, "a"), row(30, "c")], [.set(2, row(40, "d"))],
+            ["section c goes from 2", "section d comes to 2", "2 moves 2.0 to 2.0"]),
+        KnownCase(
+            "the first row to a new first section: equal numbers, a real move", "YapDatabase",
+            [row(10, "b"), row(20, "b")], [.set(0, row(5, "a"))],
+            ["section a comes to 0", "0 moves 0.0 to 0.0"]),
+        KnownCase(
+            "a section renamed with all its rows", "RBQ, World Cup",
+            [row(10, "b"), row(20, "b"), row(30, "a")],
+            [.set(0, row(10, "d")), .set(1, row(20, "d"))],
+            [
+                "section b goes from 0", "section d comes to 0", "0 moves 0.0 to 0.0",
+                "1 moves 0.1 to 0.1",
+            ]),
+        KnownCase(
+            "a section that passes another is made anew, the other one stays",
+            "YapDatabase, realm", [row(10, "b"), row(20, "a"), row(30, "a")],
+            [.set(0, row(40, "b"))],
+            ["section b goes from 0", "section b comes to 1", "0 moves 0.0 to 1.0"]),
+        KnownCase(
+            "a section emptied and filled by another row stays", "RBQ, realm",
+            [row(10, "b"), row(20, "a"), row(30, "a")], [.delete(0), .insert(row(5, "b"))],
+            ["0 goes from 0.0", "new comes to 0.0"]),
+        KnownCase(
+            "rows of a section that goes may stay in another one", "DungeonMaster, RBQ",
+            [row(10, "b"), row(20, "b"), row(30, "a")], [.delete(0), .set(1, row(35, "a"))],
+            ["section b goes from 0", "0 goes from 0.0", "1 moves 0.1 to 0.1"]),
+    ]
+}
