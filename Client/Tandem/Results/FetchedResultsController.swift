@@ -48,6 +48,10 @@ public final class FetchedResultsController {
     /// Objects that were edited themselves come, go, move and are updated when the context processes its pending changes
     /// (``ManagedObjectContext/processPendingChanges()`` tells when that is); a save that brings to the store what is shown
     /// changes nothing. Setting it is such a change, too.
+    ///
+    /// Limits: what leads to an edited object through a relationship follows when that is saved. A context that merges nothing unprompted
+    /// loads nothing to place an edit either: a row whose new place hangs on an object that isn't held stays, and a window that edits emptied
+    /// stays short, until something is asked.
     public var includesPendingChanges = true {
         didSet {
             guard includesPendingChanges != oldValue else { return }
