@@ -7,9 +7,9 @@ public import TandemQuery
 public struct HistoryCondition: WireCodable {
     /// Saved by one of these; empty is by anybody.
     public var authors: [String]
-    /// Changing one of these; empty is any object.
+    /// Changing one of these, at most ``WireLimits/historyObjects``; empty is any object.
     public var objects: [ObjectReference]
-    /// Changing, inserting or deleting a value of one of these; empty is any property.
+    /// Changing, inserting or deleting a value of one of these, at most ``WireLimits/names``; empty is any property.
     public var properties: [ObservedProperty]
     /// The version of the model whose slots `properties` are of; without any it does not matter.
     public var modelVersion: UInt16
@@ -48,8 +48,9 @@ public struct HistoryCondition: WireCodable {
     /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         authors = try reader.names()
-        objects = try reader.references()
-        properties = try reader.list(itemBytes: 3) { reader throws(CodingError) in
+        objects = try reader.references(limit: WireLimits.historyObjects)
+        properties = try reader.list(itemBytes: 3, limit: WireLimits.names) {
+            reader throws(CodingError) in
             ObservedProperty(entity: try reader.uint16(), slot: try reader.slot())
         }
         modelVersion = try reader.uint16()

@@ -108,8 +108,10 @@ extension ByteReader {
         return ObjectReference(tag: tag, number: try uint64())
     }
 
-    mutating func references() throws(CodingError) -> [ObjectReference] {
-        try list(itemBytes: 10) { reader throws(CodingError) in try reader.reference() }
+    mutating func references(limit: Int = .max) throws(CodingError) -> [ObjectReference] {
+        try list(itemBytes: 10, limit: limit) { reader throws(CodingError) in
+            try reader.reference()
+        }
     }
 
     mutating func names(limit: Int = WireLimits.names) throws(CodingError) -> [String] {

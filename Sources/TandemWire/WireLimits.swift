@@ -33,7 +33,9 @@ public enum WireLimits {
     public static let batchIDBytes = saveIDBytes - 8
     /// The objects of one transaction of a batch, apart from what a delete rule takes along with a single one.
     public static let batchObjects = 1_000
-    /// The names or key paths in one list: more entities than any model has in practice.
+    /// The objects of which one condition on a history may name some.
+    public static let historyObjects = 1 << 16
+    /// The names, properties or key paths in one list: more entities than any model has in practice.
     public static let names = 4_096
     /// The hops of one key path.
     public static let keyPathHops = 64

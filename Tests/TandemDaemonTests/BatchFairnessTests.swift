@@ -75,6 +75,33 @@ import Testing
         #expect(try bench.bench.exists("Node", 1_995))
     }
 
+    @Test func `law 7: no more objects are judged again in one transaction than a step looks at`()
+        throws
+    {
+        var limits = DaemonLimits()
+        limits.sliceReads = 50
+        let (bench, client) = try world(1_000, limits: limits)
+        try bench.fill(client, "Group", 2_000...2_000)
+        let group = Value.reference(try bench.bench.reference("Group", 2_000))
+        try client.save(
+            try (1...1_000).map { try bench.bench.update("Node", $0, ["group": group]) })
+        let other = try bench.client()
+        let batch = try bench.batch("Node", "group.title = nil", set: ["name": .string("x")])
+        let id = try client.send(.batch(batch))
+        try bench.turn(until: 1)
+        try other.save(
+            try (500...1_000).map { try bench.bench.update("Node", $0, ["rank": .int(11)]) })
+        guard case .batched(let answer) = try client.answer(id) else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(answer.failure == nil && answer.count == 1_000)
+        let judged = try bench.transactions(of: [7]).map { part in
+            part.transaction.changes.count { $0.object.number >= 500 }
+        }
+        #expect(judged.reduce(0, +) == 501 && judged.allSatisfy { $0 <= 50 }, "\(judged)")
+    }
+
     @Test func `a batch that meets a rule ends there, and says how far it came`() throws {
         let (bench, client) = try world(1_000)
         try bench.fill(client, "Group", 2_000...2_999)

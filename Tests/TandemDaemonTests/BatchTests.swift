@@ -88,6 +88,41 @@ import Testing
         #expect(try bench.transactions(of: [7]).map(\.transaction.changes.count) == [1_501])
     }
 
+    @Test func `a hub among others is worked off alone, and they without it`() throws {
+        let (bench, client) = try world(1)
+        try bench.fill(client, "Tag", 10...209)
+        let hub = ["tags": [try bench.bench.reference("Tag", 110)]]
+        for start in stride(from: UInt64(1_000), to: 2_500, by: 500) {
+            try client.save(
+                try (start..<start + 500).map { try bench.bench.insert("Node", $0, links: hub) })
+        }
+        #expect(try client.run(try bench.batch("Tag")).count == 200)
+        let sizes = try bench.transactions(of: [7]).map(\.transaction.changes.count)
+        #expect(sizes.filter { $0 > WireLimits.batchObjects } == [1_501], "\(sizes)")
+        #expect(sizes.reduce(0, +) == 200 + 1_500)
+    }
+
+    @Test func `a batch of large objects takes fewer of them at a time`() throws {
+        var limits = DaemonLimits()
+        limits.transactionBytes = 64 << 10
+        let bench = try EngineBench(clock: ManualClock(), limits: limits)
+        let client = try bench.client()
+        let text = Value.string(String(repeating: "x", count: 3_000))
+        for start in stride(from: UInt64(1), through: 100, by: 10) {
+            try bench.fill(client, "Node", start...(start + 9)) { _ in ["name": text] }
+        }
+        let update = try client.run(try bench.batch("Node", set: ["rank": .int(5)]))
+        #expect(update.count == 100 && update.failure == nil)
+        #expect(try bench.count("Node", client, "rank = 5") == 100)
+        let delete = try client.run(try bench.batch("Node", id: [8]))
+        #expect(delete.count == 100 && delete.failure == nil)
+        #expect(try bench.count("Node", client) == 0)
+        for id: [UInt8] in [[7], [8]] {
+            let sizes = try bench.transactions(of: id).map { $0.transaction.encoded().bytes.count }
+            #expect(sizes.count > 1 && sizes.allSatisfy { $0 <= limits.transactionBytes })
+        }
+    }
+
     @Test func `what the batch does to objects to come does not take them out`() throws {
         let (bench, client) = try world(1) { _ in ["name": .string("Bob")] }
         let bob = Value.reference(try bench.bench.reference("Node", 1))

@@ -189,6 +189,31 @@ import Testing
         #expect(isDone && looked >= 200 && left <= 10 - 200)
     }
 
+    @Test func `law 7: a fetch catches up where transactions are few but large`() throws {
+        let bench = try bench(4_000, sliceReads: 100)
+        let committer = bench.bench.committer
+        let read = try ReadUnderWay(
+            .fetch(Fetch(request: nodes)), Fetch(request: nodes), at: 0, id: 1,
+            in: try bench.bench.model, committer)
+        let name = Value.string(String(repeating: "x", count: 600))
+        var (steps, behind, isDone) = (0, UInt64(0), false)
+        while !isDone, steps < 100 {
+            var left = 100
+            isDone = try read.step(committer, &left)
+            steps += 1
+            guard !isDone else { break }
+            let first = UInt64(2 + steps % 20 * 200)
+            try bench.bench.save(
+                try (first..<first + 200).map {
+                    try bench.bench.update("Node", $0, ["name": name, "rank": .int(7)])
+                })
+            behind = max(behind, committer.position - read.position)
+        }
+        // Each has more than 120 kB.
+        #expect(isDone && behind <= 3)
+        #expect(try read.cursor?.result().count == 4_000)
+    }
+
     /// A fetch over 200 members of a group whose title is altered before each step of ten.
     private func followHub(
         readsToCatchUp: Int? = nil

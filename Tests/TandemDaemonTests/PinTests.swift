@@ -130,4 +130,32 @@ import Testing
         }
         #expect(usage.code == .usage)
     }
+
+    @Test func `a pin before a model that is installed ends, as nothing is read there any more`()
+        throws
+    {
+        let bench = try EngineBench(model: Model { Entity("Node") { Attribute("name", .string) } })
+        let client = try bench.client()
+        try client.save([try bench.bench.insert("Node", 1, ["name": .string("a")])])
+        let start = bench.position.number
+        #expect(try pin(client, 1, start) != nil)
+        let model = Model {
+            Entity("Node") {
+                Attribute("name", .string)
+                Attribute("rank", .int)
+            }
+        }
+        guard case .schema = try client.ask(.schema(SchemaRequest(model: model.json.text))) else {
+            Issue.record("the model was not installed")
+            return
+        }
+        #expect(client.session.pins.isEmpty)
+        #expect(bench.engine.retention.counters.expiredPins == 1)
+        #expect(bench.engine.isRetentionDue)
+        #expect(try error(client, start, 1)?.code == .historyExpired)
+        // At the model itself one can be read.
+        let end = bench.position.number
+        #expect(try pin(client, 1, end)?.position == end)
+        #expect(try error(client, end, 1) == nil)
+    }
 }

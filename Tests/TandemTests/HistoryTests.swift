@@ -90,13 +90,14 @@ import Testing
         if case .model = transaction.content { true } else { false }
     }
 
-    @Test func `names that the model lacks are refused`() async throws {
+    @Test func `names that the model lacks, and too many, are refused`() async throws {
         let fixture = try Fixture()
         let (_, end) = try await saves(fixture)
         let container = fixture.container("reader")
         for (change, code) in [
             ({ $0.entities = ["Nothing"] }, TandemError.Code.unknownEntity),
             ({ $0.properties = ["Content": ["nothing"]] }, .unknownProperty),
+            ({ $0.authors = (0...4_096).map { "\($0)" } }, .limitExceeded),
         ] as [((inout HistoryFilter) -> Void, TandemError.Code)] {
             var filter = HistoryFilter()
             change(&filter)

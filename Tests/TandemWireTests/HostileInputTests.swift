@@ -1,5 +1,6 @@
 import FuzzTargets
 import TandemModel
+import TandemQuery
 import TandemWire
 import Testing
 
@@ -34,6 +35,23 @@ struct HostileInputTests {
             input = try frames([maker.daemonEnvelope(), maker.daemonEnvelope()])
             damage(&input, &maker)
             feed(input, DaemonMessage.self)
+        }
+    }
+
+    @Test func law7AConditionOnAHistoryNamesOnlySoMany() throws {
+        func isTaken(_ condition: HistoryCondition) -> Bool {
+            var writer = ByteWriter()
+            condition.encode(into: &writer)
+            var reader = ByteReader(writer.bytes)
+            return (try? HistoryCondition(from: &reader)) == condition
+        }
+        let property = ObservedProperty(entity: 1, slot: 2)
+        let object = ObjectReference(tag: 1, number: 2)
+        for (more, isGood) in [(0, true), (1, false)] {
+            let properties = Array(repeating: property, count: WireLimits.names + more)
+            #expect(isTaken(HistoryCondition(properties: properties)) == isGood)
+            let objects = Array(repeating: object, count: WireLimits.historyObjects + more)
+            #expect(isTaken(HistoryCondition(objects: objects)) == isGood)
         }
     }
 

@@ -92,6 +92,7 @@ struct ProtocolPageTests {
             ("controllers", WireLimits.controllers),
             ("verdictItems", WireLimits.verdictItems), ("saveIDBytes", WireLimits.saveIDBytes),
             ("batchIDBytes", WireLimits.batchIDBytes), ("batchObjects", WireLimits.batchObjects),
+            ("historyObjects", WireLimits.historyObjects),
             ("names", WireLimits.names), ("keyPathHops", WireLimits.keyPathHops),
         ]
         let rows = try ProtocolPage().table("name", "value")

@@ -42,10 +42,24 @@ public struct HistoryFilter: Hashable, Sendable {
         for (name, names) in properties.sorted(by: { $0.key < $1.key }) {
             condition.properties += try slots(of: names, try entity(name, model), model)
         }
+        try check(condition)
         condition.since = since.map(HistoryFilter.microseconds)
         condition.until = until.map(HistoryFilter.microseconds)
         return HistoryRequest(
             from: number, to: end, interests: tags, limit: limit, condition: condition)
+    }
+
+    private func check(_ condition: HistoryCondition) throws(TandemError) {
+        guard condition.authors.count <= WireLimits.names,
+            condition.objects.count <= WireLimits.historyObjects,
+            condition.properties.count <= WireLimits.names
+        else {
+            throw TandemError(
+                .limitExceeded,
+                "a filter of the history names at most \(WireLimits.historyObjects) objects, "
+                    + "\(WireLimits.names) authors and as many properties, those of subentities "
+                    + "included; ask for fewer at a time")
+        }
     }
 
     private func entity(_ name: String, _ model: CompiledModel) throws(TandemError)

@@ -42,6 +42,8 @@ final class BatchRun {
     private var most = WireLimits.batchObjects
     private var size = DaemonLimits.firstBatchObjects
     private var part: BatchPart?
+    /// How many objects, and related ones, were looked at to judge again what others changed, for the next part.
+    private var judged = 0
     /// Why it can't go on.
     private var failure: TandemError?
 
@@ -144,26 +146,49 @@ final class BatchRun {
     // MARK: Working
 
     /// Plans the next transaction into the batch of saves that is being built.
+    ///
+    /// One that turns out too large is planned with fewer objects in the next turn, so that none plans more than once.
     func plan(_ committer: Committer, _ clock: any Clock) throws {
         try checkModel(committer)
         let began = clock.monotonicNanoseconds
-        while part == nil { part = try nextPart(committer) }
+        let (end, meant) = try nextObjects(committer)
+        do {
+            part = try nextPart(meant, upTo: end, committer)
+        } catch let error as TandemError {
+            guard error.code == .limitExceeded, end - next > 1 else { throw error }
+            size = (end - next) / 2
+            return
+        }
         pace(clock.monotonicNanoseconds - began)
     }
 
-    /// The next part, which is planned; nil for one that is too large, and is to be tried with fewer objects.
-    private func nextPart(_ committer: Committer) throws -> BatchPart? {
-        let objects = found[next..<min(next + size, found.count)]
-        let meant = try objects.filter { try isMeant($0, committer) }
-        var part = BatchPart(next: objects.endIndex, progress: progress)
-        part.progress.reached = objects.last ?? progress.reached
-        part.progress.done += UInt64(meant.count)
-        part.progress.hasEnded = part.next == found.count
-        guard let plan = try plan(meant, isLast: objects.count == 1, committer) else {
-            size = max(1, objects.count / 2)
-            return nil
+    /// The objects of the next part that are still meant, and where it ends: earlier where it takes long to judge them again.
+    private func nextObjects(
+        _ committer: Committer
+    ) throws -> (end: Int, meant: [ObjectReference]) {
+        judged = 0
+        var (end, meant) = (next, [ObjectReference]())
+        let last = min(next + size, found.count)
+        while end < last, end == next || judged < committer.limits.sliceReads {
+            if try isMeant(found[end], committer) { meant.append(found[end]) }
+            end += 1
         }
-        try note(plan.changes, in: &part, committer)
+        return (end, meant)
+    }
+
+    /// The next part, which is planned.
+    ///
+    /// Throws `limitExceeded`, with nothing applied, for one that is too large.
+    private func nextPart(
+        _ meant: [ObjectReference], upTo end: Int, _ committer: Committer
+    ) throws -> BatchPart {
+        let isAlone = end - next == 1
+        var part = BatchPart(next: end, progress: progress)
+        if end > next { part.progress.reached = found[end - 1] }
+        part.progress.done += UInt64(meant.count)
+        part.progress.hasEnded = end == found.count
+        let plan = try plan(meant, isAlone, committer)
+        try note(plan.changes, in: &part, isAlone, committer)
         let isEnd = part.progress.hasEnded
         if !plan.changes.isEmpty || (isEnd && position != nil) {
             part.position = try committer.append(plan, request([]), part.progress, by: principal)
@@ -174,19 +199,17 @@ final class BatchRun {
         return part
     }
 
-    /// Plans a transaction; nil when it is too large, unless it is of one object.
+    /// Plans a transaction; one of one object is as large as its delete rules say.
     private func plan(
-        _ meant: [ObjectReference], isLast: Bool, _ committer: Committer
-    ) throws -> SavePlanner.Plan? {
+        _ meant: [ObjectReference], _ isAlone: Bool, _ committer: Committer
+    ) throws -> SavePlanner.Plan {
         if meant.isEmpty { return SavePlanner.Plan(changes: [], inserted: [], blobs: []) }
-        do {
-            let most = isLast ? Int.max : WireLimits.batchObjects
-            let plan = try committer.plan(request(meant), atMost: most)
-            return plan.changes.count <= most ? plan : nil
-        } catch let error as TandemError {
-            guard error.code == .limitExceeded, !isLast else { throw error }
-            return nil
+        let most = isAlone ? Int.max : WireLimits.batchObjects
+        let plan = try committer.plan(request(meant), atMost: most)
+        guard plan.changes.count <= most else {
+            throw TandemError(.limitExceeded, "the part changes more than \(most) objects")
         }
+        return plan
     }
 
     private func request(_ objects: [ObjectReference]) -> SaveRequest {
@@ -227,6 +250,7 @@ final class BatchRun {
     private func matches(_ stored: Store.Stored, _ store: Store) throws -> Bool {
         guard let compiled else { return false }
         let budget = ReadBudget()
+        defer { judged += 1 + budget.takeSpent() }
         budget.beginObject()
         let reader = StoreReader(store, budget: budget)
         if let matches = compiled.matches(stored.object, stored.row, reader) { return matches }
@@ -240,12 +264,16 @@ final class BatchRun {
     ///
     /// Those that are deleted along count now, as far as they were meant.
     private func note(
-        _ changes: [Change], in part: inout BatchPart, _ committer: Committer
+        _ changes: [Change], in part: inout BatchPart, _ isAlone: Bool, _ committer: Committer
     ) throws {
+        let most = 2 * committer.limits.sliceReads
         for change in changes {
             let object = change.object
             guard change.kind != .insert, isToCome(object, from: part.next) else { continue }
             let isMeant = try isMeant(object, committer)
+            guard isAlone || judged < most else {
+                throw TandemError(.limitExceeded, "judging again looks at more than \(most)")
+            }
             if change.kind == .delete {
                 if isMeant { part.progress.done += 1 }
             } else if !isMeant {

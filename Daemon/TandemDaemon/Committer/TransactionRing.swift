@@ -6,6 +6,8 @@ struct TransactionRing {
     private var start = 0
     /// The bytes of what is held.
     private(set) var bytes = 0
+    /// The bytes of all that was ever added.
+    private(set) var addedBytes: UInt64 = 0
     private let maximumCount: Int
     private let maximumBytes: Int
 
@@ -33,6 +35,7 @@ struct TransactionRing {
         let transaction = transaction.withoutBlobs
         transactions.append(transaction)
         bytes += transaction.bytes.count
+        addedBytes += UInt64(transaction.bytes.count)
         while transactions.count - start > maximumCount
             || (bytes > maximumBytes && transactions.count - start > 1)
         {

@@ -225,10 +225,16 @@ final class WorkingGraph {
                 pending += try unlink(next, property.slot, relationship)
             }
             working.isDeleted = true
-            guard objects.count <= most else {
-                throw TandemError(.limitExceeded, "deletions take along more than \(most) objects")
-            }
+            try checkRoom(for: [])
         }
+    }
+
+    /// Throws `limitExceeded` when these are too many beside what deletions took along so far, before they are loaded.
+    private func checkRoom(for members: [ObjectReference]) throws(TandemError) {
+        guard objects.count + members.count > most else { return }
+        let new = members.count { objects[$0.number] == nil }
+        guard objects.count + new > most else { return }
+        throw TandemError(.limitExceeded, "deletions take along more than \(most) objects")
     }
 
     /// Takes an object out of a relationship; returns what its deletion takes along.
@@ -238,6 +244,7 @@ final class WorkingGraph {
         let members: [ObjectReference]
         if relationship.toMany {
             members = try self.members(of: object, slot, relationship)
+            try checkRoom(for: members)
             for member in members { try remove(member, from: object, slot) }
         } else {
             members = objects[object.number]?.value(slot).reference.map { [$0] } ?? []

@@ -125,6 +125,8 @@ extension DaemonLimits {
     static let savesInTurn = 16
     /// A fetch catches up with those who save when it has looked at all candidates, and before then where they saved so often.
     static let catchUpTransactions: UInt64 = 1_024
+    /// It does so as well where they saved this much, about four thousand changes: what one step decodes stays short.
+    static let catchUpBytes: UInt64 = 256 << 10
     /// So many steps of a fetch judge again what others altered behind its last candidate, before the next ones may look
     /// at twice as much.
     static let lateSteps = 8

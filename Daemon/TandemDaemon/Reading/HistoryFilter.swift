@@ -8,7 +8,7 @@ struct HistoryFilter {
     private let entities: Set<EntityTag>
     private let authors: Set<String>
     private let objects: Set<ObjectReference>
-    private let properties: Set<ObservedProperty>
+    private let properties: [EntityTag: PropertyMask]
     /// Slots of transactions up to here are of another model.
     private let modelPosition: UInt64
 
@@ -17,7 +17,9 @@ struct HistoryFilter {
         entities = Set(request.interests)
         authors = Set(condition.authors)
         objects = Set(condition.objects)
-        properties = Set(condition.properties)
+        properties = condition.properties.reduce(into: [:]) {
+            $0[$1.entity, default: PropertyMask()].insert($1.slot)
+        }
         self.modelPosition = modelPosition
     }
 
@@ -49,9 +51,7 @@ struct HistoryFilter {
     }
 
     private func alters(_ change: Change) -> Bool {
-        properties.contains {
-            $0.entity == change.object.tag
-                && (change.kind == .delete || change.changed.contains($0.slot))
-        }
+        guard let mask = properties[change.object.tag] else { return false }
+        return change.kind == .delete || !change.changed.intersection(mask).isEmpty
     }
 }

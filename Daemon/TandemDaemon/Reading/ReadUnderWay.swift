@@ -21,6 +21,8 @@ final class ReadUnderWay {
     let past: PastGraph?
     /// Up to here transactions were looked through for what they altered.
     private(set) var position: UInt64
+    /// What had been saved by then, in bytes since the daemon's start.
+    private var savedBytes: UInt64
     private let model: CompiledModel
     private let modelPosition: UInt64
     private let source: TransactionSource
@@ -53,6 +55,7 @@ final class ReadUnderWay {
         self.model = model
         past = position == 0 ? nil : PastGraph(at: position)
         self.position = position == 0 ? committer.position : position
+        savedBytes = committer.ring.addedBytes
         modelPosition = committer.store.modelPosition
         source = TransactionSource(committer.journal)
         let request = try fetch.map { try CompiledRequest($0.request, in: model) }
@@ -76,8 +79,14 @@ final class ReadUnderWay {
         guard past == nil else { return false }
         cursor = nil
         beginsAnew = true
-        position = committer.position
+        stand(at: committer)
         return true
+    }
+
+    /// Notes that nothing up to the committer's position is to be looked through.
+    private func stand(at committer: Committer) {
+        position = committer.position
+        savedBytes = committer.ring.addedBytes
     }
 
     /// Goes on until a budget is used up; true when it is done, at the committer's position.
@@ -90,7 +99,7 @@ final class ReadUnderWay {
         }
         if beginsAnew {
             cursor = try beginning(committer.store)
-            position = committer.position
+            stand(at: committer)
             beginsAnew = false
         }
         let given = budget
@@ -114,6 +123,7 @@ final class ReadUnderWay {
         let most = min(
             DaemonLimits.catchUpTransactions, UInt64(committer.limits.verdictTransactions))
         return cursor?.isScanned ?? true || committer.position - position >= most
+            || committer.ring.addedBytes - savedBytes >= DaemonLimits.catchUpBytes
     }
 
     /// How much a step judges that was given so much, and looked at so much to catch up.
@@ -132,7 +142,7 @@ final class ReadUnderWay {
     private func judgeAgain(_ committer: Committer, _ budget: inout Int) throws {
         let end = committer.position
         guard position < end, let request else { return }
-        defer { position = end }
+        defer { stand(at: committer) }
         guard end - position <= UInt64(committer.limits.verdictTransactions),
             position + 1 >= committer.journal.bounds.first
         else { return cursor = try beginning(committer.store) }

@@ -74,6 +74,9 @@ extension Engine {
             try committer.install(model, by: session.principal(author: nil, context: ""))
         }
         guard committer.position > before else { return }
+        // What there was under another model can't be read any more.
+        endPins(below: committer.store.modelPosition)
+        letGo()
         // Tags mean something else under another model only for new entities; interests stay valid.
         audiences.allFallBehind(after: before) { following.append($0) }
         wakeSyncs()

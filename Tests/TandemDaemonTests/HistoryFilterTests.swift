@@ -1,0 +1,41 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Which transactions a history gives of those that change properties.
+@Suite struct HistoryFilterTests {
+    private func given(
+        _ bench: CommitBench, _ properties: [(entity: String, name: String)]
+    ) throws -> [UInt64] {
+        let observed = try properties.map { property in
+            let entity = try bench.entity(property.entity)
+            return ObservedProperty(
+                entity: entity.tag, slot: try #require(entity.slot(of: property.name)))
+        }
+        let filter = HistoryFilter(
+            HistoryRequest(from: 1, condition: HistoryCondition(properties: observed)),
+            modelPosition: 1)
+        return try bench.transactions(from: 2).compactMap {
+            try filter.part(of: $0.encoded())?.position
+        }
+    }
+
+    @Test func `a history of properties has what changes, inserts or deletes one of them`() throws {
+        let bench = try CommitBench()
+        try bench.save([try bench.insert("Node", 1, ["name": .string("a"), "rank": .int(2)])])
+        try bench.save([try bench.insert("Badge", 2, ["text": .string("b")])])
+        try bench.save([try bench.update("Node", 1, ["rank": .int(3)])])
+        try bench.save([try bench.update("Node", 1, ["name": .string("c")])])
+        try bench.save([try bench.update("Badge", 2, ["text": .string("d")])])
+        try bench.save([try bench.delete("Node", 1)])
+        #expect(try given(bench, [("Node", "rank")]) == [2, 4, 7])
+        #expect(try given(bench, [("Node", "name"), ("Node", "rank")]) == [2, 4, 5, 7])
+        #expect(try given(bench, [("Badge", "text"), ("Node", "name")]) == [2, 3, 5, 6, 7])
+        // The slot of the one entity says nothing about the other.
+        #expect(try given(bench, [("Leaf", "name")]) == [])
+        #expect(try given(bench, [("Tag", "label")]) == [])
+    }
+}
