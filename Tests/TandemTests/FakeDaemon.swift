@@ -71,7 +71,10 @@ final class FakeDaemon: Sendable {
     }
 
     func container(author: String = "test") -> PersistentContainer {
-        PersistentContainer(author: author, transport: transport)
+        var limits = ClientLimits()
+        // An answer is held until a test has had its turn, which takes long where many wait for the main actor.
+        limits.answerMilliseconds = 3_600_000
+        return PersistentContainer(author: author, transport: transport, limits: limits)
     }
 
     var end: Position {
