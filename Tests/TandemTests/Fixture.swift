@@ -39,6 +39,8 @@ final class Fixture: Sendable {
     }
 
     let directory: String
+    /// Where a test may let lists be cached; it goes with the store.
+    var cacheDirectory: String { directory + "-cache" }
     let types: [any ManagedEntity.Type]
     private let running: Locked<Running>
     private let settings: @Sendable (inout DaemonConfiguration) -> Void
@@ -122,6 +124,8 @@ final class Fixture: Sendable {
 
     deinit {
         try? running.withLock { $0.daemon }?.stop()
-        try? FileManager.default.removeItem(atPath: directory)
+        for path in [directory, cacheDirectory] {
+            try? FileManager.default.removeItem(atPath: path)
+        }
     }
 }

@@ -16,7 +16,7 @@ import Testing
     init() throws {
         fixture = try Fixture()
         writer = fixture.container("writer").makeContext(name: "writer")
-        directory = fixture.directory + "-cache"
+        directory = fixture.cacheDirectory
     }
 
     /// A list in a container of its own, as in another run of the program.
