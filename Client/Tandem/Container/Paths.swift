@@ -44,7 +44,7 @@ public enum TandemPaths {
 public struct ClientLimits: Hashable, Sendable {
     /// Recent transactions kept for contexts that have not merged them yet.
     public var recentTransactions = 4_096
-    /// Bytes of recent transactions kept, encoded.
+    /// Bytes of recent transactions kept for them, encoded.
     public var recentBytes = 16 << 20
     /// Rows that a context keeps besides those of objects in use.
     public var cachedRows = 65_536
