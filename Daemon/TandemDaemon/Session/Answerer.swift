@@ -244,7 +244,8 @@ struct Answerer {
         let start = PastGraph(at: from, try window(after: from, model))
         let end = PastGraph(at: to, try window(after: to, model))
         let between = try TransactionWindow(
-            committer, after: min(from, to), through: max(from, to), model)
+            committer, after: min(from, to), through: max(from, to), model,
+            atMost: DaemonLimits.windowBytes)
         return (between, start, end)
     }
 
@@ -260,7 +261,8 @@ struct Answerer {
                 "\(committer.position - from) transactions are too many to judge at once, fetch "
                     + "again", code: .historyExpired)
         }
-        return try TransactionWindow(committer, after: from, model)
+        return try TransactionWindow(
+            committer, after: from, model, atMost: DaemonLimits.windowBytes)
     }
 }
 
