@@ -214,6 +214,35 @@ import Testing
         #expect(try read.cursor?.result().count == 4_000)
     }
 
+    @Test func `law 7: a fetch that falls too far behind at each step ends all the same`() throws {
+        var steps: [Int] = []
+        for isHeldUp in [false, true] {
+            var limits = DaemonLimits()
+            limits.verdictTransactions = 3
+            let bench = try EngineBench(limits: limits)
+            try bench.bench.save(
+                try (UInt64(1)...200).map { try bench.bench.insert("Node", $0) })
+            let committer = bench.bench.committer
+            let read = try ReadUnderWay(
+                .fetch(Fetch(request: nodes)), Fetch(request: nodes), at: 0, id: 1,
+                in: try bench.bench.model, committer)
+            var (count, isDone) = (0, false)
+            while !isDone, count < 100 {
+                for rank in Int64(0)..<5 {
+                    try bench.bench.save([try bench.bench.update("Node", 1, ["rank": .int(rank)])])
+                }
+                // Whose client makes it late gets no longer steps for that.
+                if isHeldUp { read.holdUp() }
+                var left = 10
+                isDone = try read.step(committer, &left)
+                count += 1
+            }
+            steps.append(count)
+            #expect(isDone != isHeldUp)
+        }
+        #expect(steps[0] < 20 && steps[1] == 100)
+    }
+
     /// A fetch over 200 members of a group whose title is altered before each step of ten.
     private func followHub(
         readsToCatchUp: Int? = nil

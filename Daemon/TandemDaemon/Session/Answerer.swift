@@ -78,11 +78,7 @@ struct Answerer {
                 "what there was at position \(position) can't be told any more; the oldest that can be "
                     + "read at is \(oldest)")
         }
-        guard end - position <= UInt64(limits.lookBackTransactions) else {
-            throw committer.limitCounts.refusal(
-                .lookBackTransactions, limits,
-                "\(end - position) transactions are too many to undo; read at a newer position")
-        }
+        try committer.checkLookBack(to: position)
     }
 
     /// Answers what is done.
@@ -273,6 +269,16 @@ extension StoredObject {
 }
 
 extension Committer {
+    /// Throws `limitExceeded` where more happened since a position than a read there may undo.
+    func checkLookBack(to position: UInt64) throws(TandemError) {
+        let count = self.position - position
+        guard count <= UInt64(limits.lookBackTransactions) else {
+            throw limitCounts.refusal(
+                .lookBackTransactions, limits,
+                "\(count) transactions are too many to undo; read at a newer position")
+        }
+    }
+
     /// The model in binary form, or nil in a store without one.
     var modelBytes: [UInt8]? {
         store.model.map { model in
