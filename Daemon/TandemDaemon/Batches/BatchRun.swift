@@ -229,7 +229,8 @@ final class BatchRun {
     /// Lets the next transaction have as many objects as it takes to keep to the time.
     private func pace(_ nanoseconds: UInt64) {
         if nanoseconds > DaemonLimits.batchNanoseconds {
-            size = max(1, size / 2)
+            // What takes long for few objects as for many must not make it as many transactions as there are objects.
+            size = max(min(size, DaemonLimits.firstBatchObjects), size / 2)
         } else if nanoseconds < DaemonLimits.batchNanoseconds / 2 {
             size = min(size * 2, most)
         }
