@@ -360,6 +360,28 @@ import Testing
         #expect(bench.engine.readBytes == 0)
     }
 
+    @Test func `laws 7 and 8: a batch looks for its objects in the room that fetches leave`() throws
+    {
+        let (_, whole) = try narrowBench()
+        let bench = try bench(300, sliceReads: 10, readBytes: whole + 200)
+        let (asker, changer) = (try bench.client(), try bench.client())
+        let batch = try changer.send(.batch(try bench.batch("Node")))
+        let fetch = try asker.send(.fetch(Fetch(request: nodes)))
+        for _ in 0..<5 { try bench.turn() }
+        let held = bench.engine.batches.current?.heldBytes ?? 0
+        #expect(held > 0 && bench.engine.readBytes == bench.engine.fetchBytes + held)
+        guard case .fetched(let found) = try asker.answer(fetch),
+            case .failure(let error) = try changer.answer(batch)
+        else {
+            Issue.record("another answer")
+            return
+        }
+        #expect(found.objects.count == 300 && error.code == .limitExceeded)
+        #expect(error.message.contains("limits.readBytes"))
+        #expect(try changer.run(try bench.batch("Node")).count == 300)
+        #expect(bench.engine.readBytes == 0)
+    }
+
     @Test func `law 2: what a client asks behind a fetch is answered behind it`() throws {
         let bench = try bench(50, sliceReads: 5)
         let (asker, other) = (try bench.client(), try bench.client())

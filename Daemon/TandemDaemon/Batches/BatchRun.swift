@@ -60,6 +60,14 @@ final class BatchRun {
     /// Whether its objects have been looked for.
     var isFound: Bool { foundAt != nil }
 
+    /// Whether it looks for its objects at the moment.
+    var isSearching: Bool { read != nil }
+
+    /// About the bytes that it holds of what it looks for and of what it found.
+    var heldBytes: Int {
+        (read?.bytes ?? 0) + found.count * MemoryLayout<ObjectReference>.stride
+    }
+
     /// Whether it has nothing more to do than to be answered.
     var isOver: Bool { failure != nil || (progress.hasEnded && part == nil) }
 
@@ -324,6 +332,8 @@ final class BatchRun {
     /// Notes that nothing of what was planned happened, and why.
     func fail(_ error: TandemError) {
         part = nil
+        read = nil
+        found = []
         failure = error
     }
 
