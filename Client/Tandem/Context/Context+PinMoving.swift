@@ -88,7 +88,7 @@ extension ManagedObjectContext {
         let askers = all.filter { $0.verdictItem != nil }
         let request = VerdictRequest(
             from: start, items: askers.compactMap(\.verdictItem), at: group.to)
-        return .ask(.verdicts(request)) { result in
+        return toldAsk(.verdicts(request)) { result in
             guard self.merged == start, self.standing.pin === pin else {
                 return try self.mergeStep(through: self.merged)
             }
@@ -120,7 +120,7 @@ extension ManagedObjectContext {
             (fetch.at, fetch.lease) = (group.to, isMove ? 0 : pin.lease)
             let asked = fetch
             return try (isMove ? .done(()) : pin.takeStep(at: start)).then { _ -> Step<Void> in
-                .ask(.fetch(asked)) { result in
+                self.toldAsk(.fetch(asked)) { result in
                     guard self.merged == start, self.standing.pin === pin else {
                         return try self.mergeStep(through: self.merged)
                     }

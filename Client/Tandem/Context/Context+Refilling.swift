@@ -11,7 +11,7 @@ extension ManagedObjectContext {
             let own = verdicts[ObjectIdentifier(participant)]
             guard let fetch = participant.refill(for: group, own) else { continue }
             let generation = session?.generation
-            return .ask(.fetch(fetch)) { result in
+            return toldAsk(.fetch(fetch)) { result in
                 guard self.session?.generation == generation, self.standing.pin == nil else {
                     return try self.mergeStep(through: group.to)
                 }
