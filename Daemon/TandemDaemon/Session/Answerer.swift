@@ -206,13 +206,15 @@ struct Answerer {
         var related = RelatedRows(committer.store, model, way.end)
         var answer = Verdicts(
             position: way.end?.position ?? committer.position, items: [], related: [])
-        for item in request.items {
+        // One for all: a question of many lists takes no longer than one of one may.
+        let budget = engine.verdictReads.map { ReadBudget($0) } ?? ReadBudget()
+        for (index, item) in request.items.enumerated() {
             let compiled = try CompiledRequest(
                 item.request, sectionKeyPath: item.sectionKeyPath,
                 refreshKeyPaths: item.refreshKeyPaths, in: model)
-            let verdicts = try VerdictEvaluator(
-                compiled, way.window, committer.store, from: way.start, to: way.end
-            ).verdicts()
+            let evaluator = VerdictEvaluator(
+                compiled, way.window, committer.store, budget, from: way.start, to: way.end)
+            let verdicts = try together(index) { try evaluator.verdicts() }
             for verdict in verdicts where verdict.matches {
                 guard let row = verdict.row else { continue }
                 for path in compiled.paths { try related.follow(path.hops[...], from: row) }
@@ -224,6 +226,18 @@ struct Answerer {
             answer.alongside = .objects(try read(request))
         }
         return answer
+    }
+
+    /// Judges a list beside others; where they are too much together, they are fetched, each for itself and in steps.
+    private func together<Result>(_ index: Int, _ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as TandemError {
+            guard index > 0, error.code == .limitExceeded else { throw error }
+            throw TandemError(
+                .historyExpired,
+                "the lists depend on too many related objects to be judged at once; fetch again")
+        }
     }
 
     /// What lies between where a client is and where it goes, with the graphs there unless it goes to the end.
