@@ -165,7 +165,7 @@ public final class FetchedResultsController {
             refreshKeyPaths: relationshipKeyPathsForRefreshing, in: model)
     }
 
-    private func openStep() throws -> Step<Void> {
+    func openStep() throws -> Step<Void> {
         try ResultsPlan.check(fetchRequest)
         return try source.sessionStep().then { session in
             if self.place == nil { self.place = try ControllerPlace(self.source.connection) }

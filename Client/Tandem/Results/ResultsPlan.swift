@@ -115,6 +115,14 @@ struct ResultsPlan {
             request: request, kind: .rows, related: relatedPaths, interests: interests, at: 0)
     }
 
+    /// Whether a fetch is of this plan's request, however many rows it asks for.
+    func isAsked(by fetch: Fetch) -> Bool {
+        var asked = fetch.request
+        (asked.limit, asked.offset) = (nil, 0)
+        return asked == unlimited && (fetch.request.limit == nil) == (needed == nil)
+            && fetch.related == relatedPaths
+    }
+
     /// Whether a change of an object reached by a path can matter.
     func concernsRelated(_ change: Change) -> Bool {
         guard let mask = watched[change.object.tag] else { return false }
