@@ -113,6 +113,7 @@ extension ManagedObjectContext {
     func restart(in now: Session, at position: UInt64) {
         deliver()
         let start = debug?.now ?? 0
+        for participant in participants { participant.value?.noteLoss() }
         let from = merged
         let isOtherLog = !isHere(now)
         let missed = missed(now, at: position)

@@ -24,6 +24,8 @@ protocol ResultsParticipant: AnyObject {
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?)
     /// The objects that it shows around one of its own, at most `count`; none if it does not show that.
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]
+    /// Lets it keep of its rows what it has to compare, before the context forgets everything it holds.
+    func noteLoss()
     /// Whether edits of its context came or went since it last took them in.
     var isOverlayStale: Bool { get }
     /// Takes edits of its context into its state that were made since it last did; says whether there is something to deliver.
@@ -42,6 +44,8 @@ extension ResultsParticipant {
     func loseThread() {}
 
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] { [] }
+
+    func noteLoss() {}
 
     var isOverlayStale: Bool { false }
 

@@ -72,7 +72,7 @@ extension FetchedResultsController {
         self.plan = plan
         overlay = fresh
         sum(answer, overrides, laid.edits, judge, isOpening: isOpening)
-        interruption = nil
+        (interruption, shownBefore) = (nil, nil)
         isRefused = false
         held = known
         if isOpening { outbox.removeAll() }
@@ -113,9 +113,13 @@ extension FetchedResultsController {
         // Of one that lost the thread with this group all is known that happened since.
         if let interruption, let now = source.position, !group.begins(at: interruption, now) {
             let isOtherLog = !interruption.isComparable(with: now)
-            for object in answer.objects
-            where isOtherLog || object.version > interruption.number {
-                reasons[object.object.number, default: []].formUnion(.ownValues)
+            for object in answer.objects {
+                let number = object.object.number
+                if isOtherLog || object.version > interruption.number {
+                    reasons[number, default: []].formUnion(.ownValues)
+                } else if mayShowOthers(object, judge) {
+                    reasons[number, default: []].formUnion(.refreshPath)
+                }
             }
         }
         if verdicts == nil, let affected = links?.affected(by: group.changes) {

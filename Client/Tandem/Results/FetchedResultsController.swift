@@ -100,6 +100,8 @@ public final class FetchedResultsController {
     var overlay: [ObjectNumber: OverlaidEdits] = [:]
     /// What ``ManagedObjectContext/editSerial`` was when they were laid.
     var overlaidSerial = 0
+    /// What rows showed of others when the thread was lost by starting anew; nil where that is not known.
+    var shownBefore: ShownValues?
     let feeds = ResultsFeeds()
     /// Who shows this list to others.
     weak var follower: (any ResultsFollower)?
