@@ -74,19 +74,34 @@ struct PendingOverlay {
         let reader = ContextReader(context: context, includesEdits: true)
         let changed = Set(edited.map(\.reference.number))
         let numbers = Set(found.map(\.reference.number))
-        var result = found.filter { !changed.contains($0.reference.number) }.map(stored)
+        let rest = found.filter { !changed.contains($0.reference.number) }.map(stored)
+        var placed: [Placed] = []
         for record in edited where !record.isDeleted {
             let wasFound = numbers.contains(record.reference.number)
             let row = currentRow(record)
             let matches = row.flatMap { request.matches(record.reference, $0, reader) }
             guard matches ?? wasFound else { continue }
             let key = row.flatMap { request.sortKey(record.reference, $0, reader) }
-            let placed = Placed(key: key, record: record)
-            let place = result.firstIndex { placed.precedes($0) } ?? result.endIndex
-            result.insert(placed, at: place)
+            placed.append(Placed(key: key, record: record))
         }
-        let rest = result.dropFirst(request.request.offset)
-        return (request.request.limit.map { rest.prefix($0) } ?? rest).map(\.record)
+        let result = PendingOverlay.merged(rest, placed).dropFirst(request.request.offset)
+        return (request.request.limit.map { result.prefix($0) } ?? result).map(\.record)
+    }
+
+    /// Puts each edited record before the first of the others that it precedes; O(all and sorting the edited ones).
+    private static func merged(_ rest: [Placed], _ edited: [Placed]) -> [Placed] {
+        var edited =
+            (edited.filter { $0.key != nil }.sorted { $0.precedes($1) })[...]
+            + edited.filter { $0.key == nil }
+        var result: [Placed] = []
+        result.reserveCapacity(rest.count + edited.count)
+        for record in rest {
+            while let first = edited.first, first.precedes(record) {
+                result.append(edited.removeFirst())
+            }
+            result.append(record)
+        }
+        return result + edited
     }
 
     /// By how many objects more the request finds with all edits; nil when what is held does not tell.
@@ -139,19 +154,31 @@ struct PendingOverlay {
 extension CompiledRequest {
     /// The first object of each path that isn't held, as far as to-one relationships lead.
     func unknown(behind row: Row, _ reader: ContextReader) -> [ObjectReference] {
-        paths.compactMap { firstUnknown($0.hops[...], row, reader) }
+        reached(behind: row, reader).unknown
     }
 
-    private func firstUnknown(
-        _ hops: ArraySlice<ObservedHop>, _ row: Row, _ reader: ContextReader
-    ) -> ObjectReference? {
-        guard let hop = hops.first, !hop.isToMany, let entity = model.entity(tagged: row.tag),
-            let target = row.reference(hop.slot, in: entity)
-        else { return nil }
-        switch reader.row(of: target) {
-        case .unknown: return target
-        case .missing: return nil
-        case .row(let next): return firstUnknown(hops.dropFirst(), next, reader)
+    /// The objects on all paths, as far as to-one relationships lead, and those at which they end because these aren't held.
+    func reached(
+        behind row: Row, _ reader: ContextReader
+    ) -> (reached: Set<ObjectReference>, unknown: [ObjectReference]) {
+        var reached: Set<ObjectReference> = []
+        var unknown: [ObjectReference] = []
+        for path in paths where !path.hops.isEmpty {
+            var row = row
+            hops: for hop in path.hops {
+                guard !hop.isToMany, let entity = model.entity(tagged: row.tag),
+                    let target = row.reference(hop.slot, in: entity)
+                else { break }
+                reached.insert(target)
+                switch reader.row(of: target) {
+                case .missing: break hops
+                case .row(let next): row = next
+                case .unknown:
+                    unknown.append(target)
+                    break hops
+                }
+            }
         }
+        return (reached, unknown)
     }
 }

@@ -70,7 +70,7 @@ extension FetchedResultsController {
         if interruption == nil { correct(&reasons, fresh, group) }
         relink(rows, answer, group, plan, judge.reader, overrides)
         self.plan = plan
-        overlay = fresh
+        overlay.replace(by: fresh)
         sum(answer, overrides, laid.edits, judge, isOpening: isOpening)
         (interruption, shownBefore) = (nil, nil)
         isRefused = false
@@ -163,7 +163,7 @@ extension FetchedResultsController {
         for (object, row) in overrides.values {
             if let row { sums?.note(row, of: object, model) }
         }
-        noteSums(laid, model, GroupReader(source, []))
+        noteSums(laid, Set(overlay.laid.keys), model, GroupReader(source, []))
     }
 
     /// Leaves out what the context's edits showed before.
@@ -171,7 +171,7 @@ extension FetchedResultsController {
         _ reasons: inout [ObjectNumber: ChangeReason], _ fresh: [ObjectNumber: OverlaidEdits],
         _ group: MergedGroup
     ) {
-        let concerned = Set(overlay.keys).union(fresh.keys)
+        let concerned = Set(overlay.laid.keys).union(fresh.keys)
         if concerned.isEmpty { return }
         let changes = group.changes(of: concerned)
         for number in concerned {

@@ -50,12 +50,12 @@ public final class FetchedResultsController {
     /// changes nothing. Setting it is such a change, too.
     ///
     /// Limits: what leads to an edited object through a relationship follows when that is saved. A context that merges nothing unprompted
-    /// loads nothing to place an edit either: a row whose new place hangs on an object that isn't held stays, and a window that edits emptied
-    /// stays short, until something is asked.
+    /// loads nothing to place an edit either: a row whose new place hangs on an object that isn't held stays until something is asked. A
+    /// window that edits emptied is filled up with rows of the context's position, as far back as the journal reaches.
     public var includesPendingChanges = true {
         didSet {
             guard includesPendingChanges != oldValue else { return }
-            overlaidSerial = -1
+            overlay.touchAll()
             context.stepOverlays()
         }
     }
@@ -96,10 +96,8 @@ public final class FetchedResultsController {
     var slack: Int { source.core.limits.windowSlack }
     /// How often rows were fetched.
     var fetches = 0
-    /// The edits of the context that lie over the list, by object.
-    var overlay: [ObjectNumber: OverlaidEdits] = [:]
-    /// What ``ManagedObjectContext/editSerial`` was when they were laid.
-    var overlaidSerial = 0
+    /// The edits of the context that lie over the list.
+    var overlay = EditOverlay()
     /// What rows showed of others when the thread was lost by starting anew; nil where that is not known.
     var shownBefore: ShownValues?
     let feeds = ResultsFeeds()

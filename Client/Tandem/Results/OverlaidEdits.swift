@@ -10,6 +10,10 @@ struct OverlaidEdits {
     let edits: Edits
     /// Where the list has the object without them; nil when it isn't in it.
     var stored: ResultRow?
+    /// The objects that lead to its place.
+    var reached: [ObjectNumber] = []
+    /// Whether all is held that leads to its place.
+    var isPlaced = true
 
     init(_ record: ObjectRecord, layers: [ObjectRecord]) {
         self.record = record
