@@ -200,6 +200,52 @@ import Testing
         }
     }
 
+    @Test func `an edited object moves the rows that reach it, and its save is no change`() throws {
+        let mine = try context()
+        let controller = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Content", sort: ["bucket.name", "size"]),
+            context: mine, sectionNameKeyPath: "bucket.name")
+        try controller.performFetch()
+        let recorder = ChangeRecorder()
+        controller.delegate = recorder
+        let bucket = try #require(try mine.existingObject(with: buckets[0].id) as? Bucket)
+        bucket.name = "z"
+        mine.processPendingChanges()
+        #expect(controller.sections.map(\.name) == ["y", "z"])
+        #expect(sizes(controller) == [2, 4, 6, 8, 1, 3, 5, 7])
+        let change = try #require(recorder.changes.last)
+        #expect(recorder.changes.count == 1 && change.change.objects.count == 4)
+        #expect(
+            change.change.objects.allSatisfy {
+                change.cause(of: $0) == ChangeCause(keyPaths: ["bucket.name"])
+            })
+        // What others save of it lies below, and who comes to it by what they save goes with it.
+        buckets[0].name = "a"
+        contents[1].bucket = buckets[0]
+        try reach(mine)
+        #expect(sizes(controller) == [4, 6, 8, 1, 2, 3, 5, 7])
+        #expect(recorder.changes.count == 2)
+        #expect(recorder.changes.last?.change.objects.count == 1)
+        try mine.save(policy: .objectTrump)
+        #expect(recorder.changes.count == 2)
+        bucket.name = "b"
+        mine.processPendingChanges()
+        #expect(controller.sections.map(\.name) == ["b", "y"])
+        mine.rollback()
+        mine.processPendingChanges()
+        #expect(controller.sections.map(\.name) == ["y", "z"])
+        #expect(recorder.changes.count == 4)
+        controller.includesPendingChanges = false
+        bucket.name = "c"
+        mine.processPendingChanges()
+        #expect(recorder.changes.count == 4)
+        controller.includesPendingChanges = true
+        #expect(controller.sections.map(\.name) == ["c", "y"])
+        try controller.performFetch()
+        #expect(controller.sections.map(\.name) == ["c", "y"])
+        #expect(controller.fetchedObjectIDs == (try mine.fetch(controller.fetchRequest).map(\.id)))
+    }
+
     // MARK: Sums
 
     private func expectSum(_ controller: FetchedResultsController) {

@@ -8,7 +8,9 @@ import TandemResults
 struct EditOverlay {
     private(set) var laid: [ObjectNumber: OverlaidEdits] = [:]
     /// The objects whose edits came, went or changed since they were laid.
-    private var touched: Set<ObjectReference> = []
+    private(set) var touched: Set<ObjectReference> = []
+    /// The edited objects on which the places of others may hang.
+    private(set) var related: Set<ObjectNumber> = []
     /// Whether everything has to be looked at.
     private(set) var isStaleWhole = false
     /// What is laid where the store has it, for want of what leads to its place.
@@ -44,7 +46,7 @@ struct EditOverlay {
     func candidates(_ group: MergedGroup?, _ edits: ListEdits, _ plan: ResultsPlan)
         -> Set<ObjectNumber>
     {
-        if touched.isEmpty, laid.isEmpty { return [] }
+        if touched.isEmpty, laid.isEmpty, related.isEmpty { return [] }
         var found = unplaced
         var reachesMembers = false
         for object in touched {
@@ -52,7 +54,7 @@ struct EditOverlay {
             found.formUnion(reaching.rows(for: object.number))
             reachesMembers = reachesMembers || plan.watched[object.tag] != nil
         }
-        if laid.isEmpty { return found }
+        if laid.isEmpty, related.isEmpty { return found }
         for change in group?.changes ?? [] {
             let number = change.object.number
             if laid[number] != nil { found.insert(number) }
@@ -60,12 +62,21 @@ struct EditOverlay {
             reachesMembers = reachesMembers || plan.watched[change.object.tag] != nil
         }
         for number in edits.removed where laid[number] != nil { found.insert(number) }
-        for row in edits.upserted where laid[row.number] != nil { found.insert(row.number) }
+        // A row may come to hang on what is edited.
+        for row in edits.upserted where laid[row.number] != nil || !related.isEmpty {
+            found.insert(row.number)
+        }
         // Who is a member of whom is not noted.
         return plan.compiled.usesToMany && reachesMembers ? found.union(laid.keys) : found
     }
 
     // MARK: Laying
+
+    /// Notes which edited objects others may hang on: some came, some are none any more.
+    mutating func noteRelated(_ came: Set<ObjectNumber>, gone: Set<ObjectNumber>) {
+        if !gone.isEmpty { related.subtract(gone) }
+        if !came.isEmpty { related.formUnion(came) }
+    }
 
     /// Begins to take in what was touched: all of it is looked at, whatever is touched from now on comes later.
     mutating func begin() {
@@ -82,8 +93,11 @@ struct EditOverlay {
     }
 
     /// Lays the edits over a list that was fetched.
-    mutating func replace(by all: [ObjectNumber: OverlaidEdits]) {
+    mutating func replace(
+        by all: [ObjectNumber: OverlaidEdits], related: Set<ObjectNumber>
+    ) {
         begin()
+        self.related = related
         (laid, reaching, unplaced) = ([:], ReverseIndex(), [])
         for (number, edits) in all { lay(number, edits) }
     }

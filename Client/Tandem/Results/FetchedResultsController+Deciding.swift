@@ -55,7 +55,10 @@ extension FetchedResultsController {
         var known =
             plan.isWindow
             ? HeldRows(rows, edge: prefetched.isComplete ? nil : judge.edge(of: answer)) : nil
-        var fresh = edits(over: plan)
+        let related = relatedEdits(plan)
+        if !related.isEmpty { hold(answer, group) }
+        var fresh = editsReached(by: rows, related, plan)
+            .merging(edits(over: plan)) { $1 }
         let laid = laid(over: rows, &fresh, plan)
         known?.apply(laid.edits)
         let new =
@@ -70,7 +73,7 @@ extension FetchedResultsController {
         if interruption == nil { correct(&reasons, fresh, group) }
         relink(rows, answer, group, plan, judge.reader, overrides)
         self.plan = plan
-        overlay.replace(by: fresh)
+        overlay.replace(by: fresh, related: related)
         sum(answer, overrides, laid.edits, judge, isOpening: isOpening)
         (interruption, shownBefore) = (nil, nil)
         isRefused = false
@@ -189,6 +192,17 @@ extension FetchedResultsController {
     ///
     /// Without them the daemon is asked for the rows that reach an object that changed.
     private func keepsRows(_ count: Int) -> Bool { count <= source.core.limits.cachedRows / 2 }
+
+    /// Lets the context have the rows of an answer, as they are now, before edits are laid over them.
+    private func hold(_ answer: Fetched, _ group: MergedGroup) {
+        let changes = group.changes(of: answer.versions.keys)
+        for stored in answer.objects + answer.related {
+            let number = stored.object.number
+            if changes[number]?.kind == .delete { continue }
+            let row = changes[number]?.row ?? stored.row
+            source.hold(stored.object, row, version: group.versions[number] ?? stored.version)
+        }
+    }
 
     /// Keeps rows at hand, and in step with what they reach.
     private func relink(

@@ -49,9 +49,13 @@ public final class FetchedResultsController {
     /// (``ManagedObjectContext/processPendingChanges()`` tells when that is); a save that brings to the store what is shown
     /// changes nothing. Setting it is such a change, too.
     ///
-    /// Limits: what leads to an edited object through a relationship follows when that is saved. A context that merges nothing unprompted
-    /// loads nothing to place an edit either: a row whose new place hangs on an object that isn't held stays until something is asked. A
-    /// window that edits emptied is filled up with rows of the context's position, as far back as the journal reaches.
+    /// Rows that show an edited object's values, or are ordered or sectioned by them, follow with it.
+    ///
+    /// Limits: rows follow what they reach only when it is saved where the list has a limit, its condition looks beyond the rows' own values or
+    /// a key path leads through a to-many relationship, where it was opened from a cache, and where it has more rows than the context keeps
+    /// (half of ``ClientLimits/cachedRows``). A context that merges nothing unprompted loads nothing to place an edit either: a row whose new
+    /// place hangs on an object that isn't held stays until something is asked. A window that edits emptied is filled up with rows of the
+    /// context's position, as far back as the journal reaches.
     public var includesPendingChanges = true {
         didSet {
             guard includesPendingChanges != oldValue else { return }

@@ -67,6 +67,11 @@ struct ResultsPlan {
         }
     }
 
+    /// Whether a row's place follows edits of what it reaches: where the context holds that, and nothing else decides who is in.
+    ///
+    /// With a limit nobody here can tell who would come in.
+    var placesByRelated: Bool { mode == .related && request.limit == nil }
+
     /// The item by which the daemon is asked for verdicts; nil when that never happens.
     ///
     /// Limit and offset play no part in it: they are cut out of the matching rows here.
@@ -133,6 +138,14 @@ struct ResultsPlan {
         }
     }
 
+    /// Whether edits of an object reached by a path can matter.
+    static func concerns(_ edited: ObjectRecord, _ watched: [EntityTag: PropertyMask]) -> Bool {
+        guard let mask = watched[edited.reference.tag] else { return false }
+        return [edited.inFlight, edited.pending].contains {
+            $0.kind == .delete || !mask.intersection($0.mask).isEmpty
+        }
+    }
+
     /// Whether a change of an object that may be a row leaves membership, place and section alone.
     func leavesPlace(_ change: Change) -> Bool {
         (change.kind == .update || change.kind == .touch)
@@ -141,7 +154,7 @@ struct ResultsPlan {
 
     // MARK: Facts
 
-    private static func watched(_ compiled: CompiledRequest) -> [EntityTag: PropertyMask] {
+    static func watched(_ compiled: CompiledRequest) -> [EntityTag: PropertyMask] {
         var watched: [EntityTag: PropertyMask] = [:]
         func watch(_ tag: EntityTag, _ slot: Int?) {
             guard let entity = compiled.model.entity(tagged: tag) else { return }
