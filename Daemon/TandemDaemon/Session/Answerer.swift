@@ -78,11 +78,7 @@ struct Answerer {
                 "what there was at position \(position) can't be told any more; the oldest that can be "
                     + "read at is \(oldest)")
         }
-        guard end - position <= UInt64(limits.lookBackTransactions) else {
-            throw committer.limitCounts.refusal(
-                .lookBackTransactions, limits,
-                "\(end - position) transactions are too many to undo; read at a newer position")
-        }
+        try committer.checkLookBack(to: position)
     }
 
     /// Answers what is done.
@@ -244,7 +240,8 @@ struct Answerer {
         let start = PastGraph(at: from, try window(after: from, model))
         let end = PastGraph(at: to, try window(after: to, model))
         let between = try TransactionWindow(
-            committer, after: min(from, to), through: max(from, to), model)
+            committer, after: min(from, to), through: max(from, to), model,
+            atMost: DaemonLimits.windowBytes)
         return (between, start, end)
     }
 
@@ -260,7 +257,8 @@ struct Answerer {
                 "\(committer.position - from) transactions are too many to judge at once, fetch "
                     + "again", code: .historyExpired)
         }
-        return try TransactionWindow(committer, after: from, model)
+        return try TransactionWindow(
+            committer, after: from, model, atMost: DaemonLimits.windowBytes)
     }
 }
 
@@ -271,6 +269,16 @@ extension StoredObject {
 }
 
 extension Committer {
+    /// Throws `limitExceeded` where more happened since a position than a read there may undo.
+    func checkLookBack(to position: UInt64) throws(TandemError) {
+        let count = self.position - position
+        guard count <= UInt64(limits.lookBackTransactions) else {
+            throw limitCounts.refusal(
+                .lookBackTransactions, limits,
+                "\(count) transactions are too many to undo; read at a newer position")
+        }
+    }
+
     /// The model in binary form, or nil in a store without one.
     var modelBytes: [UInt8]? {
         store.model.map { model in

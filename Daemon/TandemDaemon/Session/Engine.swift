@@ -37,7 +37,9 @@ final class Engine {
     /// What fetches may still look at that begin in this slice.
     var readsLeft = 0
     /// The bytes that fetches under way hold.
-    var readBytes = 0
+    var fetchBytes = 0
+    /// The same with those of the batch under way.
+    var readBytes: Int { fetchBytes + (batches.current?.heldBytes ?? 0) }
     var planned: [PlannedSave] = []
     /// Who is to hear after the flush that a save was refused.
     var refusals: [(session: Session, id: UInt32, error: TandemError)] = []
