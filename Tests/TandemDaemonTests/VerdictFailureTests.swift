@@ -95,4 +95,36 @@ import Testing
         #expect(try code(from: end - 2, at: 0) == nil)
         #expect(try code(from: end - 2, at: end - 1) == nil)
     }
+
+    @Test func `law 7: many lists in one question look at no more together than one list may`()
+        throws
+    {
+        let bench = try EngineBench()
+        let client = try bench.client()
+        try client.save([try bench.bench.insert("Group", 1, ["title": .string("g")])])
+        let group = Value.reference(try bench.bench.reference("Group", 1))
+        try client.save(
+            try (UInt64(2)...101).map { try bench.bench.insert("Node", $0, ["group": group]) })
+        let from = bench.position.number
+        try client.save([try bench.bench.update("Group", 1, ["title": .string("h")])])
+        let predicate = try ObjectPredicate(format: "group.title == 'h'")
+        let item = VerdictItem(request: FetchRequest(entity: "Node", predicate: predicate))
+        func code(_ lists: Int) throws -> TandemError.Code? {
+            let items = Array(repeating: item, count: lists)
+            switch try client.ask(.verdicts(VerdictRequest(from: from, items: items))) {
+            case .verdicts(let answer):
+                #expect(answer.items.map(\.count) == Array(repeating: 100, count: lists))
+                return nil
+            case .failure(let error): return error.code
+            default: return .usage
+            }
+        }
+        #expect(try code(20) == nil)
+        bench.engine.verdictReads = 1_000
+        #expect(try code(1) == nil)
+        #expect(try code(20) == .historyExpired)
+        // What is too much for one alone is no matter of where it stands.
+        bench.engine.verdictReads = 50
+        #expect(try code(1) == .limitExceeded)
+    }
 }

@@ -36,6 +36,8 @@ final class Engine {
     var reading = Turns(.reads)
     /// What fetches may still look at that begin in this slice.
     var readsLeft = 0
+    /// How many related objects a question for verdicts may look at, if that is not what a request may.
+    var verdictReads: Int?
     /// The bytes that fetches under way hold.
     var fetchBytes = 0
     /// The same with those of the batch under way.
