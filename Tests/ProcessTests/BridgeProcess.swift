@@ -10,11 +10,21 @@ final class BridgeProcess {
     /// The events that were read and not taken yet.
     private var events: [JSON] = []
 
-    init(_ socket: String, author: String = "bridge", cachedRows: Int? = nil) throws {
+    /// Starts one; `debug` is the file into which it tells what it does.
+    init(
+        _ socket: String, author: String = "bridge", cachedRows: Int? = nil, debug: String? = nil
+    ) throws {
         let cache = cachedRows.map { ["--cached-rows", "\($0)"] } ?? []
+        let shell = debug.map {
+            ["/bin/sh", "-c", "TANDEM_DEBUG=1 exec \"$0\" \"$@\" 2>'\($0)'"]
+        }
+        let words =
+            (shell ?? []) + [
+                DaemonProcess.products + "/tandem", "bridge", "--socket", socket, "--author",
+                author,
+            ] + cache
         child = try ChildProcess.start(
-            DaemonProcess.products + "/tandem",
-            ["bridge", "--socket", socket, "--author", author] + cache, input: .pipe, output: .pipe)
+            words[0], Array(words.dropFirst()), input: .pipe, output: .pipe)
         lines = StandardInput(descriptor: try #require(child.output))
     }
 

@@ -81,9 +81,9 @@ import Testing
                 && transaction.changes.contains { $0.object.number == second.number }
         }
         let middle = all[all.count / 2].time
-        try await check({
-            $0.until = Date(timeIntervalSince1970: Double(middle) / 1_000_000)
-        }) { $0.time < middle }
+        let date = Date(timeIntervalSince1970: Double(middle) / 1_000_000)
+        try await check({ $0.until = date }) { $0.time < middle }
+        try await check({ $0.since = date }) { $0.time >= middle }
     }
 
     private func isModel(_ transaction: Transaction) -> Bool {

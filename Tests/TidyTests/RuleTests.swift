@@ -135,6 +135,28 @@ import Testing
             ])
     }
 
+    @Test func `a line of same names without its suite is found`() {
+        let page = """
+            words
+            | Name | Here | Held by |
+            |---|---|---|
+            | a | b | OneTests, OtherTests of the daemon |
+            | c | d | OneTests, GoneTests |
+            | e | f | |
+
+            | other | table |
+            | it does not | matter |
+            """
+        let tests = [
+            file("Tests/A.swift", "@MainActor @Suite struct OneTests {"),
+            file("Tests/B.swift", "@Suite(.serialized)\nstruct OtherTests {"),
+        ]
+        #expect(
+            messages(SuiteRules.missing(page, tests: tests)) == [
+                "\(SuiteRules.page):5: no suite is GoneTests", "\(SuiteRules.page):6: no suite is ",
+            ])
+    }
+
     @Test func `a readme that forgets a target is found`() {
         let all = Layout.targets.map { "`\($0.name)`" }
         #expect(PackageRules.readme(all.joined(separator: " ")) == [])

@@ -39,6 +39,14 @@ import Testing
         expectNone(FaultRules.missing(page, tests: try Tree.sources.get().filter(\.isTest)))
     }
 
+    @Test func `every line about a name that Core Data has too has the suites that it names`()
+        throws
+    {
+        let page = try Tree.text(SuiteRules.page)
+        #expect(SuiteRules.namedSuites(page).count > 60)
+        expectNone(SuiteRules.missing(page, tests: try Tree.sources.get().filter(\.isTest)))
+    }
+
     @Test func `every source folder is a target`() throws {
         for folder in ["Sources", "Client", "Daemon"] {
             let expected = Layout.targets.filter { $0.folder == folder }.map(\.name).sorted()

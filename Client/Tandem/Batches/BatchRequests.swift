@@ -74,6 +74,8 @@ public struct BatchInsertRequest<Rows: Sequence> where Rows.Element == BatchValu
     }
 }
 
+extension BatchInsertRequest: Sendable where Rows: Sendable {}
+
 extension FetchRequest {
     fileprivate init(
         batchOf entity: String, _ format: String?, _ arguments: [PredicateArgument]

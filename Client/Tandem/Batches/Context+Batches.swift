@@ -82,7 +82,10 @@ extension ManagedObjectContext {
     }
 
     private func executeStep(_ order: BatchOrder) throws -> Step<BatchResult> {
-        try mergedStep { self.connection.batchStep(order) }
+        let kind = order.values == nil ? "delete" : "update"
+        return try toldBatch(kind, order.request.entity) {
+            try self.mergedStep { self.connection.batchStep(order) }
+        }
     }
 
     private func insertStep<Rows>(
@@ -90,9 +93,23 @@ extension ManagedObjectContext {
     ) throws -> Step<BatchResult> {
         let work = BatchInserting(request, id: batchID(id), author: author, context: name)
         let connection = connection
-        return try mergedStep {
-            connection.insertStep(work).recover { throw connection.failure($0, of: work) }
+        return try toldBatch("insert", request.entity) {
+            try self.mergedStep {
+                connection.insertStep(work).recover { throw connection.failure($0, of: work) }
+            }
         }
+    }
+
+    /// A batch is told of as a save, with all that was done, however many transactions that took.
+    private func toldBatch(
+        _ kind: String, _ entity: String, _ step: () throws -> Step<BatchResult>
+    ) throws -> Step<BatchResult> {
+        guard let debug, debug.tells(.save) else { return try step() }
+        return try told(
+            .save, debug,
+            { result in
+                [("batch", kind), ("entity", entity), ("objects", "\(result.count)")]
+            }, step)
     }
 
     /// Merges what a batch did, also one that failed.

@@ -1,5 +1,7 @@
 import TandemIO
 import TandemModel
+import TandemQuery
+import TandemWire
 
 /// What a process tells of its merges, fetches, faults and saves on standard error, as `TANDEM_DEBUG` says.
 struct DebugLog: Sendable {
@@ -96,5 +98,46 @@ extension ManagedObjectContext {
             debug.tell(topic, name, since: start, position + fields(output))
             return .done(output)
         }
+    }
+
+    /// Asks what merging needs, rows that a list lacks or verdicts, and tells of it as of a fetch, with the position before.
+    func toldAsk<Output>(
+        _ message: ClientMessage,
+        _ next: @escaping (Result<DaemonMessage, TandemError>) throws -> Step<Output>
+    ) -> Step<Output> {
+        guard let debug, debug.tells(.fetch) else { return .ask(message, next) }
+        let (start, name) = (debug.now, name)
+        return .ask(message) { answer in
+            let position = [("position", "\(self.merged)")]
+            debug.tell(.fetch, name, since: start, position + message.told(answer))
+            return try next(answer)
+        }
+    }
+}
+
+extension ClientMessage {
+    /// What is told of a question of lists.
+    fileprivate func told(_ answer: Result<DaemonMessage, TandemError>) -> [(String, String)] {
+        let lists =
+            if case .verdicts(let request) = self { request.items.count } else { 1 }
+        let asked = [("lists", "\(lists)")]
+        return switch (self, answer) {
+        case (_, .failure(let error)): asked + [("error", "\(error)")]
+        case (.fetch(let fetch), .success(.fetched(let answer))):
+            fetch.request.told(answer, fetch.kind) + asked
+        case (_, .success(.verdicts(let answer))):
+            asked + [("verdicts", "\(answer.items.reduce(0) { $0 + $1.count })")]
+        default: asked
+        }
+    }
+}
+
+extension FetchRequest {
+    /// What is told of a fetch.
+    func told(_ answer: Fetched, _ kind: Fetch.Kind) -> [(String, String)] {
+        let count = kind == .count ? Int(clamping: answer.count) : answer.objects.count
+        return [
+            ("entity", entity), ("where", predicate?.format ?? "-"), ("count", "\(count)"),
+        ]
     }
 }

@@ -6,8 +6,9 @@ import TandemWire
 ///     for try await transaction in try container.transactions(after: position, filter) { … }
 ///
 /// Ends at the journal's end, unless it follows: then it goes on with what is saved, and ends with `disconnected` when the container is
-/// closed. Throws `historyExpired` when the journal no longer reaches back: start again from a snapshot, at
-/// ``PersistentContainer/end()``.
+/// closed. Throws `historyExpired` when the journal no longer reaches back. The way on is a snapshot: fetch with a context, and go on
+/// behind its ``ManagedObjectContext/position``. One that was taken by itself, as by ``PersistentContainer/end()``, is no place to go
+/// on: what others save between that and the fetch would come twice or never.
 public struct HistorySequence: AsyncSequence, Sendable {
     /// A transaction as the journal has it, of the entities that were asked for.
     public typealias Element = Transaction

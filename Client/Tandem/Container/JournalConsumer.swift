@@ -10,8 +10,11 @@ import TandemWire
 ///     }
 ///
 /// It outlives processes: who comes again under the name goes on behind what was acknowledged. What is kept for
-/// it has the daemon's cap; beyond that it is expired: ``transactions(_:follows:)`` and ``acknowledge(_:)`` throw `historyExpired`, and it has to
-/// start again from a snapshot and be registered anew by ``PersistentContainer/consumer(named:at:)``.
+/// it has the daemon's cap; beyond that it is expired: ``transactions(_:follows:)`` and ``acknowledge(_:)`` throw `historyExpired`. Then it
+/// starts again from a snapshot, and is registered anew at the position of the context that fetched it, so that nothing is left out:
+///
+///     index(try await context.fetch(FetchRequest(entity: "Team")))
+///     let again = try await container.consumer(named: "search index", at: context.position)
 public struct JournalConsumer: Sendable {
     /// Its name.
     public let name: String
@@ -56,8 +59,8 @@ public struct JournalConsumer: Sendable {
 extension PersistentContainer {
     /// Registers a consumer of the journal, or finds the one of that name.
     ///
-    /// A new one, or one that is expired, begins at a position: the journal's end unless another is named. Durable on
-    /// return. Throws `denied` without the role of a writer or for another user's, `limitExceeded`, `historyExpired` for a position that is no
+    /// A new one, or one that is expired, begins at a position: the journal's end unless another is named. Name the
+    /// position of the context whose fetch it continues: the end is later if others save meanwhile. Durable on return. Throws `denied` without the role of a writer or for another user's, `limitExceeded`, `historyExpired` for a position that is no
     /// longer kept, `readOnly`, `usage` for a name that can be none.
     public nonisolated(nonsending) func consumer(
         named name: String, at position: Position? = nil

@@ -10,9 +10,18 @@ extension ManagedObjectContext {
         let root = root
         if let held = root.blobs[blob] { return held }
         fire { _ in
-            try Connection.contentStep(blob).then { .done(root.blobs.keep($0, blob)) }
+            try self.contentStep(blob).then { .done(root.blobs.keep($0, blob)) }
         }
         return root.blobs[blob]
+    }
+
+    func contentStep(_ blob: BlobReference) throws -> Step<[UInt8]> {
+        guard let debug, debug.tells(.fault) else { return Connection.contentStep(blob) }
+        return try told(.fault, debug) {
+            [("content", "\($0.count)")]
+        } _: {
+            Connection.contentStep(blob)
+        }
     }
 }
 

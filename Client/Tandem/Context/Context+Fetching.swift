@@ -71,11 +71,8 @@ extension ManagedObjectContext {
         guard let debug, debug.tells(.fetch) else {
             return try askedStep(request, kind, related, interests)
         }
-        return try told(.fetch, debug) { answer in
-            [
-                ("entity", request.entity), ("where", request.predicate?.format ?? "-"),
-                ("count", "\(kind == .count ? Int(clamping: answer.count) : answer.objects.count)"),
-            ]
+        return try told(.fetch, debug) {
+            request.told($0, kind)
         } _: {
             try self.askedStep(request, kind, related, interests)
         }

@@ -2,12 +2,6 @@ public import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// The payloads of the saves that this context merges, its own included.
-    ///
-    /// What is merged before iterating begins is not in it. Ends with `limitExceeded` for an iterator that lags too far behind, and with
-    /// `historyExpired` when the context had to start anew without some of them.
-    public var didSave: some AsyncSequence<SavePayload, any Error> { payloads.saves() }
-
     /// Merges what the connection received, if that is what the context does unprompted.
     nonisolated(nonsending) func followPushes() async {
         guard mergesAutomatically, !isPaused, standing.pin == nil, let session else { return }

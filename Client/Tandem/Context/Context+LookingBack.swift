@@ -47,11 +47,11 @@ extension ManagedObjectContext {
     /// A value with its content in place of a reference to that; blocks.
     package func withContent(_ value: Value) throws -> Value {
         switch value {
-        case .blob(let blob): .data(try Connection.contentStep(blob).run(on: connection))
+        case .blob(let blob): .data(try contentStep(blob).run(on: connection))
         case .longText(let text):
             .string(
                 String(
-                    decoding: try Connection.contentStep(text.blob).run(on: connection),
+                    decoding: try contentStep(text.blob).run(on: connection),
                     as: UTF8.self))
         default: value
         }
@@ -90,7 +90,19 @@ extension ManagedObjectContext {
         guard position.number > 0 else {
             throw TandemError(.historyExpired, "before position 1 there is nothing to read")
         }
-        return try behindStep(position).then { session in
+        let step = { try self.pastAnswerStep(request, kind, at: position) }
+        guard let debug, debug.tells(.fetch) else { return try step().then(use) }
+        return try told(.fetch, debug) { answer, _ in
+            request.told(answer, kind) + [("at", "\(position.number)")]
+        } _: {
+            try step()
+        }.then(use)
+    }
+
+    private func pastAnswerStep(
+        _ request: FetchRequest, _ kind: Fetch.Kind, at position: Position
+    ) throws -> Step<(Fetched, Session)> {
+        try behindStep(position).then { session in
             let fetch = Fetch(request: request, kind: kind, at: position.number)
             return .ask(.fetch(fetch)) { (answer: DaemonMessage) -> Fetched? in
                 if case .fetched(let answer) = answer { answer } else { nil }
@@ -98,7 +110,7 @@ extension ManagedObjectContext {
                 guard answer.position == position.number else {
                     throw TandemError(.storage, "the daemon read at another position")
                 }
-                return try use(answer, session)
+                return .done((answer, session))
             }
         }
     }

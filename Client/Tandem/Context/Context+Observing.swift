@@ -94,10 +94,16 @@ extension ContextObserver: ResultsParticipant {
             request = try? CompiledRequest(declaration, in: session.model)
         }
         guard let request else { return }
-        for transaction in group.transactions where transaction.position > last {
+        var rows = TouchedRows(group.transactions, request)
+        for transaction in group.transactions {
+            defer { rows.pass(transaction) }
+            guard transaction.position > last else { continue }
             let payload = SavePayload(
                 transaction, session.model, session.position(transaction.position))
-            let observed = judge(payload, request)
+            let observed = SaveJudge(request).judge(payload) {
+                // Who is only touched has the row that it had, unless another save has changed it since.
+                rows[$0] ?? context?.records[$0.number]?.row
+            }
             if !observed.isEmpty { undelivered.append(.saved(observed)) }
         }
     }
@@ -105,51 +111,6 @@ extension ContextObserver: ResultsParticipant {
     func deliver() {
         while !undelivered.isEmpty { handler(undelivered.removeFirst()) }
     }
-
-    private func judge(_ payload: SavePayload, _ request: CompiledRequest) -> ObservedSave {
-        var result = ObservedSave(payload: payload)
-        let reader = NothingHeld()
-        for change in payload.transaction.changes where request.includes(tag: change.object.tag) {
-            guard let entity = request.model.entity(tagged: change.object.tag) else { continue }
-            func matches(_ row: Row?) -> Bool {
-                // What only a text that is too long for its row could tell is told rather than missed.
-                row.map { request.matches(change.object, $0, reader) ?? true } ?? false
-            }
-            let id = request.model.id(of: change.object)
-            switch change.kind {
-            case .insert: if matches(change.row) { result.inserted.append(id) }
-            case .delete: if matches(change.deleted) { result.deleted.append(id) }
-            case .touch:
-                // Its row is as it was; it is judged if the context holds it.
-                let held = context?.records[change.object.number]?.row
-                guard request.request.predicate == nil || matches(held) else { continue }
-                result.updated.append(
-                    .init(object: id, changed: names(change, entity), before: true, after: true))
-            case .update:
-                let before = matches(change.rowBefore(in: entity))
-                let after = matches(change.row)
-                guard before || after else { continue }
-                result.updated.append(
-                    .init(
-                        object: id, changed: names(change, entity), before: before, after: after))
-            }
-        }
-        return result
-    }
-}
-
-/// The names of the properties that changed, in the order of slots.
-private func names(_ change: Change, _ entity: CompiledEntity) -> [String] {
-    change.changed.slots.filter { $0 < entity.properties.count }.map { entity.properties[$0].name }
-}
-
-/// A graph of which nothing is known beyond the row that is judged.
-private struct NothingHeld: GraphReader {
-    func row(of object: ObjectReference) -> RowLookup { .unknown }
-
-    func members(
-        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
-    ) -> [ObjectReference]? { nil }
 }
 
 extension ManagedObjectContext {
@@ -157,8 +118,12 @@ extension ManagedObjectContext {
     ///
     /// The predicate may look at an object's own attributes and to-one relationships, not beyond: else `usage` is thrown. The handler is
     /// called in journal order, one save at a time, also when several are merged together, and before the call that merged returns;
-    /// also when saves were missed, which happens after expired history and in another epoch. A save that only a text too long
-    /// for its row could tell to match is told, too.
+    /// also when saves were missed, which happens after expired history and in another epoch.
+    ///
+    /// What nobody here can tell to match is told rather than missed: a text too long for its row; and an object of which only
+    /// to-many relationships changed, from the other end, where neither the context holds its row nor a save merged together with
+    /// that one tells it. Such an update has `before` and `after` true, as any that leaves the row as it was and matches.
+    ///
     /// It begins after the position at which the context stands on return.
     public func observe(
         _ entity: String, where predicate: ObjectPredicate? = nil,
@@ -173,11 +138,7 @@ extension ManagedObjectContext {
     ) throws -> Step<ContextObserver> {
         try sessionStep().then { session in
             let declaration = FetchRequest(entity: entity, predicate: predicate)
-            let request = try CompiledRequest(declaration, in: session.model)
-            guard !request.predicateUsesRelated else {
-                throw TandemError(
-                    .usage, "an observer's predicate may look at the object's own values only")
-            }
+            let request = try SaveJudge(declaration, in: session.model).request
             let read = try PersistentContainer.following([entity], session)
             return try self.positionedStep(.read(read)) { part -> Objects? in
                 if case .objects(let answer) = part { answer } else { nil }

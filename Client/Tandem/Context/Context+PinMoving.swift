@@ -98,7 +98,7 @@ extension ManagedObjectContext {
         let askers = all.filter { $0.verdictItem != nil }
         let request = VerdictRequest(
             from: move.start, items: askers.compactMap(\.verdictItem), at: group.to)
-        return .ask(.verdicts(request)) { result in
+        return toldAsk(.verdicts(request)) { result in
             guard self.isUnderWay(move) else { return try self.againStep(move) }
             if case .failure(let error) = result, error.code == .historyExpired {
                 for asker in askers { asker.loseThread() }
@@ -128,7 +128,7 @@ extension ManagedObjectContext {
             let asked = fetch
             return try (isMove ? .done(()) : pin.takeStep(at: move.start)).then {
                 _ -> Step<Void> in
-                .ask(.fetch(asked)) { result in
+                self.toldAsk(.fetch(asked)) { result in
                     guard self.merged == move.start, self.standing.pin === pin else {
                         return try self.againStep(move)
                     }

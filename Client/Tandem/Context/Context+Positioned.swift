@@ -60,7 +60,7 @@ extension ManagedObjectContext {
         }
         let request = VerdictRequest(
             from: from, items: askers.compactMap(\.verdictItem), alongside: part)
-        return .ask(.verdicts(request)) { result in
+        return toldAsk(.verdicts(request)) { result in
             if let pin = self.standing.pin {
                 return try self.pinnedReadStep(pin, part, read, use: use)
             }

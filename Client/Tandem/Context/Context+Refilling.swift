@@ -11,7 +11,7 @@ extension ManagedObjectContext {
             let own = verdicts[ObjectIdentifier(participant)]
             guard let fetch = participant.refill(for: group, own) else { continue }
             let generation = session?.generation
-            return .ask(.fetch(fetch)) { result in
+            return toldAsk(.fetch(fetch)) { result in
                 guard self.session?.generation == generation, self.standing.pin == nil else {
                     return try self.mergeStep(through: group.to)
                 }
@@ -59,7 +59,7 @@ extension ManagedObjectContext {
         (fetch.at, fetch.lease) = (start, pin?.lease ?? 0)
         let asked = fetch
         return try (try pin?.takeStep(at: start) ?? .done(())).then { _ -> Step<Void> in
-            .ask(.fetch(asked)) { result in
+            self.toldAsk(.fetch(asked)) { result in
                 guard case .fetched(let answer) = try result.get(), self.merged == start,
                     self.standing.pin === pin, let now = self.connection.knownSession,
                     self.isHere(now)

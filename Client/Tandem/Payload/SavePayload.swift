@@ -26,6 +26,8 @@ public struct SavePayload: Sendable {
     public var deleted: [ObjectID]
     /// Everything that changed, with rows before and after.
     public var transaction: Transaction
+    /// The model that it was made under.
+    let model: CompiledModel
 
     /// The self-declared name of the saver.
     public var author: String { principal.author }
@@ -35,6 +37,7 @@ public struct SavePayload: Sendable {
     init(_ transaction: Transaction, _ model: CompiledModel, _ position: Position) {
         self.transaction = transaction
         self.position = position
+        self.model = model
         time = transaction.time
         principal = transaction.principal
         inserted = []
@@ -46,9 +49,8 @@ public struct SavePayload: Sendable {
             case .insert: inserted.append(id)
             case .delete: deleted.append(id)
             case .update, .touch:
-                let properties = model.entity(tagged: change.object.tag)?.properties ?? []
-                let names = change.changed.slots.filter { $0 < properties.count }
-                updated.append(Update(object: id, changed: names.map { properties[$0].name }))
+                let entity = model.entity(tagged: change.object.tag)
+                updated.append(Update(object: id, changed: entity.map(change.names) ?? []))
             }
         }
     }

@@ -1,0 +1,106 @@
+import TandemModel
+import TandemQuery
+
+/// Tells which objects of a request a save touched, from what comes with the save.
+struct SaveJudge: Sendable {
+    let request: CompiledRequest
+
+    init(_ request: CompiledRequest) { self.request = request }
+
+    /// A judge under a model; throws `usage` for a predicate that looks beyond an object's own values.
+    init(_ declaration: FetchRequest, in model: CompiledModel) throws(TandemError) {
+        request = try CompiledRequest(declaration, in: model)
+        guard !request.predicateUsesRelated else {
+            throw TandemError(
+                .usage,
+                "the predicate of an observer or of saves may look at an object's own values only")
+        }
+    }
+
+    /// What a save did to objects that match before it or after; `row` gives those that were only touched.
+    ///
+    /// What is not known is told rather than missed: a touched object without a row, and what only a text that is too long
+    /// for its row decides.
+    func judge(
+        _ payload: SavePayload, row: (ObjectReference) -> Row? = { _ in nil }
+    ) -> ObservedSave {
+        var result = ObservedSave(payload: payload)
+        for change in payload.transaction.changes where request.includes(tag: change.object.tag) {
+            guard let entity = request.model.entity(tagged: change.object.tag) else { continue }
+            let id = request.model.id(of: change.object)
+            func update(_ before: Bool, _ after: Bool) {
+                guard before || after else { return }
+                result.updated.append(
+                    .init(object: id, changed: change.names(entity), before: before, after: after))
+            }
+            switch change.kind {
+            case .insert: if matches(change, change.row) { result.inserted.append(id) }
+            case .delete: if matches(change, change.deleted) { result.deleted.append(id) }
+            case .touch:
+                let isMatch = mayMatch(change, row)
+                update(isMatch, isMatch)
+            case .update:
+                update(matches(change, change.rowBefore(in: entity)), matches(change, change.row))
+            }
+        }
+        return result
+    }
+
+    private func matches(_ change: Change, _ row: Row?) -> Bool {
+        row.map { request.matches(change.object, $0, NothingHeld()) ?? true } ?? false
+    }
+
+    private func mayMatch(_ change: Change, _ row: (ObjectReference) -> Row?) -> Bool {
+        guard request.request.predicate != nil, let row = row(change.object) else { return true }
+        return matches(change, row)
+    }
+}
+
+/// The rows that touched objects had when they were touched, as far as what is merged with it tells.
+struct TouchedRows {
+    private var touched: Set<ObjectNumber> = []
+    private var rows: [ObjectNumber: Row] = [:]
+
+    /// Stands before the first of the transactions; linear in their changes.
+    init(_ transactions: [Transaction], _ request: CompiledRequest) {
+        guard transactions.count > 1, request.request.predicate != nil else { return }
+        let changes = transactions.lazy.flatMap(\.changes)
+        for change in changes
+        where change.kind == .touch && request.includes(tag: change.object.tag) {
+            touched.insert(change.object.number)
+        }
+        guard !touched.isEmpty else { return }
+        for change in changes where touched.contains(change.object.number) {
+            guard rows[change.object.number] == nil else { continue }
+            rows[change.object.number] = request.model.entity(tagged: change.object.tag)
+                .flatMap { change.rowBefore(in: $0) }
+        }
+    }
+
+    /// The row of an object; nil where none of the transactions changes it.
+    subscript(object: ObjectReference) -> Row? { rows[object.number] }
+
+    /// Goes on behind a transaction.
+    mutating func pass(_ transaction: Transaction) {
+        guard !touched.isEmpty else { return }
+        for change in transaction.changes where touched.contains(change.object.number) {
+            if let row = change.row { rows[change.object.number] = row }
+        }
+    }
+}
+
+extension Change {
+    /// The names of the properties that changed, in the order of slots.
+    func names(_ entity: CompiledEntity) -> [String] {
+        changed.slots.filter { $0 < entity.properties.count }.map { entity.properties[$0].name }
+    }
+}
+
+/// A graph of which nothing is known beyond the row that is judged.
+private struct NothingHeld: GraphReader {
+    func row(of object: ObjectReference) -> RowLookup { .unknown }
+
+    func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]? { nil }
+}

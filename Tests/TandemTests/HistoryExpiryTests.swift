@@ -1,0 +1,121 @@
+import TandemDaemon
+import TandemIO
+import TandemModel
+import Testing
+
+@testable import Tandem
+
+/// Readers of the journal that come too late, and their way back.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct HistoryExpiryTests {
+    /// What is kept of the journal by the daemon that starts next.
+    private let policy: Locked<RetentionPolicy>
+    private let fixture: Fixture
+    private let writer: ManagedObjectContext
+    private let contents: [Content]
+
+    init() throws {
+        let policy = Locked(RetentionPolicy())
+        fixture = try Fixture {
+            $0.segmentBytes = 8 << 10
+            $0.retention = policy.withLock { $0 }
+        }
+        self.policy = policy
+        writer = fixture.container("writer").makeContext(name: "writer")
+        var made: [Content] = []
+        for size in 0..<24 {
+            let content = try writer.insert(Content.self)
+            content.name = String(repeating: "x", count: 2_000)
+            content.size = size
+            try writer.save()
+            made.append(content)
+        }
+        contents = made
+    }
+
+    /// Gives up what may be given up of the journal.
+    private func trim() throws {
+        policy.withLock { $0.capBytes = 1 }
+        try fixture.restart()
+        policy.withLock { $0.capBytes = nil }
+        try fixture.restart()
+    }
+
+    /// What a reader of the journal makes of it.
+    private struct Index: Equatable {
+        var sizes: [ObjectNumber: Value] = [:]
+
+        mutating func take(_ transaction: Transaction, _ entity: CompiledEntity, _ slot: Int) {
+            for change in transaction.changes where change.object.tag == entity.tag {
+                switch change.kind {
+                case .insert, .update:
+                    sizes[change.object.number] = change.row?.value(slot, in: entity)
+                case .delete: sizes[change.object.number] = nil
+                case .touch: break
+                }
+            }
+        }
+    }
+
+    private func index(_ context: ManagedObjectContext) throws -> Index {
+        var index = Index()
+        for content in try context.fetch(Content.self) {
+            index.sizes[content.id.number] = .int(Int64(content.size))
+        }
+        return index
+    }
+
+    /// A save of others: a change, a new object, and one that goes.
+    private func save(_ round: Int) throws -> Position {
+        contents[round].size = 100 + round
+        try writer.insert(Content.self).size = 200 + round
+        writer.delete(contents[23 - round])
+        return try writer.save()
+    }
+
+    private func expire(_ consumer: JournalConsumer) async throws {
+        try trim()
+        let ends = [
+            await #expect(throws: TandemError.self) {
+                for try await _ in consumer.transactions() {}
+            },
+            await #expect(throws: TandemError.self) {
+                try await consumer.acknowledge(consumer.position(3))
+            },
+        ]
+        #expect(ends.map { $0?.code } == [.historyExpired, .historyExpired])
+    }
+
+    @Test(arguments: [true, false])
+    func `law 2: whose history expired begins with a fetch, and goes on at its context's position`(
+        _ isAtContext: Bool
+    ) async throws {
+        let container = fixture.container("index")
+        let start = try #require(writer.position)
+        try await expire(try await container.consumer(named: "index", at: start.at(2)))
+        let context = container.makeContext(name: "index")
+        var index = try index(context)
+        let fetched = try #require(context.position)
+        // What others save between the fetch and the registration belongs to what follows.
+        var last = try save(0)
+        let position = isAtContext ? fetched : try container.end()
+        let consumer = try await container.consumer(named: "index", at: position)
+        #expect(consumer.acknowledged == position)
+        last = try save(1)
+        let entity = try #require(try container.storeModel().entity(named: "Content"))
+        let slot = try #require(entity.slot(of: "size"))
+        var seen: [UInt64] = []
+        for try await transaction in consumer.transactions(follows: true) {
+            seen.append(transaction.position)
+            index.take(transaction, entity, slot)
+            try await consumer.acknowledge(consumer.position(transaction.position))
+            if seen.count < 5 { last = try save(1 + seen.count) }
+            if transaction.position == last.number { break }
+        }
+        #expect(seen == Array((position.number + 1)...last.number))
+        let fresh = fixture.container("fresh").makeContext(name: "fresh")
+        let truth = try self.index(fresh)
+        #expect(fresh.position == last && truth.sizes.count == 24)
+        // The journal's end is behind a save that the fetch did not see: who begins there lacks it.
+        #expect((index == truth) == isAtContext && (position == fetched) == isAtContext)
+    }
+}

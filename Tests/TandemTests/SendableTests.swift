@@ -1,0 +1,34 @@
+import Tandem
+import TandemModel
+import TandemQuery
+import TandemResults
+import Testing
+
+/// What may go from actor to actor, as the compiler sees it.
+@Suite struct SendableTests {
+    private func isSendable<Value>(_: Value.Type) -> Bool { false }
+    private func isSendable<Value: Sendable>(_: Value.Type) -> Bool { true }
+
+    @Test func `ids, rows, payloads, positions, requests and snapshots are Sendable`() {
+        #expect(isSendable(ObjectID.self) && isSendable(TypedID<Content>.self))
+        #expect(isSendable(Row.self) && isSendable(Value.self) && isSendable(Transaction.self))
+        #expect(isSendable(SavePayload.self) && isSendable(SaveSequence.self))
+        #expect(isSendable(ObservedSave.self) && isSendable(ObservedChange.self))
+        #expect(isSendable(ObjectsChange.self) && isSendable(MissedSaves.self))
+        #expect(isSendable(Position.self) && isSendable(HistoryPage.self))
+        #expect(isSendable(FetchRequest.self) && isSendable(ObjectPredicate.self))
+        #expect(isSendable(BatchDeleteRequest.self) && isSendable(BatchUpdateRequest.self))
+        #expect(isSendable(BatchInsertRequest<[BatchValues]>.self))
+        #expect(isSendable(HistoryFilter.self) && isSendable(JournalConsumer.self))
+        #expect(isSendable(ObjectSnapshot.self) && isSendable(FetchedResultsSnapshot.self))
+        #expect(isSendable(ControllerChange.self) && isSendable(ResultsChange.self))
+        #expect(isSendable(PersistentContainer.self) && isSendable(TandemError.self))
+    }
+
+    @Test func `contexts, objects and controllers are not`() {
+        #expect(!isSendable(ManagedObjectContext.self) && !isSendable(ContextObserver.self))
+        #expect(!isSendable(ManagedObject.self) && !isSendable(Content.self))
+        #expect(!isSendable(FetchedResultsController.self))
+        #expect(!isSendable(FetchedResults<Int>.self))
+    }
+}
