@@ -64,6 +64,12 @@ struct ResultsLinks {
         return found
     }
 
+    /// The rows that reach an object; none in a list that does not keep its rows at hand.
+    func rows(reaching object: ObjectNumber) -> Set<ObjectNumber> {
+        guard pinsRows else { return [] }
+        return nodes.reduce(into: []) { $0.formUnion($1.rows.rows(for: object)) }
+    }
+
     /// Whether the reader holds everything that a row reaches.
     func isKnown(_ row: Row, _ reader: GroupReader) -> Bool {
         walk(row, reader.context, reader).isComplete
