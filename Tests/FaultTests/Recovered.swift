@@ -33,6 +33,7 @@ struct Recovered {
     let hash: StableHash
     let applied: UInt64
     let nextNumber: UInt64
+    let consumers: [Consumer]
     /// Blobs that the store holds with other bytes than the journal.
     let wrongBlobs: Int
 
@@ -65,6 +66,7 @@ struct Recovered {
         defer { store.close() }
         applied = store.appliedPosition
         nextNumber = store.nextNumber
+        consumers = try store.consumers()
         hash = try store.stateHash()
         // The dump has only the blobs' hashes.
         let blobs = try encoded.flatMap { $0.blobBytes > 0 ? try $0.decoded().blobs : [] }
@@ -114,6 +116,12 @@ struct ImageCheck {
         }
         if found.applied != last {
             violations.append("the store stands at \(found.applied), the journal at \(last)")
+        }
+        if told.hasConsumer, found.consumers.isEmpty {
+            violations.append("law 3: a consumer was registered and is not there")
+        }
+        for consumer in found.consumers where consumer.acknowledged > last {
+            violations.append("\(consumer) has more than the journal, which ends at \(last)")
         }
         if found.wrongBlobs > 0 {
             violations.append("law 6: \(found.wrongBlobs) blobs have other bytes")

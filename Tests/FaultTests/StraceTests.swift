@@ -15,7 +15,7 @@ import Testing
         .enabled(if: isThere, "strace is not installed or may not trace"),
         arguments: [
             ("fdatasync:error=EIO:when=8", 78), ("fdatasync:error=EIO:when=15", 78),
-            ("pwrite64:error=EIO:when=16", 78), ("pwrite64:error=ENOSPC:when=22", 0),
+            ("pwrite64:error=EIO:when=16+", 78), ("pwrite64:error=ENOSPC:when=22", 0),
         ])
     func `laws 1 and 3: a call that the kernel fails ends the daemon and loses nothing`(
         _ injection: String, _ code: Int32
@@ -32,7 +32,8 @@ import Testing
         let end = Result {
             try #require(daemon.isServing)
             try workload.begin()
-            for _ in 0..<200 { try workload.step() }
+            // One that is no failure of the daemon, as of a spare segment's write, may come first; the last ends it.
+            for _ in 0..<(code == 0 ? 400 : 4_000) { try workload.step() }
         }
         #expect((try? end.get()) == nil || code == 0, "\(injection): the daemon went on")
         if code == 0 { daemon.terminate() }

@@ -9,6 +9,8 @@ struct Told {
     private(set) var position: UInt64 = 0
     /// All numbers below may have been handed out.
     private(set) var numbersBelow: UInt64 = 0
+    /// Whether a consumer was registered.
+    private(set) var hasConsumer = false
     private var streams: [Int32: DaemonMessageDecoder] = [:]
 
     /// Takes what was known before.
@@ -36,6 +38,7 @@ struct Told {
             note(position: welcome.position)
             note(welcome.lease)
         case .lease(let lease): note(lease)
+        case .consumer: hasConsumer = true
         case .transaction(let push): note(position: push.transaction.position)
         case .progress(let mark): note(position: mark.position)
         case .status(let text):

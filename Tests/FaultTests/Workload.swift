@@ -1,16 +1,22 @@
 import TandemModel
 import TandemWire
 
-/// Random saves, leases and pauses of two clients; keeps what was answered.
+/// Random saves, batches, leases, acknowledgements and pauses of two clients; keeps what was answered.
 struct Workload {
-    private var random: SplitMix64
+    var random: SplitMix64
     private let place: FaultPlace
-    private var clients: [FaultClient] = []
+    private(set) var clients: [FaultClient] = []
     private var numbers: Range<UInt64> = 0..<0
-    private var live: [ObjectReference] = []
-    private var saves = 0
+    var live: [ObjectReference] = []
+    /// Saves and batches so far.
+    var saves = 0
     /// What tells this workload's save ids from others'.
-    private let name: String
+    let name: String
+    var batches: [BatchRecord] = []
+    var hasTags = false
+    var hasConsumer = false
+    /// Answers that contradict earlier ones.
+    var problems: [String] = []
     /// The saves that were answered with success, by save id.
     private(set) var answered: [[UInt8]: UInt64] = [:]
     /// The saves whose answer never came, which are repeated in the next life.
@@ -32,6 +38,7 @@ struct Workload {
             note(try clients[0].ask(.save(request)), request)
             open.removeFirst()
         }
+        try repeatBatches()
     }
 
     private mutating func note(_ answer: DaemonMessage, _ request: SaveRequest) {
@@ -48,10 +55,12 @@ struct Workload {
     /// Does something; throws when the daemon is gone.
     mutating func step() throws {
         switch Int.random(in: 0..<100, using: &random) {
-        case 0..<68: try save(count: 1)
-        case 68..<84: try save(count: Int.random(in: 2...6, using: &random))
-        case 84..<90: try lease(Int.random(in: 1...30, using: &random))
-        case 90..<94: try connect([]).close()
+        case 0..<62: try save(count: 1)
+        case 62..<77: try save(count: Int.random(in: 2...6, using: &random))
+        case 77..<82: try lease(Int.random(in: 1...30, using: &random))
+        case 82..<86: try connect([]).close()
+        case 86..<91: try batch()
+        case 91..<94: try acknowledge()
         default: try checkpoint()
         }
     }
@@ -79,7 +88,7 @@ struct Workload {
         var ids: [(client: FaultClient, id: UInt32)] = []
         for number in 0..<count {
             let client = clients[number % 2]
-            let request = try request(client)
+            let request = try request(operations(client), client)
             open.append(request)
             ids.append((client, try client.send(.save(request))))
         }
@@ -89,18 +98,38 @@ struct Workload {
         }
     }
 
+    /// Sends one save and waits for its answer.
+    mutating func save(_ operations: [SaveOperation]) throws {
+        let request = request(operations, clients[0])
+        open.append(request)
+        note(try clients[0].ask(.save(request)), request)
+        open.removeFirst()
+    }
+
     // MARK: Saves
 
-    private mutating func request(_ client: FaultClient) throws -> SaveRequest {
+    private mutating func request(
+        _ operations: [SaveOperation], _ client: FaultClient
+    ) -> SaveRequest {
         saves += 1
         let id = Array("\(name) \(saves)".utf8)
+        return SaveRequest(
+            saveID: id, contentHash: StableHash(id),
+            modelVersion: client.entities.version, operations: operations)
+    }
+
+    private mutating func operations(_ client: FaultClient) throws -> [SaveOperation] {
         var operations: [SaveOperation] = []
         for _ in 0..<Int.random(in: 1...3, using: &random) {
             if let operation = try operation(client) { operations.append(operation) }
         }
-        return SaveRequest(
-            saveID: id, contentHash: StableHash(id),
-            modelVersion: client.entities.version, operations: operations)
+        return operations
+    }
+
+    /// A number for a new object, from a lease.
+    mutating func number() throws -> UInt64? {
+        if numbers.isEmpty { try lease(1) }
+        return numbers.popFirst()
     }
 
     private mutating func operation(_ client: FaultClient) throws -> SaveOperation? {
@@ -118,8 +147,7 @@ struct Workload {
     }
 
     private mutating func insert(_ note: CompiledEntity) throws -> SaveOperation? {
-        if numbers.isEmpty { try lease(1) }
-        guard let number = numbers.popFirst(), let key = note.slot(of: "key"),
+        guard let number = try number(), let key = note.slot(of: "key"),
             let text = note.slot(of: "text"), let next = note.slot(of: "next")
         else { return nil }
         let object = ObjectReference(tag: note.tag, number: number)
@@ -127,6 +155,10 @@ struct Workload {
         if Int.random(in: 0..<6, using: &random) == 0 {
             let long = String(
                 repeating: "x\(number % 10)", count: Int.random(in: 100...2_000, using: &random))
+            values.append(SlotValue(slot: text, value: .string(long)))
+        } else if Int.random(in: 0..<25, using: &random) == 0 {
+            // A text that is a blob.
+            let long = String(repeating: "\(number % 7)", count: BlobReference.inlineLimit + 700)
             values.append(SlotValue(slot: text, value: .string(long)))
         }
         if let data = note.slot(of: "data"), Int.random(in: 0..<25, using: &random) == 0 {
@@ -145,12 +177,15 @@ struct Workload {
 extension Workload {
     /// What is wrong with a store against what was answered.
     func violations(in found: Recovered) throws -> [String] {
-        var violations: [String] = []
+        let transactions = try found.encoded.map { try $0.decoded() }
+        var violations = problems + violations(ofBatchesIn: transactions)
         var positions: [[UInt8]: UInt64] = [:]
         var objects: Set<UInt64> = []
-        for transaction in try found.encoded.map({ try $0.decoded() }) {
+        for transaction in transactions {
             let (position, id) = (transaction.position, transaction.saveID)
-            if !id.isEmpty, positions.updateValue(position, forKey: id) != nil {
+            if !id.isEmpty, transaction.batch == nil,
+                positions.updateValue(position, forKey: id) != nil
+            {
                 violations.append("law 3: the save of \(position) is there twice")
             }
             for object in transaction.insertedObjects where !objects.insert(object.number).inserted

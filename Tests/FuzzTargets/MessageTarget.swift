@@ -41,6 +41,7 @@ extension FuzzTarget {
         case .fetch(let fetch): try PredicateProperties.check(fetch.request)
         case .verdicts(let request):
             for item in request.items.prefix(4) { try PredicateProperties.check(item.request) }
+        case .batch(let batch): try PredicateProperties.check(batch.request)
         case .hello(let hello): _ = try hello.model.map { try ModelProperties.check(text: $0) }
         default: break
         }

@@ -1,6 +1,12 @@
 import TandemIO
 import Testing
 
+/// Machines that crash, with a daemon and clients on them: the laws hold in every world.
+///
+/// Clients send saves, batches, fetches, reads, syncs, leases, and questions for history without a condition, for status and
+/// schema. They never send verdicts, pins, reads at an earlier position, conditions on history, blobs, and what consumers
+/// say; and the journal is trimmed by a step of the world, not by `RetentionPolicy`. So what pins and consumers hold back
+/// rests on `PinTests`, `PinLawTests` and `ConsumerTests`, whose disks don't fail.
 @Suite struct WorldTests {
     /// How many worlds the normal suite runs; TANDEM_WORLDS overrides it.
     static let worlds = ThisProcess.environment("TANDEM_WORLDS").flatMap { UInt64($0) } ?? 80

@@ -24,10 +24,31 @@ import Testing
     }
 
     private func failure(_ id: UInt32, _ client: Peer) throws -> TandemError.Code? {
+        try refusal(id, client)?.code
+    }
+
+    private func refusal(_ id: UInt32, _ client: Peer) throws -> TandemError? {
         switch try client.answer(id) {
-        case .failure(let error): error.code
-        case .batched(let answer): answer.failure?.code
+        case .failure(let error): error
+        case .batched(let answer): answer.failure
         default: nil
+        }
+    }
+
+    /// Each refusal names one limit, and each limit was counted as often as it is named.
+    private func check(
+        _ refusals: [TandemError?], name limits: Set<String>, _ bench: EngineBench
+    ) throws {
+        var named: [String: Int64] = [:]
+        for error in refusals.compactMap(\.self) {
+            #expect(error.code == .limitExceeded)
+            let names = limits.filter { "\(error)".contains("; limits.\($0) is ") }
+            #expect(names.count == 1, "\(error)")
+            for name in names { named[name, default: 0] += 1 }
+        }
+        #expect(!named.isEmpty)
+        for limit in limits {
+            #expect(bench.engine.status["limits"]?[limit]?["reached"]?.int == named[limit] ?? 0)
         }
     }
 
@@ -56,10 +77,9 @@ import Testing
             sum + client.received.count { if case .batched = $0.message { true } else { false } }
         }
         #expect(answered < 4)
-        var codes: [TandemError.Code?] = []
-        for (client, id) in sent { codes.append(try failure(id, client)) }
-        #expect(codes.contains(.limitExceeded))
-        #expect(codes.count { $0 == nil } >= DaemonLimits.batchesOfUser)
+        let refusals = try sent.map { try refusal($0.1, $0.0) }
+        #expect(refusals.count { $0 == nil } >= DaemonLimits().batchesPerUser)
+        try check(refusals, name: ["batchesPerConnection", "batchesPerUser"], bench)
     }
 
     @Test func `law 7: one connection leaves places to others of its user`() throws {
@@ -71,9 +91,9 @@ import Testing
         }
         let other = try bench.client()
         #expect(try other.run(try bench.batch("Node", "rank = 1", id: [2])).count == 100)
-        let codes = try ids.map { try failure($0, client) }
-        #expect(codes.count { $0 == .limitExceeded } > 0)
-        #expect(codes.count { $0 == nil } >= DaemonLimits.batchesOfSession)
+        let refusals = try ids.map { try refusal($0, client) }
+        #expect(refusals.count { $0 == nil } >= DaemonLimits().batchesPerConnection)
+        try check(refusals, name: ["batchesPerConnection"], bench)
     }
 
     @Test func `law 8: the messages of batches that wait are bounded`() throws {
@@ -88,9 +108,9 @@ import Testing
                 "Node", "rank < 0", set: ["name": text], id: [1, UInt8(index)])
             return (peer, try peer.send(.batch(batch)))
         }
-        let codes = try ids.map { try failure($0.1, $0.0) }
-        #expect(codes.contains(.limitExceeded))
-        #expect(codes.contains(nil))
+        let refusals = try ids.map { try refusal($0.1, $0.0) }
+        #expect(refusals.contains { $0 == nil })
+        try check(refusals, name: ["inboundBytes"], bench)
     }
 
     // MARK: Models

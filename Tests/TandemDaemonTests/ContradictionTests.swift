@@ -102,6 +102,58 @@ import Testing
         try checkAll()
     }
 
+    /// Sends a batch and wants any answer to it.
+    private func attempt(
+        _ work: Batch.Work, _ request: FetchRequest, id: inout UInt64, version: UInt16? = nil
+    ) throws {
+        id += 1
+        let batch = Batch(
+            batchID: Array("\(id)".utf8), contentHash: StableHash([]),
+            modelVersion: version ?? model.version, request: request, work: work)
+        switch try hostile.ask(.batch(batch)) {
+        case .batched(let answer): #expect(answer.failure?.description.isEmpty != true)
+        case .failure(let error): #expect(!error.description.isEmpty)
+        case let other: Issue.record("another answer: \(other)")
+        }
+        #expect(!hostile.isClosed)
+    }
+
+    @Test func `law 7: every value in every slot of a batch update is taken or refused`() throws {
+        var id: UInt64 = 0
+        for entity in model.entities {
+            for slot in Array(0..<(entity.properties.count + 2)) + [127] {
+                for (index, value) in Self.values.enumerated() {
+                    let other = Self.values[(index + slot) % Self.values.count]
+                    let items = [
+                        SlotValue(slot: slot, value: value), SlotValue(slot: slot, value: other),
+                    ]
+                    let request = FetchRequest(entity: entity.name)
+                    try attempt(.update(Array(items.prefix(1 + index % 2))), request, id: &id)
+                }
+            }
+        }
+        try checkAll()
+    }
+
+    @Test func `law 7: batches over what the model does not have are refused`() throws {
+        let texts = ["name > 5", "tags = 'x'", "nothing.name = 1", "spouse.rank = 'x'"]
+        let requests =
+            ["", "nothing", "node"].map { FetchRequest(entity: $0) }
+            + (try texts.map {
+                FetchRequest(entity: "Node", predicate: try ObjectPredicate(format: $0))
+            }) + [FetchRequest(entity: "Node", sort: [SortKey("tags")])]
+        let before = try bench.count("Node", honest)
+        var id: UInt64 = 0
+        for request in requests {
+            for work in [Batch.Work.delete, .update([])] { try attempt(work, request, id: &id) }
+        }
+        for version in [0, 2, 3, .max] as [UInt16] {
+            try attempt(.delete, FetchRequest(entity: "Node"), id: &id, version: version)
+        }
+        #expect(try bench.count("Node", honest) == before && before > 0)
+        try checkAll()
+    }
+
     @Test func `law 7: links to anything over any slot are taken or refused`() throws {
         let node = try bench.bench.reference("Node", 1)
         var targets = [

@@ -75,7 +75,7 @@ import Testing
                 withUnsafeBytes(of: length.littleEndian) {
                     frame.replaceSubrange(0..<4, with: $0)
                 }
-                frame[4] = UInt8.random(in: 1...10, using: &random)
+                frame[4] = ClientMessage.Kind.allCases.randomElement(using: &random)?.rawValue ?? 0
                 bytes.replaceSubrange(0..<Frame.headerBytes, with: frame[..<Frame.headerBytes])
             }
             try peer.write(bytes)
@@ -93,46 +93,87 @@ import Testing
             try bench.bench.insert("Node", 1), try bench.bench.insert("Tag", 2),
             try bench.bench.insert("Group", 3),
         ])
-        let node = try bench.bench.reference("Node", 1)
-        for round in UInt64(0)..<400 {
+        var kinds: Set<ClientMessage.Kind> = []
+        for round in UInt64(0)..<900 {
             let peer = try bench.client()
-            let lease = try #require(peer.welcome?.lease)
-            let insert = try bench.bench.insert(
-                "Node", lease.first, ["name": .string("abc"), "spouse": .reference(node)],
-                links: ["tags": [try bench.bench.reference("Tag", 2)]])
-            let update = try bench.bench.update("Node", 1, ["rank": .int(Int64(round % 90))])
-            let messages: [ClientMessage] = [
-                .save(peer.saveRequest([insert, update])),
-                .read(
-                    Read(
-                        objects: [node], members: [MemberRequest(owner: node, slot: 5)],
-                        modelVersion: 1)),
-                .fetch(
-                    Fetch(
-                        request: FetchRequest(
-                            entity: "Node",
-                            predicate: try ObjectPredicate(format: "ANY tags.label == 'x'"),
-                            sort: [SortKey("name")]), related: [["group"]])),
-                .history(HistoryRequest(from: 1, interests: [node.tag])),
-                .verdicts(
-                    VerdictRequest(
-                        from: 2, items: [VerdictItem(request: FetchRequest(entity: "Node"))])),
-            ]
+            let messages = try requests(of: peer, bench, round)
             var bytes: [UInt8] = []
             let message = messages[Int(round) % messages.count]
-            try FrameEncoder.encode(message, id: UInt32(round) + 1, into: &bytes)
-            for _ in 0...Int.random(in: 0...2, using: &random) {
+            kinds.insert(message.kind)
+            let id = message.kind == .hello ? 0 : UInt32(round) + 1
+            try FrameEncoder.encode(message, id: id, into: &bytes)
+            // A question about the state has nothing to flip.
+            let flips = bytes.count > Frame.headerBytes ? Int.random(in: 1...3, using: &random) : 0
+            for _ in 0..<flips {
                 let at = Int.random(in: Frame.headerBytes..<bytes.count, using: &random)
                 bytes[at] = UInt8.random(in: 0...255, using: &random)
             }
             try peer.write(bytes)
-            try bench.turn()
+            for _ in 0..<3 { try bench.turn() }
             try peer.read()
+            // Some leave, with what they asked for under way.
+            if round % 2 == 0 { peer.socket.shutdown() }
         }
+        #expect(kinds == Set(ClientMessage.Kind.allCases))
         // The store still is what its journal says.
         let expected = try dump(bench.bench.store)
         try bench.crash()
         #expect(try dump(bench.bench.store) == expected, "seed \(seed)")
+    }
+
+    /// One message of every kind, some of them in several forms.
+    private func requests(
+        of peer: Peer, _ bench: EngineBench, _ round: UInt64
+    ) throws -> [ClientMessage] {
+        let node = try bench.bench.reference("Node", 1)
+        let position = bench.position
+        let any = FetchRequest(entity: "Node")
+        let some = FetchRequest(
+            entity: "Node", predicate: try ObjectPredicate(format: "ANY tags.label == 'x'"),
+            sort: [SortKey("name")])
+        let number = UInt8(truncatingIfNeeded: round)
+        return [
+            .save(try save(of: peer, bench, round)),
+            .read(
+                Read(
+                    objects: [node], members: [MemberRequest(owner: node, slot: 5)],
+                    modelVersion: 1)),
+            .read(Read(objects: [node], modelVersion: 1, at: position.number, lease: 1)),
+            .fetch(Fetch(request: some, related: [["group"]])),
+            .fetch(Fetch(request: any, at: position.number - 1)),
+            .history(HistoryRequest(from: 1, interests: [node.tag])),
+            .history(
+                HistoryRequest(
+                    from: 1,
+                    condition: HistoryCondition(
+                        objects: [node],
+                        properties: [ObservedProperty(entity: node.tag, slot: 1)],
+                        modelVersion: 1))),
+            .verdicts(VerdictRequest(from: 2, items: [VerdictItem(request: any)])),
+            .hello(Hello()), .sync(Sync(number: position.number + 1)), .lease(count: 7),
+            .schema(SchemaRequest(model: nil)), .status,
+            .blob(BlobReference(of: [UInt8](repeating: 1, count: 70_000))),
+            .disconnect(client: peer.session.id &+ 1),
+            .consumer(ConsumerRequest(name: "c\(number % 3)", action: .register(at: position))),
+            .consumer(ConsumerRequest(name: "c\(number % 3)", action: .acknowledge(position))),
+            .batch(
+                try bench.batch(
+                    "Node", "rank < 50", set: ["rank": .int(Int64(number) % 90)], id: [number])),
+            .batch(try bench.batch("Leaf", "name == 'gone'", id: [number, 1])),
+            .pin(PinRequest(lease: 1, position: position.number)),
+        ]
+    }
+
+    private func save(
+        of peer: Peer, _ bench: EngineBench, _ round: UInt64
+    ) throws -> SaveRequest {
+        let lease = try #require(peer.welcome?.lease)
+        let node = try bench.bench.reference("Node", 1)
+        let insert = try bench.bench.insert(
+            "Node", lease.first, ["name": .string("abc"), "spouse": .reference(node)],
+            links: ["tags": [try bench.bench.reference("Tag", 2)]])
+        let update = try bench.bench.update("Node", 1, ["rank": .int(Int64(round % 90))])
+        return peer.saveRequest([insert, update])
     }
 
     @Test func `law 7: who does not read costs others nothing and catches up later`() throws {

@@ -106,6 +106,11 @@ struct LimitTests {
         case .batchObjects:
             for number in UInt64(1)...2 { try save(number) }
             return failure(try client.ask(.batch(try bench.batch("Tag"))))
+        case .batchesPerConnection, .batchesPerUser:
+            let ids = try (UInt8(1)...2).map {
+                try client.send(.batch(try bench.batch("Tag", id: [$0])))
+            }
+            return failure(try client.answer(ids[1]))
         case .sliceReads, .readBytes:
             for number in UInt64(1)...100 { try save(number) }
             return failure(try client.ask(.fetch(Fetch(request: FetchRequest(entity: "Tag")))))
@@ -238,7 +243,7 @@ extension Limit {
         switch self {
         case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,
             .controllers, .transactionBytes, .consumers, .readBytes, .batchObjects,
-            .lookBackTransactions, .pinsPerConnection:
+            .lookBackTransactions, .pinsPerConnection, .batchesPerConnection, .batchesPerUser:
             .limitExceeded
         case .handshakeMilliseconds: .timeout
         case .attributeBytes, .blobBytes: .validation

@@ -20,25 +20,30 @@ struct BatchQueue {
 
     /// Takes a batch in.
     ///
-    /// Throws `limitExceeded` when too many of its user or its connection wait, or too many bytes of them.
-    mutating func add(_ run: BatchRun, bytes most: Int) throws(TandemError) {
+    /// Throws `limitExceeded` with the limit's name, and counts it, when too many of its user or its connection wait, or
+    /// too many bytes of them.
+    mutating func add(
+        _ run: BatchRun, _ limits: DaemonLimits, _ counts: LimitCounts
+    ) throws(TandemError) {
         let ofUser = waiting.filter { $0.principal.uid == run.principal.uid }
         let ofSession = ofUser.count { $0.session === run.session }
-        guard ofSession < DaemonLimits.batchesOfSession, ofUser.count < DaemonLimits.batchesOfUser
-        else {
-            throw TandemError(
-                .limitExceeded,
-                "\(ofSession) batches of this connection and \(ofUser.count) of this user wait "
-                    + "already; try again when one has ended")
+        if ofSession >= limits.batchesPerConnection {
+            let text = "\(ofSession) batches of this connection wait already"
+            throw counts.refusal(.batchesPerConnection, limits, text + Self.advice)
         }
-        guard ofUser.isEmpty || ofUser.reduce(run.bytes, { $0 + $1.bytes }) <= most else {
-            throw TandemError(
-                .limitExceeded,
-                "the batches of this user that wait take more than \(most) bytes; try again when "
-                    + "one has ended")
+        if ofUser.count >= limits.batchesPerUser {
+            let text = "\(ofUser.count) batches of this user wait already"
+            throw counts.refusal(.batchesPerUser, limits, text + Self.advice)
+        }
+        let bytes = ofUser.reduce(run.bytes) { $0 + $1.bytes }
+        if !ofUser.isEmpty, bytes > limits.inboundBytes {
+            let text = "the batches of this user that wait would take \(bytes) bytes"
+            throw counts.refusal(.inboundBytes, limits, text + Self.advice)
         }
         waiting.append(run)
     }
+
+    private static let advice = ", try again when one has ended"
 
     /// Ends the one under way.
     mutating func endCurrent() { current = nil }

@@ -11,8 +11,7 @@ extension Engine {
         try demand(.writer, of: session, to: "change objects by a batch")
         try check(batch)
         let principal = session.principal(author: batch.author, context: batch.context)
-        try batches.add(
-            BatchRun(batch, id, session, principal), bytes: limits.inboundBytes)
+        try batches.add(BatchRun(batch, id, session, principal), limits, limitCounts)
     }
 
     private func check(_ batch: Batch) throws {

@@ -18,7 +18,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var frameBytes = WireLimits.frameBytes
     /// Requests of one connection without an answer; the welcome says so.
     public var requestsInFlight = WireLimits.requestsInFlight
-    /// Bytes of requests of one connection that may wait while it does not read its answers.
+    /// Bytes of requests of one connection that may wait while it does not read its answers, and of one user's batches
+    /// that wait for their turn.
     public var inboundBytes = WireLimits.inboundQueueBytes
     /// Bytes waiting to be sent to a client; above it the session stays a cursor until the client reads.
     public var outboundBytes = 1 << 20
@@ -80,6 +81,10 @@ public struct DaemonLimits: Hashable, Sendable {
     public var consumers = 256
     /// Objects that one batch delete or update may find.
     public var batchObjects = 4_000_000
+    /// Batches of a connection that wait for their turn, besides the one under way.
+    public var batchesPerConnection = 4
+    /// Batches of a user that wait for their turn, besides the one under way.
+    public var batchesPerUser = 16
 
     /// The limits of DESIGN, section 6, and the others at their defaults.
     public init() {}
@@ -133,10 +138,6 @@ extension DaemonLimits {
     /// So many steps of a fetch judge again what others altered behind its last candidate, before the next ones may look
     /// at twice as much.
     static let lateSteps = 8
-    /// Batches of a connection that wait for their turn, besides the one under way.
-    static let batchesOfSession = 4
-    /// Batches of a user that wait for their turn.
-    static let batchesOfUser = 16
     /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.
     static let firstBatchObjects = 64
     /// The time that one transaction of a batch should take to be planned and applied, for which other savers wait.

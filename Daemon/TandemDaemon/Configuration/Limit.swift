@@ -60,6 +60,10 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case consumers
     /// Objects of a batch.
     case batchObjects
+    /// Batches of a connection that wait.
+    case batchesPerConnection
+    /// Batches of a user that wait.
+    case batchesPerUser
 }
 
 extension Limit {
@@ -96,8 +100,9 @@ extension Limit {
         case .inboundBytes:
             facts(
                 \.inboundBytes, .bytes, 4_096...1 << 30,
-                "requests of one connection that wait while it does not read its answers",
-                "limitExceeded, closed")
+                "requests of one connection that wait while it does not read its answers; "
+                    + "batches of one user that wait",
+                "limitExceeded; closed who does not read")
         case .outboundBytes:
             facts(
                 \.outboundBytes, .bytes, 4_096...1 << 30, "waiting to be sent to one connection",
@@ -170,6 +175,14 @@ extension Limit {
             facts(
                 \.batchObjects, .count, 1...1 << 26,
                 "objects that one batch delete or update may find", "limitExceeded")
+        case .batchesPerConnection:
+            facts(
+                \.batchesPerConnection, .count, 1...1_024,
+                "batches of one connection that wait besides the one under way", "limitExceeded")
+        case .batchesPerUser:
+            facts(
+                \.batchesPerUser, .count, 1...65_536,
+                "batches of one user that wait besides the one under way", "limitExceeded")
         default: paceFacts
         }
     }
