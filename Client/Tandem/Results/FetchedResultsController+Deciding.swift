@@ -197,13 +197,16 @@ extension FetchedResultsController {
         if keepsRows || !new.isEmpty {
             var versions = answer.versions
             versions.merge(group.versions) { max($0, $1) }
-            for row in rows {
+            let current = rows.lazy.compactMap { row -> (number: ObjectNumber, row: Row)? in
                 let reference = ObjectReference(tag: row.entityTag, number: row.number)
-                guard case .row(let bytes) = reader.row(of: reference) else { continue }
+                guard case .row(let bytes) = reader.row(of: reference) else { return nil }
                 let current = overrides[row.number]?.row ?? bytes
-                if keepsRows { source.hold(reference, current, version: versions[row.number]) }
-                new.note(row.number, current, source, reader, versions)
+                if keepsRows {
+                    self.source.hold(reference, current, version: versions[row.number])
+                }
+                return (row.number, current)
             }
+            new.note(current, source, reader, versions)
         }
         old?.forgetAll(source)
         links = new.isEmpty ? nil : new
