@@ -46,7 +46,9 @@ public struct LinkTable: Sendable {
     /// Makes an empty table.
     public init() {}
 
-    /// Makes a table of links in any order; O(n log n). Of links of the same row the last one counts.
+    /// Makes a table of links in any order; O(n log n).
+    ///
+    /// Of links of the same row the last one counts.
     public init(_ links: [Link]) {
         var rest = links.sorted()[...]
         while !rest.isEmpty {

@@ -86,7 +86,9 @@ struct NumberTable: Sendable {
         }
     }
 
-    /// The bucket of a number at a place. Of two numbers that look alike either one's will do: both are reached from both.
+    /// The bucket of a number at a place.
+    ///
+    /// Of two numbers that look alike either one's will do: both are reached from both.
     private func bucket(_ place: Int, _ probe: Probe) -> Int {
         let wanted = probe.bucket(place)
         var at = probe.start

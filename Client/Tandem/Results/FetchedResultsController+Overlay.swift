@@ -112,7 +112,7 @@ extension FetchedResultsController {
         guard let plan else { return }
         var edits = ListEdits()
         layEdits(over: &edits, plan)
-        noteSums(edits, plan.compiled.model, GroupReader(source, []))
+        noteSums(edits, plan.compiled.model, GroupReader(source, ChangeTable([])))
         apply(edits, plan)
         if isWaiting { source.link.signal() }
     }

@@ -22,6 +22,8 @@ struct ResultsLinks {
     /// The rows that are pinned; none if they are too many to be kept.
     private var pinned: Set<ObjectNumber> = []
     private let pinsRows: Bool
+    /// The slots of the rows themselves that paths begin with.
+    private var firstSlots = PropertyMask()
 
     /// An index over the to-one paths of a request; it has no nodes if all stay in the row.
     init(_ plan: ResultsPlan, pinsRows: Bool) {
@@ -42,6 +44,7 @@ struct ResultsLinks {
             return at
         }
         nodes.append(Node(parent: parent, slot: slot))
+        if parent == nil { firstSlots.insert(slot) }
         return nodes.count - 1
     }
 
@@ -61,6 +64,12 @@ struct ResultsLinks {
             }
         }
         return found
+    }
+
+    /// Whether an object that is linked reaches what it reached, unless something on the way changed, too.
+    func staysLinked(_ change: Change) -> Bool {
+        change.kind == .update && change.changed.intersection(firstSlots).isEmpty
+            && nodes.allSatisfy { $0.links[change.object.number] != nil }
     }
 
     /// Whether the reader holds everything that a row reaches.
@@ -163,7 +172,7 @@ struct ResultsLinks {
         }
     }
 
-    /// Goes one hop from a row; the nodes before it were followed. Nil where the path ended before.
+    /// Goes one hop from a row, after the nodes before it; nil where the path ended before.
     private func follow(
         _ at: Int, from row: Row, _ reached: inout Reached, _ reader: GroupReader
     ) -> End? {
