@@ -3,7 +3,7 @@ import Glibc
 /// Kernel calls of Linux that the `Glibc` module does not export, looked up in the C library.
 ///
 /// `Glibc` imports the headers without `_GNU_SOURCE`, so these are found by name at first use; all
-/// but the two optional ones are in every C library this runs on.
+/// but the optional ones are in every C library this runs on.
 enum Linux {
     typealias EpollCreate = @convention(c) @Sendable (Int32) -> Int32
     typealias EpollControl =
@@ -22,6 +22,8 @@ enum Linux {
     typealias SetThreadName = @convention(c) @Sendable (pthread_t, UnsafePointer<CChar>) -> Int32
     typealias ErrorName = @convention(c) @Sendable (Int32) -> UnsafePointer<CChar>?
 
+    typealias TrimHeap = @convention(c) @Sendable (Int) -> Int32
+
     static let epollCreate: EpollCreate = required("epoll_create1")
     static let epollControl: EpollControl = required("epoll_ctl")
     static let epollWait: EpollWait = required("epoll_wait")
@@ -32,6 +34,8 @@ enum Linux {
     static let pipe: Pipe = required("pipe2")
     static let setThreadName: SetThreadName? = optional("pthread_setname_np")
     static let strerrorname: ErrorName? = optional("strerrorname_np")
+
+    static let trimHeap: TrimHeap? = optional("malloc_trim")
 
     /// `O_CLOEXEC`, which is also `SOCK_CLOEXEC`, `EPOLL_CLOEXEC` and `EFD_CLOEXEC`.
     static let closeOnExec: Int32 = O_CLOEXEC

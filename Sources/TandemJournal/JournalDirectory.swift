@@ -8,6 +8,8 @@ enum JournalDirectory {
     static let lockName = "lock"
     /// The next segment while it is filled with zeros.
     static let spareName = "spare.new"
+    /// A copy of what was cut off a segment ends so; before it the segment's name and the offset.
+    static let tornSuffix = ".torn"
     /// There while a log is written with relaxed durability, and after that was cut short.
     static let relaxedName = "relaxed"
 
@@ -33,6 +35,20 @@ enum JournalDirectory {
             try fileSystem.list(directory)
         }
         return names.compactMap(position(of:)).sorted()
+    }
+
+    /// The copies of what was cut off a segment, each with the offset that it was cut at.
+    static func tornCopies(
+        of first: UInt64, in directory: String, _ fileSystem: any FileSystem
+    ) throws(IOError) -> [(offset: UInt64, path: String)] {
+        let prefix = name(of: first) + "."
+        return try fileSystem.list(directory).compactMap { name in
+            guard name.hasPrefix(prefix), name.hasSuffix(tornSuffix) else { return nil }
+            guard let offset = UInt64(name.dropFirst(prefix.count).prefix(16), radix: 16) else {
+                return nil
+            }
+            return (offset, directory + "/" + name)
+        }
     }
 
     /// A number as 16 hexadecimal digits.

@@ -31,6 +31,7 @@ struct RecoveredLog {
 ///    later batch is whole: then an acknowledged batch is damaged.
 /// 4. The last batch that is kept is written again and flushed, for the page cache may hold what
 ///    a failed flush did not bring to the disk; after relaxed durability the whole last segment.
+///    For the same reason what was ever cut off the last segment is cut again.
 /// 5. Damage is refused, and nothing is changed.
 struct Recovery {
     let place: JournalPlace
@@ -213,6 +214,9 @@ struct Recovery {
         last.refresh()
         try converting(JournalError.failed) { () throws(IOError) in
             try place.fileSystem.syncDirectory(place.directory)
+            // An append that found no room may have ended the segment here.
+            if try last.file.size() == end { try last.file.truncate(to: end) }
+            try TornTail(place, last).eraseAgain(from: end)
         }
         if wasRelaxed { try rewriteAll(last, end: end) } else { try rewriteLastBatch(last) }
     }

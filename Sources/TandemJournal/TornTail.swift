@@ -1,6 +1,8 @@
 import TandemIO
 
 /// Cuts a torn batch off a segment and keeps a copy of it beside.
+///
+/// The copy is also the note of what must be zero on the disk: see ``eraseAgain(from:)``.
 struct TornTail {
     private static let chunkBytes = 1 << 20
     /// More copies of one offset than this mean that something else is wrong.
@@ -31,10 +33,29 @@ struct TornTail {
         return path
     }
 
+    /// Fills with zeros again what earlier recoveries cut behind `end`; durable on return.
+    ///
+    /// A recovery may have ended at the flush of its zeros: the page cache shows them, the disk may
+    /// still have the torn batch, and no later flush would bring them there. Each cut has a copy,
+    /// which is durable before anything is erased, so the copies tell the ranges.
+    func eraseAgain(from end: UInt64) throws(IOError) {
+        let copies = try JournalDirectory.tornCopies(
+            of: segment.header.firstPosition, in: place.directory, place.fileSystem)
+        let size = try segment.file.size()
+        for copy in copies {
+            let file = try place.fileSystem.open(copy.path, .read)
+            defer { file.close() }
+            let upper = min(copy.offset + (try file.size()), size)
+            let lower = max(copy.offset, end)
+            if lower < upper { try erase(lower..<upper) }
+        }
+    }
+
     private func freeName(_ offset: UInt64) throws(JournalError) -> String {
         let base = "\(segment.path).\(JournalDirectory.hexadecimal(offset))"
+        let suffix = JournalDirectory.tornSuffix
         for number in 1...Self.maximumCopies {
-            let path = number == 1 ? "\(base).torn" : "\(base).\(number).torn"
+            let path = number == 1 ? base + suffix : "\(base).\(number)\(suffix)"
             if !place.fileSystem.exists(path) { return path }
         }
         throw .damaged(
@@ -54,10 +75,14 @@ struct TornTail {
 
     // A power cut in between leaves a torn batch again, of which the copy has all.
     private func erase(_ range: Range<UInt64>) throws(IOError) {
+        try writeZeros(range)
+        try segment.file.sync()
+    }
+
+    private func writeZeros(_ range: Range<UInt64>) throws(IOError) {
         try eachChunk(of: range) { (offset, count) throws(IOError) in
             try segment.file.write([UInt8](repeating: 0, count: count), at: offset)
         }
-        try segment.file.sync()
     }
 
     private func eachChunk(

@@ -95,6 +95,19 @@ final class LMDBEnvironment {
         }
     }
 
+    /// Lets go of the file's blocks behind its last page in use; no transaction may be open.
+    func giveBack() {
+        allocatedBytes = 0
+        var descriptor: Int32 = -1
+        var status = stat()
+        let end = off_t(usage.usedBytes)
+        guard mdb_env_get_fd(environment, &descriptor) == 0, fstat(descriptor, &status) == 0,
+            status.st_size > end
+        else { return }
+        // Where it fails nothing is lost but room.
+        _ = ftruncate(descriptor, end)
+    }
+
     /// Whether a file system without room is why a commit failed with `EIO`.
     func isWithoutRoom(for bytes: Int) -> Bool {
         allocatedBytes = 0

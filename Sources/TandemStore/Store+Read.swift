@@ -66,6 +66,20 @@ extension Store {
         return members
     }
 
+    /// How many members a to-many relationship has; no more than `most` are counted.
+    public func memberCount(
+        of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int
+    ) throws(StoreError) -> Int {
+        guard most > 0 else { return 0 }
+        var count = 0
+        let prefix = StoreKey.links(relationship.linkID, of: owner)
+        try current.scan(tables.links, prefix: prefix) { _, _ in
+            count += 1
+            return count < most
+        }
+        return count
+    }
+
     /// True when `member` is one of the owner's.
     public func isMember(
         _ member: ObjectNumber, of owner: ObjectNumber, _ relationship: CompiledRelationship

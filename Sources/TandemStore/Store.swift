@@ -157,8 +157,7 @@ public final class Store {
         } catch {
             open.abort()
             transaction = nil
-            let isShortWrite = error.isInputOutput && environment.isWithoutRoom(for: room)
-            let error = isShortWrite ? StoreError(.noSpace, error.message) : error
+            let error = meaning(of: error, room)
             guard error.code != .failed else { throw error }
             try loadState()
             throw error
@@ -179,6 +178,35 @@ public final class Store {
     public func reserveRoom() throws(StoreError) {
         guard transaction != nil else { return }
         try environment.reserve(bytes: neededRoom)
+    }
+
+    /// What an error says, or that there is no room, where a full disk cut a write short, which LMDB calls an I/O error.
+    ///
+    /// LMDB writes before the commit, too, once more pages are dirty than it keeps in memory.
+    public func meaning(of error: StoreError) -> StoreError { meaning(of: error, neededRoom) }
+
+    private func meaning(of error: StoreError, _ room: Int) -> StoreError {
+        guard error.isInputOutput, environment.isWithoutRoom(for: room) else { return error }
+        return StoreError(.noSpace, error.message)
+    }
+
+    /// Makes sure that there is room to write all rows and their keys anew, as a change of the model does.
+    ///
+    /// Throws `noSpace` with nothing changed; an estimate as with ``reserveRoom()``. Call ``giveBackRoom()`` when it comes to nothing.
+    public func reserveRoomToRewrite() throws(StoreError) {
+        guard model != nil else { return }
+        let open = try current
+        var pages = 0
+        for table in [tables.rows, tables.indexes, tables.unique] { pages += try open.pages(table) }
+        try environment.reserve(
+            bytes: StoreLimits.checkpointBytes + pages * StoreLimits.pageBytes * 9 / 8)
+    }
+
+    /// Lets go of the room behind what the last checkpoint uses; without effect when anything was applied since.
+    public func giveBackRoom() {
+        guard appliedPosition == checkpointPosition, uncommittedChanges == 0 else { return }
+        endTransaction()
+        environment.giveBack()
     }
 
     private var neededRoom: Int {

@@ -5,6 +5,8 @@ import TandemQuery
 import TandemWire
 import Testing
 
+@testable import TandemStore
+
 /// A daemon that runs out of room in the middle of saves, seen by real clients.
 @Suite(.serialized) struct DiskFullTests {
     /// Daemon, a reader with a controller, a saver, and what takes their room.
@@ -167,6 +169,55 @@ import Testing
         _ = try world.reader.finish()
         #expect(world.daemon.end(SIGTERM) == 0)
         try world.checkJournal()
+    }
+
+    @Test(arguments: Scarcity.possible)
+    func `law 3: a change of the model without room is refused, and made when there is some`(
+        _ scarcity: Scarcity
+    ) throws {
+        let world = try World(scarcity)
+        for _ in 0..<120 { #expect(try world.save() == nil) }
+        let watcher = try WireClient(world.place.socket, Hello(author: "watcher"))
+        let model = bridgeModel.replacing(
+            #"{"name": {"type": "string"}, "zone""#,
+            with: #"{"motto": {"type": "string"}, "name": {"type": "string"}, "zone""#)
+        let hello = Hello(author: "later", model: model)
+        try world.begin()
+        let error = #expect(throws: TandemError.self) {
+            try WireClient(world.place.socket, hello)
+        }
+        #expect(error?.code == .readOnly)
+        #expect(error?.message.contains(world.place.store) == true)
+        try world.checkReader()
+        _ = try watcher.ask(.sync(Sync()))
+        let readOnly = watcher.states.count { $0.isReadOnly }
+        #expect(readOnly > 0)
+        try world.end()
+        try world.awaitRoom(watcher)
+        let later = try WireClient(world.place.socket, hello)
+        #expect(later.welcome.position == UInt64(world.acknowledged.count) + 2)
+        _ = try world.saver.finish()
+        _ = try world.reader.finish()
+        #expect(world.daemon.end(SIGTERM) == 0)
+        let journal = try Journaled(world.place)
+        #expect(journal.transactions.count == world.acknowledged.count + 2)
+        #expect(try journal.storeDump() == journal.replayedDump())
+    }
+
+    @Test(.enabled(if: SmallDisk.canMount(.tmpfs), "mounting takes root"))
+    func `an I/O error is a full disk where it is full, and nowhere else`() throws {
+        let disk = try SmallDisk(.tmpfs, mebibytes: 16)
+        let store = try Store.open(
+            path: disk.path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1))
+        defer { store.close() }
+        let error = StoreError("write to", disk.path, EIO)
+        #expect(store.meaning(of: error).code == .failed)
+        store.giveBackRoom()
+        try disk.fill()
+        #expect(store.meaning(of: error).code == .noSpace)
+        #expect(store.meaning(of: StoreError("write to", disk.path, ENOMEM)).code == .failed)
+        try disk.free()
+        #expect(store.meaning(of: error).code == .failed)
     }
 
     @Test(

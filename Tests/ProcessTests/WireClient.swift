@@ -26,7 +26,9 @@ final class WireClient {
         welcome = Welcome(
             protocolVersion: 1, log: LogID(high: 0, low: 0), epoch: 0, position: 0,
             resumed: false, model: nil, lease: Lease(first: 0, count: 0, epoch: 0))
-        guard case .welcome(let welcome) = try next().message else { throw Closed() }
+        let first = try next().message
+        if case .failure(let error) = first { throw error }
+        guard case .welcome(let welcome) = first else { throw Closed() }
         self.welcome = welcome
         if case .close(let error) = machine.received(welcome) { throw error }
     }

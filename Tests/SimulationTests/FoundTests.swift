@@ -34,4 +34,15 @@ import Testing
     func `law 7: many fetches in small steps come to their end`(seed: UInt64) throws {
         #expect(try Shrinker.run(World.Plan(seed: seed)).violation == nil, "seed \(seed)")
     }
+
+    /// The zeros of a cut were flushed in vain, and the next power cut brought the torn batch back into a sealed segment.
+    @Test func `law 3: a torn batch that was cut does not come back`() throws {
+        #expect(try Shrinker.run(World.Plan(seed: 2032)).violation == nil)
+    }
+
+    /// The end of a batch changes nothing, and a history of everything has it all the same.
+    @Test(arguments: [2041, 2063] as [UInt64])
+    func `law 2: a history without interests is the log itself`(seed: UInt64) throws {
+        #expect(try Shrinker.run(World.Plan(seed: seed)).violation == nil, "seed \(seed)")
+    }
 }

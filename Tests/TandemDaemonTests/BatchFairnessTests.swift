@@ -102,6 +102,25 @@ import Testing
         #expect(judged.reduce(0, +) == 501 && judged.allSatisfy { $0 <= 50 }, "\(judged)")
     }
 
+    /// A clock to which every look seems to take longer than a transaction of a batch should.
+    private final class SlowClock: Clock {
+        private let clock = ManualClock()
+        var wallMicroseconds: Int64 { clock.wallMicroseconds }
+        var monotonicNanoseconds: UInt64 {
+            clock.advance(byNanoseconds: 2 * DaemonLimits.batchNanoseconds)
+            return clock.monotonicNanoseconds
+        }
+    }
+
+    @Test func `what takes long for any number of objects makes no transaction for each`() throws {
+        let bench = try EngineBench(engineClock: SlowClock())
+        let client = try bench.client()
+        try bench.fill(client, "Node", 1...1_000)
+        #expect(try client.run(try bench.batch("Node")).count == 1_000)
+        let sizes = try bench.transactions(of: [7]).map(\.transaction.changes.count)
+        #expect(sizes.count == 1_000 / DaemonLimits.firstBatchObjects + 1, "\(sizes)")
+    }
+
     @Test func `a batch that meets a rule ends there, and says how far it came`() throws {
         let (bench, client) = try world(1_000)
         try bench.fill(client, "Group", 2_000...2_999)

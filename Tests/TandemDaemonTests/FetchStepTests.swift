@@ -214,6 +214,35 @@ import Testing
         #expect(try read.cursor?.result().count == 4_000)
     }
 
+    @Test func `law 7: a fetch that falls too far behind at each step ends all the same`() throws {
+        var steps: [Int] = []
+        for isHeldUp in [false, true] {
+            var limits = DaemonLimits()
+            limits.verdictTransactions = 3
+            let bench = try EngineBench(limits: limits)
+            try bench.bench.save(
+                try (UInt64(1)...200).map { try bench.bench.insert("Node", $0) })
+            let committer = bench.bench.committer
+            let read = try ReadUnderWay(
+                .fetch(Fetch(request: nodes)), Fetch(request: nodes), at: 0, id: 1,
+                in: try bench.bench.model, committer)
+            var (count, isDone) = (0, false)
+            while !isDone, count < 100 {
+                for rank in Int64(0)..<5 {
+                    try bench.bench.save([try bench.bench.update("Node", 1, ["rank": .int(rank)])])
+                }
+                // Whose client makes it late gets no longer steps for that.
+                if isHeldUp { read.holdUp() }
+                var left = 10
+                isDone = try read.step(committer, &left)
+                count += 1
+            }
+            steps.append(count)
+            #expect(isDone != isHeldUp)
+        }
+        #expect(steps[0] < 20 && steps[1] == 100)
+    }
+
     /// A fetch over 200 members of a group whose title is altered before each step of ten.
     private func followHub(
         readsToCatchUp: Int? = nil
@@ -328,6 +357,28 @@ import Testing
             #expect(found.objects.count == 300)
         }
         #expect(bench.engine.limitCounts[.readBytes] > 0)
+        #expect(bench.engine.readBytes == 0)
+    }
+
+    @Test func `laws 7 and 8: a batch looks for its objects in the room that fetches leave`() throws
+    {
+        let (_, whole) = try narrowBench()
+        let bench = try bench(300, sliceReads: 10, readBytes: whole + 200)
+        let (asker, changer) = (try bench.client(), try bench.client())
+        let batch = try changer.send(.batch(try bench.batch("Node")))
+        let fetch = try asker.send(.fetch(Fetch(request: nodes)))
+        for _ in 0..<5 { try bench.turn() }
+        let held = bench.engine.batches.current?.heldBytes ?? 0
+        #expect(held > 0 && bench.engine.readBytes == bench.engine.fetchBytes + held)
+        guard case .fetched(let found) = try asker.answer(fetch),
+            case .failure(let error) = try changer.answer(batch)
+        else {
+            Issue.record("another answer")
+            return
+        }
+        #expect(found.objects.count == 300 && error.code == .limitExceeded)
+        #expect(error.message.contains("limits.readBytes"))
+        #expect(try changer.run(try bench.batch("Node")).count == 300)
         #expect(bench.engine.readBytes == 0)
     }
 

@@ -38,4 +38,16 @@ import Testing
         #expect(try given(bench, [("Leaf", "name")]) == [])
         #expect(try given(bench, [("Tag", "label")]) == [])
     }
+
+    @Test func `a history without interests has what changes nothing, one with them has not`()
+        throws
+    {
+        let bench = try CommitBench()
+        let encoded = Transaction(position: 7, content: .objects([])).encoded()
+        let all = HistoryFilter(HistoryRequest(from: 1), modelPosition: 1)
+        #expect(try all.part(of: encoded)?.position == 7)
+        let node = try bench.entity("Node").tag
+        let some = HistoryFilter(HistoryRequest(from: 1, interests: [node]), modelPosition: 1)
+        #expect(try some.part(of: encoded) == nil)
+    }
 }

@@ -198,4 +198,48 @@ import Testing
         #expect(refused.count == 80 - WireLimits.requestsInFlight)
         #expect(!client.isClosed)
     }
+
+    @Test
+    func `laws 7 and 8: a small question gets no answer that is larger than fetches may hold`()
+        throws
+    {
+        var limits = DaemonLimits()
+        limits.readBytes = 64 << 10
+        let bench = try EngineBench(limits: limits)
+        let client = try bench.client()
+        try client.save([try bench.bench.insert("Group", 1)])
+        let group = try bench.bench.reference("Group", 1)
+        let text = Value.string(String(repeating: "x", count: 20_000))
+        let from = bench.position.number
+        try client.save(
+            [try bench.bench.insert("Node", 2, ["name": text])]
+                + (UInt64(3)..<103).map {
+                    try bench.bench.insert("Node", $0, ["group": .reference(group)])
+                })
+        func code(_ message: ClientMessage) throws -> TandemError.Code? {
+            guard case .failure(let error) = try client.ask(message) else { return nil }
+            return error.code
+        }
+        func read(_ count: Int, members: Int = 0) throws -> TandemError.Code? {
+            let node = try bench.bench.reference("Node", 2)
+            let slot = try #require(try bench.bench.entity("Group").slot(of: "nodes"))
+            let member = MemberRequest(owner: group, slot: slot)
+            return try code(
+                .read(
+                    Read(
+                        objects: Array(repeating: node, count: count),
+                        members: Array(repeating: member, count: members),
+                        modelVersion: try bench.bench.model.version)))
+        }
+        #expect(try read(3, members: 1) == nil)
+        #expect(try read(4) == .limitExceeded)
+        #expect(try read(0, members: 50) == .limitExceeded)
+        let predicate = try ObjectPredicate(format: "name != nil")
+        let item = VerdictItem(request: FetchRequest(entity: "Node", predicate: predicate))
+        for (lists, expected) in [(1, nil), (4, TandemError.Code.historyExpired)] {
+            let items = Array(repeating: item, count: lists)
+            #expect(
+                try code(.verdicts(VerdictRequest(from: from, items: items))) == expected)
+        }
+    }
 }

@@ -198,6 +198,72 @@ import Testing
         #expect(expired?.message.contains("the oldest that can be read at is \(end + 1)") == true)
     }
 
+    @Test func `law 7: what a look back has missed since it had caught up is undone in steps`()
+        throws
+    {
+        var limits = DaemonLimits()
+        limits.batchSaves = 8
+        limits.lookBackTransactions = 100
+        let bench = try bench(limits)
+        let client = try bench.client()
+        let committer = bench.bench.committer
+        let at = bench.position.number - 10
+        let fetch = Fetch(request: nodes, kind: .references, at: at)
+        let read = try ReadUnderWay(
+            .fetch(fetch), fetch, at: at, id: 1, in: bench.bench.model, committer)
+        func save(_ count: Int) throws {
+            for rank in 0..<count {
+                let values = ["rank": Value.int(Int64(rank % 50))]
+                try client.save([try bench.bench.update("Node", 1, values)])
+            }
+        }
+        var budget = 12
+        #expect(try read.step(committer, &budget) == false)
+        #expect(read.position == committer.position)
+        // What a turn brings is undone at once, and what came while nobody took a step by and by.
+        try save(8)
+        budget = 5
+        #expect(try read.step(committer, &budget) == false)
+        #expect(read.position == committer.position)
+        try save(60)
+        let before = read.position
+        budget = 5
+        #expect(try read.step(committer, &budget) == false)
+        #expect(read.position == before + 5 && budget <= 0)
+        var isDone = false
+        for _ in 0..<100 where !isDone {
+            budget = 5
+            isDone = try read.step(committer, &budget)
+        }
+        #expect(isDone && read.position == committer.position)
+        #expect(try read.cursor?.result().count == 20)
+        // With more than that it is refused where it would have been at first.
+        try save(40)
+        let error = #expect(throws: TandemError.self) { try read.step(committer, &budget) }
+        #expect(error?.code == .limitExceeded)
+    }
+
+    @Test func `law 7: a look back ends, however many are saved between two of its steps`() throws {
+        var limits = DaemonLimits()
+        limits.batchSaves = 2
+        let bench = try bench(limits)
+        let client = try bench.client()
+        let committer = bench.bench.committer
+        let fetch = Fetch(request: nodes, at: bench.position.number - 10)
+        let read = try ReadUnderWay(
+            .fetch(fetch), fetch, at: fetch.at, id: 1, in: bench.bench.model, committer)
+        var (steps, isDone) = (0, false)
+        while !isDone, steps < 200 {
+            var budget = steps == 0 ? 11 : 2
+            isDone = try read.step(committer, &budget)
+            steps += 1
+            for rank in Int64(0)..<4 {
+                try client.save([try bench.bench.update("Node", 1, ["rank": .int(rank)])])
+            }
+        }
+        #expect(isDone && steps < 200)
+    }
+
     @Test func `a look back needs what it undoes until it is done`() throws {
         var limits = DaemonLimits()
         limits.sliceReads = 1

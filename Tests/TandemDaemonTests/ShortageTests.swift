@@ -206,6 +206,34 @@ import Testing
         try bench.save([try bench.insert("Node", number, ["name": text])])
     }
 
+    @Test
+    func `law 3: a change of the model that the map has no room for is refused and leaves nothing`()
+        throws
+    {
+        let clock = ManualClock()
+        let bench = try CommitBench(
+            mapBytes: 512 << 10, maximumMapBytes: 2 << 20, clock: clock)
+        for number in UInt64(1)...45 {
+            try bench.save([try bench.insert("Node", number, ["name": text])])
+        }
+        try bench.committer.checkpoint()
+        let expected = try dump(bench.store)
+        var model = graphModel
+        model.entities["Node"]?.attributes["motto"] = Attribute("motto", .string)
+        let error = #expect(throws: TandemError.self) {
+            try bench.committer.install(model, by: Principal())
+        }
+        #expect(error?.code == .readOnly && bench.committer.isReadOnly)
+        #expect(try dump(bench.store) == expected)
+        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        try bench.committer.lookAgainIfDue()
+        #expect(!bench.committer.isReadOnly && bench.committer.position == 46)
+        try bench.crash(maximumMapBytes: 16 << 20)
+        #expect(try dump(bench.store) == expected)
+        try bench.committer.install(model, by: Principal())
+        #expect(try bench.model.version == 2)
+    }
+
     @Test(arguments: [300 << 10, 512 << 10])
     func `law 3: a map that fills up at a checkpoint loses nothing`(_ mapBytes: Int) throws {
         let clock = ManualClock()

@@ -1,5 +1,6 @@
 import TandemModel
 import TandemQuery
+import TandemWire
 import Testing
 
 @testable import TandemDaemon
@@ -68,5 +69,62 @@ import Testing
         try bench.store.current.put(
             bench.store.tables.links, StoreKey.link(forth.linkID, 3, 2), [1])
         #expect(code { _ = try verdicts("ANY tags.label == 'b'", bench, after: from) } == .storage)
+    }
+
+    @Test func `law 7: verdicts over more than is judged at once are refused, at any position`()
+        throws
+    {
+        let bench = try EngineBench()
+        let client = try bench.client()
+        let start = bench.position.number
+        let text = Value.string(String(repeating: "x", count: 30_000))
+        for first in stride(from: UInt64(1), through: 600, by: 20) {
+            try client.save(
+                try (first..<first + 20).map { try bench.bench.insert("Node", $0, ["name": text]) })
+        }
+        let end = bench.position.number
+        func code(from: UInt64, at: UInt64) throws -> TandemError.Code? {
+            let item = VerdictItem(request: FetchRequest(entity: "Node"))
+            let request = VerdictRequest(from: from, items: [item], at: at)
+            guard case .failure(let error) = try client.ask(.verdicts(request)) else { return nil }
+            return error.code
+        }
+        for (from, at) in [(start, 0), (start, end), (end, start), (start, start + 1)] {
+            #expect(try code(from: from, at: at) == .historyExpired, "\(from) to \(at)")
+        }
+        #expect(try code(from: end - 2, at: 0) == nil)
+        #expect(try code(from: end - 2, at: end - 1) == nil)
+    }
+
+    @Test func `law 7: many lists in one question look at no more together than one list may`()
+        throws
+    {
+        let bench = try EngineBench()
+        let client = try bench.client()
+        try client.save([try bench.bench.insert("Group", 1, ["title": .string("g")])])
+        let group = Value.reference(try bench.bench.reference("Group", 1))
+        try client.save(
+            try (UInt64(2)...101).map { try bench.bench.insert("Node", $0, ["group": group]) })
+        let from = bench.position.number
+        try client.save([try bench.bench.update("Group", 1, ["title": .string("h")])])
+        let predicate = try ObjectPredicate(format: "group.title == 'h'")
+        let item = VerdictItem(request: FetchRequest(entity: "Node", predicate: predicate))
+        func code(_ lists: Int) throws -> TandemError.Code? {
+            let items = Array(repeating: item, count: lists)
+            switch try client.ask(.verdicts(VerdictRequest(from: from, items: items))) {
+            case .verdicts(let answer):
+                #expect(answer.items.map(\.count) == Array(repeating: 100, count: lists))
+                return nil
+            case .failure(let error): return error.code
+            default: return .usage
+            }
+        }
+        #expect(try code(20) == nil)
+        bench.engine.verdictReads = 1_000
+        #expect(try code(1) == nil)
+        #expect(try code(20) == .historyExpired)
+        // What is too much for one alone is no matter of where it stands.
+        bench.engine.verdictReads = 50
+        #expect(try code(1) == .limitExceeded)
     }
 }

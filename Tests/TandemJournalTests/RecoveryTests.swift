@@ -40,6 +40,43 @@ import Testing
         #expect(try entries(journal).count == 9)
     }
 
+    // Found by the simulation's seed 2032: the zeros of a cut were in the page cache only, and the
+    // next power cut brought the torn batch back, into a segment that was sealed meanwhile.
+    @Test(arguments: 1...8)
+    func law3CutWhoseFlushFailedIsMadeAgain(_ failing: Int) throws {
+        let disk = try fiveBatches()
+        try damage(disk) { $0[SegmentFormat.headerBytes + 4 * self.batchBytes + 60] ^= 1 }
+        disk.faults.failingSync = failing
+        _ = try? openJournal(disk)
+        disk.faults = SimulatedFaults()
+        try sealAndCutPower(disk, after: 8)
+    }
+
+    @Test func law3EndThatAFullDiskMadeIsMadeAgain() throws {
+        let disk = try fiveBatches()
+        let end = SegmentFormat.headerBytes + 5 * batchBytes
+        // The part of a batch that found room reached the disk, its cut only the cache.
+        try damage(disk) { $0[end + 10] = 7 }
+        disk.faults.failingSync = 1
+        try? disk.open(firstSegment, .readWrite).truncate(to: UInt64(end))
+        try sealAndCutPower(disk, after: 10)
+    }
+
+    /// Opens the log, fills some segments, loses what was not flushed, and reads all of it.
+    func sealAndCutPower(_ disk: SimulatedFileSystem, after last: UInt64) throws {
+        do {
+            let (journal, _) = try openJournal(disk)
+            #expect(journal.bounds.last == last)
+            // Too big for what is left of a segment, so that nothing is written over the cut.
+            while journal.segments.count < 3 { try appendBatch(journal, 1, bytes: 5_000) }
+        }
+        disk.crash(seed: 1, severity: .losesAll)
+        var options = smallOptions()
+        options.verification = .full
+        let (journal, _) = try openJournal(disk, options)
+        #expect(try entries(journal).count == Int(journal.bounds.last))
+    }
+
     @Test func everyBitBeforeTheLastBatchIsGuarded() throws {
         let clean = try fiveBatches()
         let original = try #require(clean.bytes(of: firstSegment))

@@ -123,6 +123,33 @@ import Testing
         #expect(try near.shown().held == far.shown().held)
     }
 
+    @Test func `what every context has merged is not kept`() throws {
+        let fixture = try Fixture()
+        let writer = fixture.container("writer").makeContext(name: "writer")
+        let reader = try Reader(fixture.transport, keeping: 1_000)
+        func save() throws -> Position {
+            try writer.insert(Content.self).name = "a"
+            return try writer.save()
+        }
+        var end = try save()
+        for _ in 1..<20 { end = try save() }
+        _ = try reader.container.wait(for: end.number, timeout: 60)
+        #expect(reader.held == 20)
+        try reader.context.resume()
+        end = try save()
+        _ = try reader.container.wait(for: end.number, timeout: 60)
+        #expect(reader.held == 1)
+        // One that stands nowhere yet may need any of them.
+        let other = reader.container.makeContext(name: "other")
+        for _ in 0..<5 { end = try save() }
+        try reader.context.reach(end)
+        #expect(reader.held == 6)
+        _ = try other.connect()
+        end = try save()
+        try reader.context.reach(end)
+        #expect(reader.held <= 2)
+    }
+
     @Test func `beyond what the journal keeps it is one change, too, by a new start`() throws {
         let daemon = try FakeDaemon(buckets)
         let all = (0..<50).map { daemon.insert("Content", ["name": .string("\($0)")]) }

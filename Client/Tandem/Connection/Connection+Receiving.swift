@@ -90,6 +90,7 @@ extension Connection {
         try state.withLock { state throws(TandemError) in
             try state.checkPush(from: push.previous, to: encoded.position)
             try check(transaction, &state)
+            state.dropMerged()
             state.ring.append(transaction, bytes: encoded.bytes.count)
             state.session?.position = encoded.position
             if case .model = transaction.content { inbox.noteModel(state) }

@@ -155,6 +155,7 @@ final class Connection: Sendable {
             if let session = state.session, session.generation != generation {
                 return .interrupted(session)
             }
+            state.dropMerged()
             if let found = state.ring.transactions(after: low, through: high) {
                 return .transactions(found)
             }

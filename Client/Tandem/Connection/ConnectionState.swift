@@ -172,6 +172,11 @@ struct ConnectionState: Sendable {
         }
     }
 
+    /// Lets go of transactions that every context has merged; one that stands nowhere yet may need any of them.
+    mutating func dropMerged() {
+        ring.drop(through: links.lazy.map(\.merged).min() ?? 0)
+    }
+
     /// Moves the cursor to a position that an answer named.
     mutating func announce(_ position: UInt64) {
         if let session, position > session.position { self.session?.position = position }

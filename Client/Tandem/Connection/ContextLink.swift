@@ -4,10 +4,19 @@ import Synchronization
 final class ContextLink: Sendable {
     let actor: any Actor
     private let isScheduled = Atomic<Bool>(false)
+    private let standing = Atomic<UInt64>(0)
     // Guard: set once on the actor before the link is attached, and read on the actor only.
     nonisolated(unsafe) weak var context: ManagedObjectContext?
 
     init(actor: any Actor) { self.actor = actor }
+
+    /// The position up to which the context has merged; 0 before it stands anywhere.
+    ///
+    /// Only a hint of what need not be kept for it: it may be a moment old.
+    var merged: UInt64 {
+        get { standing.load(ordering: .relaxed) }
+        set { standing.store(newValue, ordering: .relaxed) }
+    }
 
     /// Lets the context follow what has come in, soon; signals until then count as one.
     func signal() {

@@ -12,6 +12,8 @@ final class Intake: Sendable {
         var decoder = DaemonMessageDecoder()
         var failure: (any Error)?
         var isProven = false
+        /// What came since freed memory was given back.
+        var bytes = 0
     }
 
     private struct Turn {
@@ -114,17 +116,27 @@ final class Intake: Sendable {
     /// Does nothing while it is a caller's turn: what it read would not wake the caller. An error is thrown again at every
     /// later call: the conversation is over.
     func drain(_ connection: Connection) throws -> Bool {
-        try reading.withLock { reading in
-            guard !turn.withLock({ $0.isCallers }) else { return true }
-            if let failure = reading.failure { throw failure }
-            while true {
-                switch try socket.read(into: room, waits: false) {
-                case .closed: return false
-                case .wouldBlock: return true
-                case .bytes(let count):
-                    try take(count, connection, &reading)
-                    if count < room.count { return true }
-                }
+        let (goesOn, isLitter) = try reading.withLock { reading in
+            let goesOn = try drain(connection, &reading)
+            let bound = connection.limits.releaseBytes
+            guard bound > 0, reading.bytes >= bound else { return (goesOn, false) }
+            reading.bytes = 0
+            return (goesOn, true)
+        }
+        if isLitter { ThisProcess.releaseMemory() }
+        return goesOn
+    }
+
+    private func drain(_ connection: Connection, _ reading: inout Reading) throws -> Bool {
+        guard !turn.withLock({ $0.isCallers }) else { return true }
+        if let failure = reading.failure { throw failure }
+        while true {
+            switch try socket.read(into: room, waits: false) {
+            case .closed: return false
+            case .wouldBlock: return true
+            case .bytes(let count):
+                try take(count, connection, &reading)
+                if count < room.count { return true }
             }
         }
     }
@@ -147,6 +159,7 @@ final class Intake: Sendable {
     /// Takes the first bytes of the room and hands out what they complete.
     private func take(_ count: Int, _ connection: Connection, _ reading: inout Reading) throws {
         reading.decoder.append(UnsafeRawBufferPointer(rebasing: room[..<count]))
+        reading.bytes += count
         var inbox = Inbox()
         defer {
             if !inbox.answers.isEmpty || !inbox.transactions.isEmpty { reading.isProven = true }

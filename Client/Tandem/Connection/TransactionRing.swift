@@ -30,16 +30,28 @@ struct TransactionRing: Sendable {
     mutating func append(_ transaction: Transaction, bytes size: Int) {
         items.append(Item(transaction: transaction, bytes: size))
         bytes += size
-        while count > 1, count > maximumCount || bytes > maximumBytes {
-            floor = items[head].transaction.position
-            bytes -= items[head].bytes
-            items[head].transaction.content = .objects([])
-            head += 1
-        }
-        if head > 1_024, head > items.count / 2 {
-            items.removeFirst(head)
-            head = 0
-        }
+        while count > 1, count > maximumCount || bytes > maximumBytes { dropFirst() }
+        compact()
+    }
+
+    /// Lets go of what nobody needs any more: everything up to a position.
+    mutating func drop(through position: UInt64) {
+        guard count > 0, items[head].transaction.position <= position else { return }
+        while count > 0, items[head].transaction.position <= position { dropFirst() }
+        compact()
+    }
+
+    private mutating func dropFirst() {
+        floor = items[head].transaction.position
+        bytes -= items[head].bytes
+        items[head].transaction.content = .objects([])
+        head += 1
+    }
+
+    private mutating func compact() {
+        guard head == items.count || (head > 1_024 && head > items.count / 2) else { return }
+        items.removeFirst(head)
+        head = 0
     }
 
     /// The transactions above one position up to another; nil when they reach below the floor.

@@ -44,8 +44,13 @@ public enum TandemPaths {
 public struct ClientLimits: Hashable, Sendable {
     /// Recent transactions kept for contexts that have not merged them yet.
     public var recentTransactions = 4_096
-    /// Bytes of recent transactions kept, encoded.
+    /// Bytes of recent transactions kept for them, encoded.
     public var recentBytes = 16 << 20
+    /// Bytes received after which memory that was freed meanwhile is given back to the system; 0 for never.
+    ///
+    /// The C library keeps it otherwise, in pieces between what is held: a process that lives for days among large values would
+    /// stay at the most that it ever needed in every part of its heap. Some milliseconds of the connection's thread each time.
+    public var releaseBytes = 8 << 20
     /// Rows that a context keeps besides those of objects in use.
     public var cachedRows = 65_536
     /// Bytes of blobs that a context keeps after they were read.

@@ -73,9 +73,9 @@ public final class ManagedObjectContext {
         self.name = name
         self.mergesAutomatically = mergesAutomatically
         parent = nil
-        standing = Standing()
         connection = core.connection
         link = ContextLink(actor: actor)
+        standing = Standing(link)
         undoStack = UndoStack(limit: core.limits.undoSteps)
         sweepAt = core.limits.cachedRows
         blobs = BlobCache(limit: core.limits.blobCacheBytes)

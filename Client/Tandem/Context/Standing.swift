@@ -5,7 +5,7 @@ final class Standing {
     /// The connection's log and model as the context knows them; nil before it was first used.
     var session: Session?
     /// Everything up to here is merged.
-    var merged: UInt64 = 0
+    var merged: UInt64 = 0 { didSet { link.merged = merged } }
     /// Whether nothing is merged unprompted.
     var isPaused = false
     /// What keeps it where it is; nil unless it is pinned.
@@ -14,6 +14,9 @@ final class Standing {
     var told: UInt64 = 0
     /// What is to be told of objects when the merge that changes them is whole; nil when nothing is being merged.
     private var notices: [(object: ManagedObject, slots: PropertyMask?)]?
+    private let link: ContextLink
+
+    init(_ link: ContextLink) { self.link = link }
 
     /// Keeps what is noted of objects until ``takeNotices()``: who hears of a change reads, and would see half a merge.
     func holdNotices() { notices = notices ?? [] }

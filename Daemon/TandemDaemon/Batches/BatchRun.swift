@@ -60,6 +60,14 @@ final class BatchRun {
     /// Whether its objects have been looked for.
     var isFound: Bool { foundAt != nil }
 
+    /// Whether it looks for its objects at the moment.
+    var isSearching: Bool { read != nil }
+
+    /// About the bytes that it holds of what it looks for and of what it found.
+    var heldBytes: Int {
+        (read?.bytes ?? 0) + found.count * MemoryLayout<ObjectReference>.stride
+    }
+
     /// Whether it has nothing more to do than to be answered.
     var isOver: Bool { failure != nil || (progress.hasEnded && part == nil) }
 
@@ -99,15 +107,10 @@ final class BatchRun {
                 .readBytes, limits, "the batch's search holds \(read.bytes) bytes")
         }
         guard isDone else { return }
-        found = meant(try Answerer.telling { try read.cursor?.result().references ?? [] })
+        found = try meant(
+            try Answerer.telling { try read.cursor?.result().references ?? [] }, committer)
         foundAt = committer.position
         self.read = nil
-        guard found.count <= limits.batchObjects else {
-            throw committer.limitCounts.refusal(
-                .batchObjects, limits,
-                "the batch is about \(found.count) objects; do it in parts, by a narrower "
-                    + "predicate or a limit")
-        }
     }
 
     /// Looks for all that match: which of them a limit picks depends on what is done already.
@@ -126,13 +129,29 @@ final class BatchRun {
     }
 
     /// Of what matches, in the request's order, what is to be worked off, in that of references.
-    private func meant(_ matches: [ObjectReference]) -> [ObjectReference] {
-        var rest = matches.filter { $0 > progress.reached }
-        if let limit = batch.request.limit {
-            let left = UInt64(max(0, limit)).subtractingReportingOverflow(progress.done)
-            rest = Array(rest.prefix(left.overflow ? 0 : Int(clamping: left.partialValue)))
+    ///
+    /// Nothing is copied or put in order before it is known to be few enough.
+    private func meant(
+        _ matches: [ObjectReference], _ committer: Committer
+    ) throws(TandemError) -> [ObjectReference] {
+        let reached = progress.reached
+        let number = min(matches.count { $0 > reached }, left)
+        guard number <= committer.limits.batchObjects else {
+            throw committer.limitCounts.refusal(
+                .batchObjects, committer.limits,
+                "the batch is about \(number) objects; do it in parts, by a narrower predicate or "
+                    + "a limit")
         }
-        return rest.sorted()
+        let rest = Array(matches.lazy.filter { $0 > reached }.prefix(number))
+        // Without a limit they came in this order.
+        return batch.request.limit == nil ? rest : rest.sorted()
+    }
+
+    /// How many objects the request's limit leaves.
+    private var left: Int {
+        guard let limit = batch.request.limit else { return .max }
+        let left = UInt64(max(0, limit)).subtractingReportingOverflow(progress.done)
+        return left.overflow ? 0 : Int(clamping: left.partialValue)
     }
 
     /// What was found, and the predicate, are of the model that there was.
@@ -229,7 +248,8 @@ final class BatchRun {
     /// Lets the next transaction have as many objects as it takes to keep to the time.
     private func pace(_ nanoseconds: UInt64) {
         if nanoseconds > DaemonLimits.batchNanoseconds {
-            size = max(1, size / 2)
+            // What takes long for few objects as for many must not make it as many transactions as there are objects.
+            size = max(min(size, DaemonLimits.firstBatchObjects), size / 2)
         } else if nanoseconds < DaemonLimits.batchNanoseconds / 2 {
             size = min(size * 2, most)
         }
@@ -312,6 +332,8 @@ final class BatchRun {
     /// Notes that nothing of what was planned happened, and why.
     func fail(_ error: TandemError) {
         part = nil
+        read = nil
+        found = []
         failure = error
     }
 

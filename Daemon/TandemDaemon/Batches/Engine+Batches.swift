@@ -48,6 +48,7 @@ extension Engine {
     func searchBatch() throws {
         guard let run = batches.current, run.hasBegun, !run.isFound, !run.isOver else { return }
         try failing(run) { try run.search(committer) }
+        if run.isSearching, readBytes > limits.readBytes { makeRoom() }
     }
 
     private func failing(_ run: BatchRun, _ body: () throws -> Void) throws {

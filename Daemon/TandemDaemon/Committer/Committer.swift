@@ -149,17 +149,13 @@ final class Committer {
 
     /// Installs a model as a transaction of its own, durable on return.
     ///
-    /// Throws ``TandemError`` with the list of differences when the store can't be migrated to it.
+    /// Throws ``TandemError``: with the list of differences when the store can't be migrated to it, `readOnly` when there is no
+    /// room to write its rows anew; then it never happened.
     func install(_ model: Model, by principal: Principal) throws {
         try flush()
         let compiled = try ModelChange.plan(model, store: store)
         guard let compiled else { return }
-        var writer = ByteWriter()
-        compiled.encode(into: &writer)
-        try refusing {
-            var transaction = Transaction(principal: principal, content: .model(writer.bytes))
-            try append(&transaction)
-        }
+        try append(compiled, by: principal)
         try flush()
         try checkpoint()
         log(
@@ -169,6 +165,27 @@ final class Committer {
                 "pid": principal.pid, "uid": principal.uid, "author": principal.author,
                 "unit": principal.unit,
             ])
+    }
+
+    /// Puts a model into the batch, where there is room for all that it rewrites.
+    private func append(_ model: CompiledModel, by principal: Principal) throws {
+        try reserve(0)
+        // What does not fit is given back, and has to be all that lies behind the checkpoint.
+        if store.appliedPosition > store.checkpointPosition, !(try checkpoint()) {
+            throw ability.refusal ?? TandemError(.readOnly, "the store takes no changes")
+        }
+        var writer = ByteWriter()
+        model.encode(into: &writer)
+        do {
+            try refusing {
+                try store.reserveRoomToRewrite()
+                var transaction = Transaction(principal: principal, content: .model(writer.bytes))
+                try append(&transaction)
+            }
+        } catch let error as TandemError {
+            if error.code == .readOnly { store.giveBackRoom() }
+            throw error
+        }
     }
 
     /// Puts a transaction into the batch, and its position and time into the transaction.
@@ -343,6 +360,7 @@ final class Committer {
             do {
                 return try body()
             } catch let error as StoreError {
+                let error = store.meaning(of: error)
                 guard error.code == .mapFull || error.isShortage else { throw error }
                 let shortage = try makeRoom(after: error, intoReserve)
                 try applyAgain()

@@ -51,10 +51,21 @@ struct SaveValidator {
                     ? CompiledProperty.leadsNowhere : nil
             }
             guard relationship.limitsCount else { return nil }
-            let members = try graph.members(of: working.object, property.slot, relationship)
-            return relationship.problem(withCount: members.count)
+            return try problem(withMembersOf: working, property.slot, relationship)
         }
         return try property.problem(with: value, tooLong: tooLong, content: content)
+    }
+
+    /// Counts no more members than it takes to tell that there are enough, and not too many; all for what is said of those.
+    private func problem(
+        withMembersOf working: WorkingObject, _ slot: Int, _ relationship: CompiledRelationship
+    ) throws -> String? {
+        let (low, high) = (relationship.declaration.minimum, relationship.declaration.maximum)
+        let bound = high ?? low ?? 1
+        let count = try graph.memberCount(of: working.object, slot, relationship, upTo: bound)
+        guard relationship.problem(withCount: count) != nil else { return nil }
+        let all = try graph.memberCount(of: working.object, slot, relationship, upTo: .max)
+        return relationship.problem(withCount: all)
     }
 
     private func content(_ blob: BlobReference) throws -> [UInt8]? {

@@ -213,6 +213,21 @@ final class WorkingGraph {
         return (members + delta.added).sorted()
     }
 
+    /// How many members the save leaves so far, exactly up to `bound`, and more than that if there are more.
+    ///
+    /// Cost: that of `bound` members and of those that the save takes away, however many there are.
+    func memberCount(
+        of owner: ObjectReference, _ slot: Int, _ relationship: CompiledRelationship,
+        upTo bound: Int
+    ) throws -> Int {
+        let working = objects[owner.number]
+        let delta = working?.links[slot] ?? WorkingObject.LinkDelta()
+        guard working?.isInserted != true else { return delta.added.count }
+        let most = min(bound, .max >> 1) + 1 + delta.removed.count
+        let stored = try store.memberCount(of: owner.number, relationship, atMost: most)
+        return stored - delta.removed.count + delta.added.count
+    }
+
     // MARK: Deletion
 
     /// Deletes an object and follows its delete rules; what the rule `deny` guards is kept for ``denials``.

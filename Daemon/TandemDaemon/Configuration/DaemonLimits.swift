@@ -127,6 +127,9 @@ extension DaemonLimits {
     static let catchUpTransactions: UInt64 = 1_024
     /// It does so as well where they saved this much, about four thousand changes: what one step decodes stays short.
     static let catchUpBytes: UInt64 = 256 << 10
+    /// The bytes of what happened that one question for verdicts, or one step of a fetch, judges at once, about forty thousand
+    /// changes; who is further behind fetches, or begins, anew.
+    static let windowBytes = 16 << 20
     /// So many steps of a fetch judge again what others altered behind its last candidate, before the next ones may look
     /// at twice as much.
     static let lateSteps = 8

@@ -150,7 +150,7 @@ extension Limit {
         case .readBytes:
             facts(
                 \.readBytes, .bytes, 4_096...1 << 40,
-                "held by fetches under way, of all connections",
+                "held by fetches and batches under way, of all connections; in one answer",
                 "limitExceeded for one that holds more alone; others begin anew")
         case .lookBackTransactions:
             facts(

@@ -27,7 +27,9 @@ struct HistoryFilter {
     ///
     /// Cost: nothing is decoded unless the condition asks for it.
     func part(of transaction: EncodedTransaction) throws(CodingError) -> EncodedTransaction? {
-        let part = transaction.filtered { entities.isEmpty || entities.contains($0) }
+        // Without interests a history is the log itself: also the end of a batch, which changes nothing.
+        let part =
+            entities.isEmpty ? transaction.withoutBlobs : transaction.filtered(entities.contains)
         guard let part, !part.isModel else { return part }
         guard try meetsHeader(part), try meetsChanges(part) else { return nil }
         return part

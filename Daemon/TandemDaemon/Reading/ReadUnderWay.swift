@@ -32,10 +32,12 @@ final class ReadUnderWay {
     private var hasCaughtUp = false
     /// Whether it forgot what it found and looks at everything anew.
     private var beginsAnew = false
-    /// Steps that began with something touched behind the last candidate.
+    /// Steps that came too late for what others did; with them the next ones get longer.
     private var lateSteps = 0
-    /// Whether all its steps count as such.
-    private var isLate = false
+    /// Whether its client did not read since the last step, so that it is not for want of longer ones that it is behind.
+    private var isHeldUp = false
+    /// How far it was behind when its last step of undoing began.
+    private var lastBehind: UInt64 = 0
     /// How much it may look at to catch up in one go, if that is not what a request may; with more it begins anew.
     var readsToCatchUp: Int?
     /// The bytes of the question, which it holds as long as it is under way.
@@ -83,6 +85,9 @@ final class ReadUnderWay {
         return true
     }
 
+    /// Notes that its next step has to wait for its client.
+    func holdUp() { isHeldUp = true }
+
     /// Notes that nothing up to the committer's position is to be looked through.
     private func stand(at committer: Committer) {
         position = committer.position
@@ -103,8 +108,9 @@ final class ReadUnderWay {
             beginsAnew = false
         }
         let given = budget
-        if past != nil {
-            try undo(committer, &budget)
+        defer { isHeldUp = false }
+        if let past {
+            try undo(past, committer, &budget)
             guard position == committer.position else { return false }
         } else if isBehind(committer) {
             try judgeAgain(committer, &budget)
@@ -132,10 +138,14 @@ final class ReadUnderWay {
         // Each object that catching up found is judged with what it leads to, which is one more at least: twice as many, or
         // those who save could keep it from its end. So catching up takes three times itself at most.
         let share = given + 2 * looked
-        guard isLate || (cursor.isScanned && cursor.hasTouched) else { return share }
         // If others alter more than one step judges again, the steps get longer until they do.
-        lateSteps += 1
-        return max(share, given << min(lateSteps / DaemonLimits.lateSteps, 32))
+        if cursor.isScanned, cursor.hasTouched { lateSteps += 1 }
+        return max(share, longer(given))
+    }
+
+    /// How much a step takes that was given so much, after those that came too late.
+    private func longer(_ given: Int) -> Int {
+        given << min(lateSteps / DaemonLimits.lateSteps, 32)
     }
 
     /// Lets what others saved since the last step be judged again; begins anew when that is too much to look at.
@@ -144,8 +154,9 @@ final class ReadUnderWay {
         guard position < end, let request else { return }
         defer { stand(at: committer) }
         guard end - position <= UInt64(committer.limits.verdictTransactions),
+            committer.ring.addedBytes - savedBytes <= UInt64(DaemonLimits.windowBytes),
             position + 1 >= committer.journal.bounds.first
-        else { return cursor = try beginning(committer.store) }
+        else { return try beginAnew(committer) }
         budget -= Int(end - position)
         let window = try TransactionWindow(committer, after: position, model, of: tags)
         let evaluator = VerdictEvaluator(
@@ -155,30 +166,55 @@ final class ReadUnderWay {
             cursor?.touch(try evaluator.candidates())
         } catch let error as TandemError {
             guard error.code == .limitExceeded else { throw error }
-            // In steps that get longer from now on it ends before the next one who alters that much.
-            lateSteps += DaemonLimits.lateSteps
-            isLate = true
-            cursor = try beginning(committer.store)
+            try beginAnew(committer)
         }
     }
 
+    /// Looks at everything anew, as others altered too much to follow.
+    private func beginAnew(_ committer: Committer) throws {
+        // In steps twice as long it ends, at last, before others alter that much.
+        if !isHeldUp { lateSteps += DaemonLimits.lateSteps }
+        cursor = try beginning(committer.store)
+    }
+
     /// Undoes what happened since the position that is read, in steps until it has caught up with the savers.
-    private func undo(_ committer: Committer, _ budget: inout Int) throws {
-        while position < committer.position, budget > 0 || hasCaughtUp {
+    private func undo(_ past: PastGraph, _ committer: Committer, _ budget: inout Int) throws {
+        try committer.checkLookBack(to: past.position)
+        var left = share(ofUndoing: budget, committer)
+        budget -= left
+        defer { budget += left }
+        while position < committer.position, left > 0 {
             let transaction = try source.transaction(at: position + 1, committer.ring)
             for change in try transaction.changes(of: tags) {
                 guard let entity = model.entity(tagged: change.object.tag) else { continue }
-                past?.undo(change, entity)
+                past.undo(change, entity)
                 guard request?.includes(tag: change.object.tag) ?? false else { continue }
                 cursor?.touch(CollectionOfOne(change.object))
             }
             position += 1
             // To read a kilobyte takes about as long as to judge an object.
-            budget -= 1 + transaction.bytes.count / 1_024
+            left -= 1 + transaction.bytes.count / 1_024
         }
         guard position == committer.position else { return }
         hasCaughtUp = true
+        stand(at: committer)
         source.rest()
+    }
+
+    /// How much a step undoes that was given so much.
+    ///
+    /// Once it has caught up, at once what a turn of the savers brings; of more, as steps allow, which get longer while it
+    /// falls further behind.
+    private func share(ofUndoing given: Int, _ committer: Committer) -> Int {
+        guard hasCaughtUp else { return given }
+        let (behind, limits) = (committer.position - position, committer.limits)
+        defer { lastBehind = behind }
+        let isOneTurn =
+            behind <= UInt64(limits.batchSaves)
+            && committer.ring.addedBytes - savedBytes <= UInt64(limits.batchBytes)
+        if isOneTurn { return .max >> 1 }
+        if behind >= lastBehind, !isHeldUp { lateSteps += 1 }
+        return longer(given)
     }
 }
 

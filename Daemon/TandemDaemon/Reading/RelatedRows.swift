@@ -8,12 +8,14 @@ struct RelatedRows {
     private let store: Store
     private let model: CompiledModel
     private let past: PastGraph?
+    private let size: AnswerSize
     private var found: [ObjectNumber: StoredObject] = [:]
 
-    init(_ store: Store, _ model: CompiledModel, _ past: PastGraph? = nil) {
+    init(_ store: Store, _ model: CompiledModel, _ past: PastGraph?, _ size: AnswerSize) {
         self.store = store
         self.model = model
         self.past = past
+        self.size = size
     }
 
     /// The rows found, by number.
@@ -39,6 +41,7 @@ struct RelatedRows {
     private mutating func load(_ target: ObjectReference) throws -> Row? {
         if let known = found[target.number] { return known.row }
         guard let stored = try store.stored(target, past) else { return nil }
+        try size.add(stored.row)
         found[target.number] = StoredObject(
             object: stored.object, version: stored.version, row: stored.row)
         return stored.row

@@ -4,10 +4,10 @@ import TandemStore
 extension TransactionWindow {
     /// What happened after a position, up to another or the committer's; of some entities, if these are named.
     ///
-    /// Cost: decodes these transactions.
+    /// Throws `historyExpired` when it would hold more than `most` bytes. Cost: decodes these transactions.
     init(
         _ committer: Committer, after start: UInt64, through end: UInt64? = nil,
-        _ model: CompiledModel, of tags: Set<EntityTag>? = nil
+        _ model: CompiledModel, of tags: Set<EntityTag>? = nil, atMost most: Int = .max
     ) throws {
         self.init()
         let source = TransactionSource(committer.journal)
@@ -16,6 +16,12 @@ extension TransactionWindow {
             for change in try transaction.changes(of: tags) {
                 guard let entity = model.entity(tagged: change.object.tag) else { continue }
                 add(change, entity)
+            }
+            guard bytes <= most else {
+                throw TandemError(
+                    .historyExpired,
+                    "what changed after position \(start) has more than \(most) bytes, too many to "
+                        + "judge at once; fetch again")
             }
         }
     }

@@ -36,9 +36,13 @@ struct VerdictEvaluator {
     /// The verdicts on all candidates, by number.
     ///
     /// Throws `limitExceeded` when that takes more than ``ReadBudget`` has, `storage` when something can't be read: nothing is
-    /// judged by half of what there is.
-    func verdicts() throws -> [Verdict] {
-        try candidates().sorted().map(verdict)
+    /// judged by half of what there is. `limitExceeded`, too, when they are more than an answer has room for.
+    func verdicts(_ size: AnswerSize? = nil) throws -> [Verdict] {
+        try candidates().sorted().map { object in
+            let verdict = try verdict(object)
+            try size?.add(verdict.row)
+            return verdict
+        }
     }
 
     /// How many changes and related objects were looked at since this was last asked.

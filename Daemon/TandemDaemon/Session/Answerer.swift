@@ -78,11 +78,7 @@ struct Answerer {
                 "what there was at position \(position) can't be told any more; the oldest that can be "
                     + "read at is \(oldest)")
         }
-        guard end - position <= UInt64(limits.lookBackTransactions) else {
-            throw committer.limitCounts.refusal(
-                .lookBackTransactions, limits,
-                "\(end - position) transactions are too many to undo; read at a newer position")
-        }
+        try committer.checkLookBack(to: position)
     }
 
     /// Answers what is done.
@@ -134,7 +130,7 @@ struct Answerer {
         case .references: answer.references = result.references
         case .rows:
             answer.objects = result.objects.map(StoredObject.init)
-            var related = RelatedRows(committer.store, model, past)
+            var related = RelatedRows(committer.store, model, past, AnswerSize(committer))
             for object in result.objects {
                 for path in fetch.related { try related.follow(path, from: object.row) }
             }
@@ -150,8 +146,11 @@ struct Answerer {
         }
         var answer = Objects(
             position: past?.position ?? committer.position, objects: [], missing: [], members: [])
+        let size = AnswerSize(committer)
         for object in read.objects {
-            if let stored = try committer.store.stored(object, past) {
+            let stored = try committer.store.stored(object, past)
+            try size.add(stored?.row)
+            if let stored {
                 answer.objects.append(StoredObject(stored))
             } else {
                 answer.missing.append(object)
@@ -169,6 +168,7 @@ struct Answerer {
             }
             let now = try committer.store.members(of: request.owner.number, relationship)
             let members = past?.members(now, of: request.owner, slot: request.slot) ?? now
+            try size.add(references: 1 + members.count)
             answer.members.append(
                 MemberList(owner: request.owner, slot: request.slot, members: members))
         }
@@ -207,19 +207,25 @@ struct Answerer {
         try check(request)
         let model = try model
         let way = try way(of: request, model)
-        var related = RelatedRows(committer.store, model, way.end)
+        let size = AnswerSize(committer)
+        var related = RelatedRows(committer.store, model, way.end, size)
         var answer = Verdicts(
             position: way.end?.position ?? committer.position, items: [], related: [])
-        for item in request.items {
+        // One for all: a question of many lists takes no longer than one of one may.
+        let budget = engine.verdictReads.map { ReadBudget($0) } ?? ReadBudget()
+        for (index, item) in request.items.enumerated() {
             let compiled = try CompiledRequest(
                 item.request, sectionKeyPath: item.sectionKeyPath,
                 refreshKeyPaths: item.refreshKeyPaths, in: model)
-            let verdicts = try VerdictEvaluator(
-                compiled, way.window, committer.store, from: way.start, to: way.end
-            ).verdicts()
-            for verdict in verdicts where verdict.matches {
-                guard let row = verdict.row else { continue }
-                for path in compiled.paths { try related.follow(path.hops[...], from: row) }
+            let evaluator = VerdictEvaluator(
+                compiled, way.window, committer.store, budget, from: way.start, to: way.end)
+            let verdicts = try together(index) {
+                let verdicts = try evaluator.verdicts(size)
+                for verdict in verdicts where verdict.matches {
+                    guard let row = verdict.row else { continue }
+                    for path in compiled.paths { try related.follow(path.hops[...], from: row) }
+                }
+                return verdicts
             }
             answer.items.append(verdicts)
         }
@@ -228,6 +234,18 @@ struct Answerer {
             answer.alongside = .objects(try read(request))
         }
         return answer
+    }
+
+    /// Judges a list beside others; where they are too much together, they are fetched, each for itself and in steps.
+    private func together<Result>(_ index: Int, _ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as TandemError {
+            guard index > 0, error.code == .limitExceeded else { throw error }
+            throw TandemError(
+                .historyExpired,
+                "the lists depend on too much to be judged together; fetch again")
+        }
     }
 
     /// What lies between where a client is and where it goes, with the graphs there unless it goes to the end.
@@ -244,7 +262,8 @@ struct Answerer {
         let start = PastGraph(at: from, try window(after: from, model))
         let end = PastGraph(at: to, try window(after: to, model))
         let between = try TransactionWindow(
-            committer, after: min(from, to), through: max(from, to), model)
+            committer, after: min(from, to), through: max(from, to), model,
+            atMost: DaemonLimits.windowBytes)
         return (between, start, end)
     }
 
@@ -260,7 +279,8 @@ struct Answerer {
                 "\(committer.position - from) transactions are too many to judge at once, fetch "
                     + "again", code: .historyExpired)
         }
-        return try TransactionWindow(committer, after: from, model)
+        return try TransactionWindow(
+            committer, after: from, model, atMost: DaemonLimits.windowBytes)
     }
 }
 
@@ -271,6 +291,16 @@ extension StoredObject {
 }
 
 extension Committer {
+    /// Throws `limitExceeded` where more happened since a position than a read there may undo.
+    func checkLookBack(to position: UInt64) throws(TandemError) {
+        let count = self.position - position
+        guard count <= UInt64(limits.lookBackTransactions) else {
+            throw limitCounts.refusal(
+                .lookBackTransactions, limits,
+                "\(count) transactions are too many to undo; read at a newer position")
+        }
+    }
+
     /// The model in binary form, or nil in a store without one.
     var modelBytes: [UInt8]? {
         store.model.map { model in

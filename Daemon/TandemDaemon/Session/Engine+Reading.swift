@@ -59,16 +59,17 @@ extension Engine {
 
     private func count(_ read: ReadUnderWay) {
         let bytes = read.bytes
-        readBytes += bytes - read.countedBytes
+        fetchBytes += bytes - read.countedBytes
         read.countedBytes = bytes
     }
 
     /// Lets the fetch that holds most go on alone, of those whose clients read: as many others as have to begin anew, and those
     /// first whose clients don't read.
     ///
-    /// So every one that fits alone ends, one after the other, whatever else there is.
-    private func makeRoom() {
+    /// So every one that fits alone ends, one after the other, whatever else there is; but a batch that looks for its objects ends.
+    func makeRoom() {
         limitCounts.note(.readBytes)
+        refuseSearch()
         let holders = sessions.values.filter { $0.read != nil }.sorted { $0.holdsMore(than: $1) }
         let kept = holders.first { !$0.isWaitingToWrite }
         let stopped = holders.filter(\.isWaitingToWrite)
@@ -78,7 +79,17 @@ extension Engine {
             if read.forget(committer) { count(read) } else { refuse(session) }
         }
         // What is left are questions.
-        for session in others where readBytes > limits.readBytes { refuse(session) }
+        for session in others where fetchBytes > limits.readBytes { refuse(session) }
+    }
+
+    /// Ends a batch that has no room to look for its objects; repeated it goes on where it was.
+    private func refuseSearch() {
+        guard let run = batches.current, run.isSearching else { return }
+        run.fail(
+            limitCounts.refusal(
+                .readBytes, limits,
+                "the batch's search and the fetches under way hold \(readBytes) bytes; go on "
+                    + "with the batch when others are done"))
     }
 
     /// Ends a fetch that has no room beside the others.
@@ -86,7 +97,7 @@ extension Engine {
         guard let read = session.read else { return }
         let error = limitCounts.refusal(
             .readBytes, limits,
-            "the fetches under way hold \(readBytes) bytes; fetch again when others are done")
+            "the fetches under way hold \(fetchBytes) bytes; fetch again when others are done")
         drop(session)
         session.answer(.failure(error), to: read.id)
         finish(session)
@@ -95,7 +106,7 @@ extension Engine {
 
     /// Forgets a session's fetch.
     func drop(_ session: Session) {
-        readBytes -= session.read?.countedBytes ?? 0
+        fetchBytes -= session.read?.countedBytes ?? 0
         session.read = nil
     }
 }

@@ -30,7 +30,8 @@ extension Engine {
         if session.hasSave { saving.append(session) }
         rewatch(session)
         switch wait(of: session) {
-        case .nothing, .socket: break
+        case .nothing: break
+        case .socket: session.read?.holdUp()
         case .turn(.reads): reading.append(session)
         case .turn(.requests): asking.append(session)
         case .turn:

@@ -36,8 +36,12 @@ final class Engine {
     var reading = Turns(.reads)
     /// What fetches may still look at that begin in this slice.
     var readsLeft = 0
+    /// How many related objects a question for verdicts may look at, if that is not what a request may.
+    var verdictReads: Int?
     /// The bytes that fetches under way hold.
-    var readBytes = 0
+    var fetchBytes = 0
+    /// The same with those of the batch under way.
+    var readBytes: Int { fetchBytes + (batches.current?.heldBytes ?? 0) }
     var planned: [PlannedSave] = []
     /// Who is to hear after the flush that a save was refused.
     var refusals: [(session: Session, id: UInt32, error: TandemError)] = []

@@ -1,0 +1,37 @@
+import TandemModel
+import TandemStore
+
+/// The bytes of an answer that is made in one piece, which are no more than fetches may hold.
+///
+/// A question may name an object a million times, or ask what became of as many in each of its lists: without a bound a few bytes
+/// could make the daemon run out of memory.
+final class AnswerSize {
+    private var bytes = 0
+    private let limits: DaemonLimits
+    private let counts: LimitCounts
+
+    init(_ committer: Committer) {
+        limits = committer.limits
+        counts = committer.limitCounts
+    }
+
+    /// Counts a row, or that there is none.
+    func add(_ row: Row?) throws(TandemError) {
+        try add(MemoryLayout<Store.Stored>.stride + (row?.bytes.count ?? 0))
+    }
+
+    /// Counts references.
+    func add(references count: Int) throws(TandemError) {
+        try add(count * MemoryLayout<ObjectReference>.stride)
+    }
+
+    private func add(_ more: Int) throws(TandemError) {
+        bytes += more
+        guard bytes <= limits.readBytes else {
+            throw counts.refusal(
+                .readBytes, limits,
+                "the answer has more than \(limits.readBytes) bytes; ask for "
+                    + "less at a time")
+        }
+    }
+}
