@@ -5,13 +5,19 @@ extension ListStep {
     mutating func change(_ reasons: [UInt64: ChangeReason], _ rows: RowStore) -> ResultsChange {
         chooseSections()
         for section in touched where section.stays && section.pairs > 0 { chooseRows(of: section) }
-        var said: [UInt64: ChangeReason] = [:]
-        if !reasons.isEmpty {
-            for mark in marks where mark.to != nil { said[mark.number] = reasons[mark.number] }
-        }
         return ResultsChange(
             sections: touched.flatMap { $0.changes(rows.sections[$0.slot].name) },
-            objects: marks.compactMap(\.change), reasons: said)
+            objects: marks.compactMap(\.change), reasons: said(reasons))
+    }
+
+    /// The reasons of rows that are in the list afterwards: mostly all that were given.
+    private func said(_ reasons: [UInt64: ChangeReason]) -> [UInt64: ChangeReason] {
+        if reasons.isEmpty { return [:] }
+        let known = marks.count { $0.to != nil && reasons[$0.number] != nil }
+        if known == reasons.count { return reasons }
+        var said: [UInt64: ChangeReason] = [:]
+        for mark in marks where mark.to != nil { said[mark.number] = reasons[mark.number] }
+        return said
     }
 
     /// Decides which loose rows of a section that stays can stay, too.

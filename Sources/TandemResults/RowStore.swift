@@ -182,6 +182,13 @@ struct RowStore: Sendable {
         }
     }
 
+    /// The row of a number; cheaper than its place.
+    func row(of number: UInt64) -> ResultRow? {
+        guard let (leaf, at) = spot(of: number) else { return nil }
+        let slot = withLeaf(leaf) { Int($0.section) }
+        return row(at: Place(slot: slot, leafIndex: 0, leaf: leaf, at: at))
+    }
+
     /// Whether a row stands in the list exactly so.
     func holds(_ row: ResultRow, at place: Place) -> Bool {
         if isSectioned, sections[place.slot].name != row.section { return false }

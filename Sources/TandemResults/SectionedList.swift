@@ -75,8 +75,7 @@ public struct SectionedList: Sendable {
 
     /// The row of an object; nil when the list does not hold it.
     public func row(_ number: UInt64) -> ResultRow? {
-        let rows = visible
-        return rows.place(of: number).map(rows.row(at:))
+        visible.row(of: number)
     }
 
     /// The row at a path, which must exist.
