@@ -2,7 +2,7 @@ import Testing
 
 @testable import TandemResults
 
-/// Replay's refusals, and the other shapes of a change.
+/// Replay's refusals, the other shapes of a change, and the reverse index.
 struct ShapeTests {
     let old = [SectionIDs(name: "a", numbers: [1, 2]), SectionIDs(name: "b", numbers: [3])]
 
@@ -91,5 +91,29 @@ struct ShapeTests {
         let snapshot = list.snapshot(after: change)
         #expect(snapshot.sections == [SectionIDs(name: "", numbers: [2, 3, 1])])
         #expect(Set(snapshot.reloaded) == [1, 2])
+    }
+
+    @Test func theReverseIndexHoldsEveryLinkOnce() {
+        var random = SplitMix64(seed: SplitMix64.seed(8))
+        var index = ReverseIndex()
+        var model: [UInt64: Set<UInt64>] = [:]
+        for _ in 0..<5000 {
+            let related = UInt64.random(in: 0...3, using: &random)
+            let row = UInt64.random(in: 0...24, using: &random)
+            if Bool.random(using: &random) {
+                let isNew = model[related, default: []].insert(row).inserted
+                #expect(index.insert(row: row, for: related) == isNew)
+            } else {
+                let wasThere = model[related]?.remove(row) != nil
+                if model[related]?.isEmpty == true { model[related] = nil }
+                #expect(index.remove(row: row, for: related) == wasThere)
+            }
+            #expect(index.rows(for: related).sorted() == (model[related] ?? []).sorted())
+            #expect(
+                index.contains(row: row, for: related) == model[related]?.contains(row) ?? false)
+            #expect(index.count == model.count)
+        }
+        #expect(Set(index.removeAll(for: 1)) == model[1] ?? [])
+        #expect(index.rows(for: 1).isEmpty)
     }
 }

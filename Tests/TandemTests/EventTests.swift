@@ -1,3 +1,4 @@
+import Observation
 import TandemIO
 import TandemModel
 import TandemQuery
@@ -64,6 +65,53 @@ import Testing
             ends.append((error as? TandemError)?.code)
         }
         #expect(ends == [.historyExpired, .historyExpired])
+    }
+
+    /// Lets others save, and merges that, when an object is told to change first.
+    @MainActor private final class Meddler {
+        let daemon: FakeDaemon
+        let context: ManagedObjectContext
+        let reference: ObjectReference
+        /// What it merges tells of the object once more.
+        private var hasMeddled = false
+
+        init(_ daemon: FakeDaemon, _ context: ManagedObjectContext, _ reference: ObjectReference) {
+            (self.daemon, self.context, self.reference) = (daemon, context, reference)
+        }
+
+        func observe(_ content: Content) {
+            withObservationTracking {
+                _ = content.size
+            } onChange: { [self] in
+                MainActor.assumeIsolated {
+                    if hasMeddled { return }
+                    hasMeddled = true
+                    daemon.update(reference, ["size": .int(9)])
+                    _ = try? context.reach(daemon.end)
+                }
+            }
+        }
+    }
+
+    @Test func `law2: a merge inside of what an object tells loses nobody's save`() async throws {
+        let daemon = try FakeDaemon(buckets)
+        let context = daemon.container().makeContext(name: "test")
+        let reference = daemon.insert("Content", ["size": .int(1)])
+        let content = try #require(try await context.fetch(Content.self).first)
+        var saves = context.didSave.makeAsyncIterator()
+        Meddler(daemon, context, reference).observe(content)
+        let start = daemon.end.number
+        for size in 2...3 { daemon.update(reference, ["size": .int(Int64(size))]) }
+        try await context.reach(daemon.end)
+        #expect(content.size == 9 && daemon.end.number == start + 3)
+        daemon.update(reference, ["size": .int(10)])
+        try await context.reach(daemon.end)
+        var heard: [UInt64] = []
+        while heard.last != daemon.end.number {
+            let save = try await saves.next(isolation: #isolation)
+            heard.append(try #require(save?.position.number))
+        }
+        #expect(heard == Array(start + 1...start + 4))
     }
 
     @Test func `law2: an observer is told once which saves it missed, and goes on after them`()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Tandem
 
-/// Fetches of a context with unsaved edits: these change the place of the objects edited and of no others.
+/// Fetches of a context with unsaved edits: these change the place of the objects edited, and of those whose order hangs on one.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct OverlayTests {
     let fixture: Fixture
     let contents: [ObjectID]
@@ -51,6 +51,19 @@ import Testing
         edited.size = 9
         #expect(try fetch(context) == ["c3", "c2", "c1", "c0"])
         #expect(try fetch(context, sort: "-bucket.name") == ["c0", "c1", "c2", "c3"])
+    }
+
+    @Test func `who is ordered by an object that was edited moves with it`() throws {
+        let context = context()
+        #expect(try fetch(context) == ["c3", "c2", "c1", "c0"])
+        let first = try #require(try context.existingObject(with: contents[0]) as? Content)
+        first.bucket?.name = "a"
+        #expect(try fetch(context) == ["c3", "c0", "c2", "c1"])
+        // Who comes within a limit, and a condition beyond an object's own values, is judged as things are stored.
+        #expect(try fetch(context, limit: 2) == ["c3", "c2"])
+        #expect(try fetch(context, "bucket.name = 'z'") == ["c0"])
+        context.rollback()
+        #expect(try fetch(context) == ["c3", "c2", "c1", "c0"])
     }
 
     @Test func `an object that was edited stands where its edits put it, at what it reaches`()

@@ -220,4 +220,28 @@ import Testing
         while published == 0 { await Task.yield() }
         #expect(screen.rows.map(\.size) == [9, 7, 5, 1])
     }
+
+    final class Other: ManagedObject, ManagedEntity {
+        static let entity = Content.entity
+    }
+
+    @Test func `objects that can't be elements are the list's error`() throws {
+        try save(1, 5)
+        let plain = PersistentContainer(author: "plain", transport: fixture.transport)
+            .makeContext(name: "plain")
+        var objects = try plain.fetch(FetchRequest(entity: "Content"))
+        #expect(objects.count == 2)
+        let request = ResultsRequest(sort: ["size"])
+        let contents = FetchedResults<Content>(source: .store(plain), request: request)
+        #expect(contents.error?.code == .usage && contents.isEmpty)
+        let rows = FetchedResults<Row>(source: .store(plain), request: request)
+        #expect(rows.error?.code == .usage && rows.isEmpty)
+        objects = []
+        rows.source = .store(plain)
+        #expect(rows.error == nil && rows.map(\.size) == [1, 5])
+        // One entity has one class, whoever asks for another.
+        let others = FetchedResults<Other>(source: .store(plain), request: request)
+        #expect(others.error?.code == .usage && others.isEmpty)
+        #expect(rows.map(\.size) == [1, 5])
+    }
 }

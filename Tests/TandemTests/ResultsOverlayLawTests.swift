@@ -16,8 +16,11 @@ import Testing
         var shown: [UInt64: [Value?]] = [:]
         var failure: String?
 
+        private let isByBucket: Bool
+
         init(_ controller: FetchedResultsController) throws {
             self.controller = controller
+            isByBucket = controller.fetchRequest.sort.contains { $0.keyPath == "bucket.name" }
             try controller.performFetch()
             replayed = sections
             shown = values
@@ -30,15 +33,18 @@ import Testing
             }
         }
 
-        /// What each row shows: its own values, edits included.
+        /// What each row shows: its own values, edits included, and the name of its bucket where the list is by that.
         ///
-        /// A bucket counts by its reference: that it reads as null once the bucket is to be deleted is news of the bucket.
+        /// Else a bucket counts by its reference: that it reads as null once the bucket is to be deleted is news of the bucket.
         var values: [UInt64: [Value?]] {
             var values: [UInt64: [Value?]] = [:]
             for object in controller.fetchedObjects {
                 _ = object["size"]
                 let properties = object.entity.properties.filter { !$0.isToMany }
                 values[object.id.number] = properties.map { object.record.value($0.slot) }
+                if isByBucket, let content = object as? Content {
+                    values[object.id.number]?.append(content.bucket.map { .string($0.name) })
+                }
             }
             return values
         }
@@ -119,6 +125,8 @@ import Testing
             (request(nil, ["size", "-name"]), "size"), (request("name != 'b'", ["name"]), "name"),
             (request("bucket != nil", ["-size"]), nil),
             (request(nil, ["-size"], limit: 200), nil),
+            (request(nil, ["bucket.name", "size"]), nil),
+            (request("size > 2", ["-bucket.name", "name"]), "bucket.name"),
         ]
     }
 
@@ -159,8 +167,10 @@ import Testing
     private func edit(_ context: ManagedObjectContext, _ random: inout SplitMix) throws {
         let contents = try context.fetch(Content.self, sort: ["name", "size"])
         let buckets = try context.fetch(Bucket.self)
-        switch random.next(8) {
+        switch random.next(9) {
         case 0: try context.insert(Bucket.self).name = "b\(random.next(4))"
+        case 8 where !buckets.isEmpty:
+            buckets[random.next(buckets.count)].name = "b\(random.next(4))"
         case 1 where !buckets.isEmpty && random.next(3) == 0:
             context.delete(buckets[random.next(buckets.count)])
         case 2 where contents.count > 6: context.delete(contents[random.next(contents.count)])

@@ -30,6 +30,7 @@ final class ContextLink: Sendable {
     private func process(on actor: isolated any Actor) async {
         context?.processScheduled()
         await context?.loadLacking()
+        await context?.fillWindows()
     }
 
     private func run(on actor: isolated any Actor) async {

@@ -7,7 +7,7 @@ final class Reply<Value: Sendable>: Sendable {
 
     private enum Waiter {
         case thread(Latch)
-        case task(CheckedContinuation<Outcome, Never>)
+        case task(CheckedContinuation<Void, Never>)
     }
 
     private enum State {
@@ -30,7 +30,7 @@ final class Reply<Value: Sendable>: Sendable {
         switch waiter {
         case nil: break
         case .thread(let latch): latch.signal()
-        case .task(let continuation): continuation.resume(returning: outcome)
+        case .task(let continuation): continuation.resume()
         }
     }
 
@@ -49,19 +49,26 @@ final class Reply<Value: Sendable>: Sendable {
         } catch {
             return .failure(error)
         }
-        return outcome ?? .failure(TandemError(.disconnected, "the request was given up"))
+        return outcome ?? Self.givenUp
     }
 
     /// Waits without holding the caller's thread.
     nonisolated(nonsending) func value() async -> Outcome {
         await withCheckedContinuation { continuation in
-            let settled = state.withLock { state -> Outcome? in
-                if case .settled(let outcome) = state { return outcome }
+            let isSettled = state.withLock { state -> Bool in
+                if case .settled = state { return true }
                 state = .waiting(.task(continuation))
-                return nil
+                return false
             }
-            if let settled { continuation.resume(returning: settled) }
+            if isSettled { continuation.resume() }
         }
+        // Taken under the lock: the thread sanitizer does not see the order that a continuation makes when it is resumed before
+        // the task has come to rest.
+        return outcome ?? Self.givenUp
+    }
+
+    private static var givenUp: Outcome {
+        .failure(TandemError(.disconnected, "the request was given up"))
     }
 
     /// Whether the outcome is there.

@@ -8,7 +8,13 @@ final class ContainerCore: Sendable {
     let connection: Connection
     let limits: ClientLimits
     private let caches = Locked<String?>(TandemPaths.cacheDirectory)
-    private let types = Locked<[String: ManagedObject.Type]>([:])
+    private let classes = Locked(Classes())
+
+    private struct Classes {
+        var types: [String: ManagedObject.Type] = [:]
+        /// The entities whose class came when there may have been objects already.
+        var late: Set<String> = []
+    }
 
     init(_ connection: Connection, _ limits: ClientLimits) {
         self.connection = connection
@@ -23,15 +29,31 @@ final class ContainerCore: Sendable {
         set { caches.withLock { $0 = newValue } }
     }
 
-    func register(_ type: any ManagedEntity.Type) {
-        types.withLock { $0[type.entity.name] = type }
+    /// Takes a class for the objects of its entity that are made from now on; `isEarly` before there can be any.
+    func register(_ type: any ManagedEntity.Type, isEarly: Bool = false) {
+        classes.withLock { classes in
+            classes.types[type.entity.name] = type
+            if !isEarly { classes.late.insert(type.entity.name) }
+        }
     }
+
+    /// Takes a class that somebody asked for, unless its entity has one.
+    func learn(_ type: any ManagedEntity.Type) {
+        classes.withLock { classes in
+            guard classes.types[type.entity.name] == nil else { return }
+            classes.types[type.entity.name] = type
+            classes.late.insert(type.entity.name)
+        }
+    }
+
+    /// Whether objects may have been made before all classes were known.
+    var hasLateClasses: Bool { classes.withLock { !$0.late.isEmpty } }
 
     /// The class for objects of an entity: its own or that of the nearest entity it inherits from.
     func type(for entity: CompiledEntity, in model: CompiledModel?) -> ManagedObject.Type {
-        types.withLock { types in
+        classes.withLock { classes in
             for tag in entity.ancestors {
-                if let name = model?.entity(tagged: tag)?.name, let type = types[name] {
+                if let name = model?.entity(tagged: tag)?.name, let type = classes.types[name] {
                     return type
                 }
             }

@@ -18,6 +18,6 @@ extension PersistentContainer {
         self.init(
             model: Model(entities: types.map { $0.entity }), socket: socket, name: name,
             author: author, transport: transport, limits: limits)
-        for type in types { register(type) }
+        for type in types { core.register(type, isEarly: true) }
     }
 }

@@ -98,7 +98,9 @@ public final class PersistentContainer: Sendable {
 
     // MARK: Types
 
-    /// Lets objects of a class's entity be shown by that class; fetching or inserting by class does so too.
+    /// Lets objects of a class's entity be shown by that class from now on.
+    ///
+    /// Fetching, inserting and listing by class does so too where the entity has no class yet.
     public func register(_ type: any ManagedEntity.Type) {
         core.register(type)
     }

@@ -61,7 +61,7 @@ extension ManagedObjectContext {
                 payloads.publish(transaction, session.model)
             }
         }
-        standing.told = group.isRestart ? group.to : max(standing.told, group.to)
+        standing.told = group.isOtherLog ? group.to : max(standing.told, group.to)
         for (object, slots) in standing.takeNotices() + touched { object.noteChange(slots) }
         processPendingChanges()
         deliver()
@@ -117,9 +117,11 @@ extension ManagedObjectContext {
     func restart(in now: Session, at position: UInt64) {
         deliver()
         let start = debug?.now ?? 0
+        for participant in participants { participant.value?.noteLoss() }
         let from = merged
-        let missed = missed(now)
-        if missed != nil { payloads.interrupt() }
+        let isOtherLog = !isHere(now)
+        let missed = missed(now, at: position)
+        if missed?.left(after: isOtherLog ? 0 : standing.told) != nil { payloads.interrupt() }
         for record in records.values where record.object != nil { touch(record, .invalidation) }
         let isOtherModel = session?.model !== now.model
         standing.holdNotices()
@@ -128,19 +130,20 @@ extension ManagedObjectContext {
         if isOtherModel { rebind(to: now.model) }
         for record in records.values { record.fault(at: merged) }
         records = records.filter { !$0.value.isIdle }
-        let group = MergedGroup(restartFrom: from, at: merged, missed: missed)
+        var group = MergedGroup(restartFrom: from, at: merged, missed: missed)
+        group.isOtherLog = isOtherLog
         finish(group, [:], records.values.compactMap(\.object).map { ($0, nil) })
         tell(group, since: start)
     }
 
-    /// The saves that starting anew leaves out, if any; a model that took effect is none.
-    private func missed(_ now: Session) -> MissedSaves? {
+    /// The saves that starting anew at a position leaves out, if any; a model that took effect is none.
+    private func missed(_ now: Session, at position: UInt64) -> MissedSaves? {
         guard let session else { return nil }
-        let all = MissedSaves(
-            after: session.position(merged), through: now.position(now.position))
+        let all = MissedSaves(after: session.position(merged), through: now.position(position))
+        if isHere(now), position <= merged { return nil }
         guard session.generation == now.generation,
             case .transactions(let skipped) = connection.recent(
-                after: merged, through: now.position, generation: now.generation)
+                after: merged, through: position, generation: now.generation)
         else { return all }
         let isSave = { (content: Transaction.Content) in
             if case .model = content { false } else { true }

@@ -59,7 +59,7 @@ extension ManagedObjectContext {
         guard !wanted.isEmpty, mergesAutomatically, !isPaused, pinnedPosition == nil else { return }
         let step = try? loadStep(wanted.sorted(), members: [])
         guard (try? await step?.runAsync(on: connection)) != nil else { return }
-        editSerial &+= 1
+        for participant in root.participants { participant.value?.noteLoaded() }
         stepOverlays()
     }
 
@@ -69,13 +69,19 @@ extension ManagedObjectContext {
         scheduleTelling()
     }
 
-    /// Lets lists look again, since edits ended that nobody was told of.
-    func noteEndOfEdits() {
-        editSerial &+= 1
-        if !root.participants.isEmpty { scheduleTelling() }
+    /// Lets lists look again at an object whose edits came, went or changed.
+    func noteEdit(_ object: ObjectReference) {
+        for participant in root.participants { participant.value?.noteEdit(object) }
     }
 
-    private func scheduleTelling() {
+    /// Lets lists look again, soon, since edits ended that nobody was told of.
+    func noteEndOfEdits(of records: some Sequence<ObjectRecord>) {
+        if root.participants.isEmpty { return }
+        for record in records { noteEdit(record.reference) }
+        scheduleTelling()
+    }
+
+    func scheduleTelling() {
         guard !changes.isScheduled else { return }
         changes.isScheduled = true
         link.signalChanges()
@@ -87,7 +93,7 @@ extension ManagedObjectContext {
             guard let record = child.records[record.reference.number] else { continue }
             child.touch(record, .refresh)
         }
-        editSerial &+= 1
+        noteEdit(record.reference)
         if changes.isHeard {
             changes.touch(record, reason)
             scheduleTelling()

@@ -67,6 +67,7 @@ extension ManagedObjectContext {
                 move(record, to: existing)
             }
             record.pending = Edits()
+            noteEdit(lost)
             record.object?.noteChange()
         }
         for child in children { child.value?.follow(lost, to: outcome) }

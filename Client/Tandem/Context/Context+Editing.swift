@@ -12,7 +12,7 @@ extension ManagedObjectContext {
 
     /// Makes a new object of a class.
     public func insert<Object: ManagedEntity>(_ type: Object.Type) throws -> Object {
-        core.register(type)
+        core.learn(type)
         let object = try insert(type.entity.name)
         guard let typed = object as? Object else {
             throw TandemError(.usage, "entity \(type.entity.name) belongs to another class")

@@ -24,7 +24,7 @@ extension ManagedObjectContext {
         _ type: Object.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
     ) throws -> [Object] {
-        core.register(type)
+        core.learn(type)
         let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
         return try fetch(request).compactMap { $0 as? Object }
     }
@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         _ type: Object.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
     ) async throws -> [Object] {
-        core.register(type)
+        core.learn(type)
         let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
         return try await fetch(request).compactMap { $0 as? Object }
     }

@@ -35,6 +35,13 @@ public struct MissedSaves: Hashable, Sendable {
     public var after: Position
     /// What comes after it is told of again; of another epoch than ``after`` if the log was restored.
     public var through: Position
+
+    /// What is left of them for who was told up to a position of the same log; nil if nothing is.
+    func left(after told: UInt64) -> MissedSaves? {
+        guard after.isComparable(with: through) else { return self }
+        guard told < through.number else { return nil }
+        return MissedSaves(after: after.at(max(after.number, told)), through: through)
+    }
 }
 
 /// What an observer hears.
@@ -79,8 +86,10 @@ extension ContextObserver: ResultsParticipant {
 
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
         guard let session = context?.session else { return }
-        if let missed = group.missed { undelivered.append(.missed(missed)) }
-        defer { last = group.isRestart ? group.to : max(last, group.to) }
+        if let missed = group.missed?.left(after: group.isOtherLog ? 0 : last) {
+            undelivered.append(.missed(missed))
+        }
+        defer { last = group.isOtherLog ? group.to : max(last, group.to) }
         if request?.model !== session.model {
             request = try? CompiledRequest(declaration, in: session.model)
         }

@@ -12,7 +12,7 @@ extension ManagedObjectContext {
     private func stayStep() throws -> Step<Void> {
         guard let session else { return .done(()) }
         let group = MergedGroup(from: merged, to: merged, transactions: [], model: session.model)
-        return try settleStep(group, [:], [])
+        return try settleStep(group, [:], [], Move(self))
     }
 
     /// Brings a pinned context to a position: by what was saved in between, or, if nobody can tell any more, anew.
@@ -28,31 +28,43 @@ extension ManagedObjectContext {
             standing.pin?.forget()
             return try restartStep(in: now)
         }
-        let (start, pin, interests) = (merged, standing.pin, connection.interests)
+        let move = Move(self, to: target, isExact: isExact, attempt: attempt)
+        let start = merged
         return try pastStep(after: min(start, target), through: max(start, target), []) {
-            guard self.merged == start, self.standing.pin === pin,
-                self.connection.interests == interests
-            else {
-                // What another read began to follow meanwhile may be lacking.
-                guard self.standing.pin != nil else {
-                    return try self.mergeStep(through: target)
-                }
-                return try self.moveStep(to: target, isExact: isExact, attempt: attempt + 1)
-            }
+            self.deliver()
+            guard self.isUnderWay(move) else { return try self.againStep(move) }
             guard let session = self.session, let transactions = $0,
                 !transactions.contains(where: { $0.isModel })
             else {
                 let now = self.connection.knownSession ?? now
                 return try self.restartStep(in: now, at: isExact ? target : nil)
             }
-            self.deliver()
             return try self.judgeStep(
                 target > start
                     ? MergedGroup(
                         from: start, to: target, transactions: transactions, model: session.model)
                     : MergedGroup(
-                        undoing: transactions, from: start, to: target, model: session.model))
+                        undoing: transactions, from: start, to: target, model: session.model),
+                move.asking(self))
         }
+    }
+
+    /// Whether the context, and what was asked for it, is as it was when a move began.
+    ///
+    /// Reading at a pin moves nothing: meanwhile a list may have been fetched by another request, or objects of which the group
+    /// has no changes.
+    private func isUnderWay(_ move: Move) -> Bool {
+        guard merged == move.start, standing.pin === move.pin else { return false }
+        if move.target == move.start { return true }
+        return connection.interests == move.interests
+            && move.questions.map { $0 == questions } ?? true
+    }
+
+    /// Goes on with a move from where the context is now.
+    private func againStep(_ move: Move) throws -> Step<Void> {
+        if move.target == move.start { return try mergeStep(through: merged) }
+        guard standing.pin != nil else { return try mergeStep(through: move.target) }
+        return try moveStep(to: move.target, isExact: move.isExact, attempt: move.attempt + 1)
     }
 
     /// The transactions between two positions of everything that the connection follows; nil where the journal lacks some.
@@ -79,22 +91,18 @@ extension ManagedObjectContext {
     }
 
     /// Asks what becomes of lists that can't tell themselves, and goes on.
-    private func judgeStep(_ group: MergedGroup) throws -> Step<Void> {
+    private func judgeStep(_ group: MergedGroup, _ move: Move) throws -> Step<Void> {
         let all = participants.compactMap(\.value)
-        let pin = standing.pin
-        guard pin != nil, !group.changes.isEmpty, all.contains(where: { $0.needs(group) })
-        else { return try settleStep(group, [:], []) }
-        let start = merged
+        guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) })
+        else { return try settleStep(group, [:], [], move) }
         let askers = all.filter { $0.verdictItem != nil }
         let request = VerdictRequest(
-            from: start, items: askers.compactMap(\.verdictItem), at: group.to)
+            from: move.start, items: askers.compactMap(\.verdictItem), at: group.to)
         return .ask(.verdicts(request)) { result in
-            guard self.merged == start, self.standing.pin === pin else {
-                return try self.mergeStep(through: self.merged)
-            }
+            guard self.isUnderWay(move) else { return try self.againStep(move) }
             if case .failure(let error) = result, error.code == .historyExpired {
                 for asker in askers { asker.loseThread() }
-                return try self.settleStep(group, [:], [])
+                return try self.settleStep(group, [:], [], move)
             }
             guard case .verdicts(let answer) = try result.get(),
                 answer.items.count == askers.count, answer.position == group.to
@@ -102,27 +110,27 @@ extension ManagedObjectContext {
             try self.check(answer.items.flatMap { $0.map(\.object) })
             let verdicts = zip(askers, answer.items).map { (ObjectIdentifier($0), $1) }
             return try self.settleStep(
-                group, Dictionary(verdicts, uniquingKeysWith: { $1 }), answer.related)
+                group, Dictionary(verdicts, uniquingKeysWith: { $1 }), answer.related, move)
         }
     }
 
     /// Fetches what lists lack, one after the other, and takes the group in.
     private func settleStep(
         _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
-        _ related: [StoredObject]
+        _ related: [StoredObject], _ move: Move
     ) throws -> Step<Void> {
-        guard let pin = standing.pin else { return try mergeStep(through: group.to) }
-        let start = merged
+        guard isUnderWay(move), let pin = move.pin else { return try againStep(move) }
         for participant in participants.compactMap(\.value) {
             let own = verdicts[ObjectIdentifier(participant)]
             guard var fetch = participant.refill(for: group, own) else { continue }
-            let isMove = group.to != start
+            let isMove = group.to != move.start
             (fetch.at, fetch.lease) = (group.to, isMove ? 0 : pin.lease)
             let asked = fetch
-            return try (isMove ? .done(()) : pin.takeStep(at: start)).then { _ -> Step<Void> in
+            return try (isMove ? .done(()) : pin.takeStep(at: move.start)).then {
+                _ -> Step<Void> in
                 .ask(.fetch(asked)) { result in
-                    guard self.merged == start, self.standing.pin === pin else {
-                        return try self.mergeStep(through: self.merged)
+                    guard self.merged == move.start, self.standing.pin === pin else {
+                        return try self.againStep(move)
                     }
                     switch result {
                     case .success(.fetched(let answer)):
@@ -133,13 +141,57 @@ extension ManagedObjectContext {
                         participant.take(.failure(error), of: asked)
                         participant.deliver()
                     }
-                    return try self.settleStep(group, verdicts, related)
+                    return try self.settleStep(group, verdicts, related, move)
                 }
             }
         }
         if group.isBackward { standing.merged = group.to }
         apply(group, verdicts: verdicts, related: related)
         return .done(())
+    }
+
+    /// What each list would ask now.
+    fileprivate var questions: [Question] {
+        participants.compactMap(\.value).map {
+            Question(asker: ObjectIdentifier($0), item: $0.verdictItem)
+        }
+    }
+}
+
+/// What a participant would ask the daemon.
+private struct Question: Equatable {
+    var asker: ObjectIdentifier
+    var item: VerdictItem?
+}
+
+/// A pinned context's way to a position, or its staying where it is, and what was true when that began.
+private struct Move {
+    let start: UInt64
+    let target: UInt64
+    let isExact: Bool
+    let attempt: Int
+    let pin: Pin?
+    let interests: Set<EntityTag>
+    /// What lists would have asked when they were asked; nil before.
+    var questions: [Question]?
+
+    init(
+        _ context: ManagedObjectContext, to target: UInt64? = nil, isExact: Bool = false,
+        attempt: Int = 1
+    ) {
+        start = context.merged
+        self.target = target ?? start
+        self.isExact = isExact
+        self.attempt = attempt
+        pin = context.standing.pin
+        interests = context.connection.interests
+    }
+
+    /// The same once lists are asked.
+    func asking(_ context: ManagedObjectContext) -> Move {
+        var move = self
+        move.questions = context.questions
+        return move
     }
 }
 

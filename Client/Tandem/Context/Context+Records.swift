@@ -244,6 +244,7 @@ extension ManagedObjectContext {
             }
             if !right.pending.isEmpty { edited.add(object(of: right)) }
         }
+        noteEdit(reference)
         for child in children { child.value?.correct(reference) }
     }
 

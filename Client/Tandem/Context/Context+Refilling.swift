@@ -31,6 +31,46 @@ extension ManagedObjectContext {
         return nil
     }
 
+    /// Whether the context merges what comes in, unprompted.
+    var isFollowing: Bool { mergesAutomatically && !isPaused && standing.pin == nil }
+
+    /// Lets windows that edits emptied fill up, soon: with the next merge, or where the context rests.
+    func fillSoon() {
+        if isFollowing { return link.signal() }
+        wantsFill = true
+        scheduleTelling()
+    }
+
+    /// Fills up windows that edits emptied, at the context's position; what fails is left until something is asked.
+    nonisolated(nonsending) func fillWindows() async {
+        guard wantsFill else { return }
+        wantsFill = false
+        try? await fillStep(attempt: 1).runAsync(on: connection)
+    }
+
+    private func fillStep(attempt: Int) throws -> Step<Void> {
+        try checkAttempt(attempt)
+        guard let session, let now = connection.knownSession, isHere(now),
+            let short = participants.lazy.compactMap(\.value).first(where: \.isShort)
+        else { return .done(()) }
+        let group = MergedGroup(from: merged, to: merged, transactions: [], model: session.model)
+        guard var fetch = short.refill(for: group, nil) else { return .done(()) }
+        let (start, pin) = (merged, standing.pin)
+        (fetch.at, fetch.lease) = (start, pin?.lease ?? 0)
+        let asked = fetch
+        return try (try pin?.takeStep(at: start) ?? .done(())).then { _ -> Step<Void> in
+            .ask(.fetch(asked)) { result in
+                guard case .fetched(let answer) = try result.get(), self.merged == start,
+                    self.standing.pin === pin, let now = self.connection.knownSession,
+                    self.isHere(now)
+                else { return .done(()) }
+                short.take(.success(answer), of: asked)
+                self.apply(group, verdicts: [:])
+                return try self.fillStep(attempt: attempt + 1)
+            }
+        }
+    }
+
     /// Starts anew, and fetches the lists that were held.
     func restartStep(in now: Session, at position: UInt64? = nil) throws -> Step<Void> {
         restart(in: now, at: position ?? now.position)

@@ -141,7 +141,7 @@ extension ManagedObjectContext {
             record.pending.serial = 0
         }
         // Whoever was told that it would change may have made lists look already.
-        editSerial &+= 1
+        noteEdit(record.reference)
         object.didChange(slots)
         if !children.isEmpty { noteInChildren(record.reference.number, slots) }
     }

@@ -118,7 +118,7 @@ extension ManagedObjectContext {
             record.pending = Edits()
             object.noteChange()
         }
-        noteEndOfEdits()
+        noteEndOfEdits(of: records)
     }
 
     private func putInFlight(
@@ -255,6 +255,7 @@ extension ManagedObjectContext {
             record.isMissing = true
             object.noteChange()
         }
+        noteEndOfEdits(of: records.lazy.filter(\.isMissing))
         // Steps noted during the flight lead back to edits without those that were in flight.
         undoStack.clear()
         // The values are what they were, but there is something to save again.
@@ -295,7 +296,7 @@ extension ManagedObjectContext {
                 record, isHeld: !saved.wrote || interests.contains(record.reference.tag))
         }
         // A policy may have dropped what lists show.
-        noteEndOfEdits()
+        noteEndOfEdits(of: save.records)
         stepOverlays()
     }
 
@@ -306,7 +307,7 @@ extension ManagedObjectContext {
         // Values that the row has taken over are as before, but for a policy that dropped some.
         let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
-        editSerial &+= 1
+        noteEdit(record.reference)
         if kind == .delete, !isPreview, record.row == nil || !isHeld { record.isMissing = true }
         if !isHeld || (kind == .insert && record.row == nil) { record.fault(at: merged) }
         record.object?.noteChange(slots)
@@ -326,6 +327,7 @@ extension ManagedObjectContext {
             lost.object?.noteChange()
             if let outcome { move(lost, to: record(outcome)) }
             lost.pending = Edits()
+            noteEdit(lost.reference)
             for child in children { child.value?.follow(new, to: outcome) }
         }
     }
@@ -344,7 +346,11 @@ extension ManagedObjectContext {
             if existing.pending.serial == 0 { existing.pending.serial = serial }
             edited.add(object(of: existing))
         }
-        for object in edited.objects { object.record.pending.replace(old, by: new) }
+        for object in edited.objects {
+            object.record.pending.replace(old, by: new)
+            noteEdit(object.record.reference)
+        }
+        noteEdit(new)
     }
 }
 

@@ -39,7 +39,7 @@ extension ManagedObjectContext {
             record.seen = SlotValues()
             record.object?.noteChange()
         }
-        noteEndOfEdits()
+        noteEndOfEdits(of: records)
     }
 
     private func error(_ conflicts: [ObjectRecord], _ session: Session) -> TandemError {

@@ -55,8 +55,8 @@ public final class ManagedObjectContext {
     let undoStack: UndoStack
     /// What lists have to know to place what was edited, and the context does not hold.
     var lacking: Set<ObjectReference> = []
-    /// Counts the edits of this context; lists notice by it that they have to look.
-    var editSerial = 0
+    /// Whether a window that edits emptied waits for rows at the position where the context rests.
+    var wantsFill = false
     /// What became of objects and was not told yet.
     let changes = PendingChanges()
     /// What is to be done in the next job of the context's own.

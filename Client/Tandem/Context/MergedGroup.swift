@@ -14,6 +14,8 @@ struct MergedGroup: Sendable {
     var versions: [ObjectNumber: UInt64]
     /// Whether the stream was interrupted or the model replaced: nothing that was held counts.
     var isRestart = false
+    /// Whether what comes is of another log or epoch than what was told of before.
+    var isOtherLog = false
     /// The position that the context leaves, if that lies behind the one it goes to.
     var left: UInt64?
     /// The saves that a new start left out, if it left out any.

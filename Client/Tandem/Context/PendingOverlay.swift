@@ -3,12 +3,15 @@ import TandemQuery
 
 /// Lays a context's pending edits over the answer to a fetch, as Core Data does.
 ///
-/// Only the objects that were edited themselves come, go or move by it; all others keep the order of the answer. What
-/// the edits lead to over to-one relationships is ``lacking`` until it is loaded.
+/// The objects that were edited themselves come, go or move by it. So do those whose order hangs on one over to-one relationships, unless
+/// there is a limit, or the condition looks beyond the object's own values; all others keep the order of the answer. What the edits
+/// lead to over to-one relationships is ``lacking`` until it is loaded.
 struct PendingOverlay {
     private let request: CompiledRequest
     private let context: ManagedObjectContext
     private let edited: [ObjectRecord]
+    /// The edited objects on which the order of others hangs.
+    private let related: Set<ObjectNumber>
 
     init(
         _ request: FetchRequest, _ context: ManagedObjectContext, _ model: CompiledModel
@@ -17,6 +20,13 @@ struct PendingOverlay {
         self.context = context
         self.request = compiled
         var edited: [ObjectNumber: ObjectRecord] = [:]
+        var related: Set<ObjectNumber> = []
+        let isOwn = !compiled.predicateUsesRelated && !compiled.usesToMany
+        let movesOthers = compiled.keysUseRelated && isOwn && request.limit == nil
+        let watched = movesOthers ? ResultsPlan.watched(compiled) : [:]
+        for record in context.lineage.flatMap(\.editedRecords)
+        where ResultsPlan.concerns(record, watched) { related.insert(record.reference.number) }
+        self.related = related
         for record in context.lineage.flatMap(\.editedRecords)
         where record.hasEdits && compiled.includes(tag: record.reference.tag) {
             edited[record.reference.number] = context.record(record.reference)
@@ -25,7 +35,7 @@ struct PendingOverlay {
     }
 
     /// Whether nothing that the request may pick was edited.
-    var isEmpty: Bool { edited.isEmpty }
+    var isEmpty: Bool { edited.isEmpty && related.isEmpty }
 
     // MARK: What to ask
 
@@ -74,19 +84,44 @@ struct PendingOverlay {
         let reader = ContextReader(context: context, includesEdits: true)
         let changed = Set(edited.map(\.reference.number))
         let numbers = Set(found.map(\.reference.number))
-        var result = found.filter { !changed.contains($0.reference.number) }.map(stored)
-        for record in edited where !record.isDeleted {
+        let others = found.filter { !changed.contains($0.reference.number) }
+        let moved = others.filter(isMoved)
+        let numbersMoved = Set(moved.map(\.reference.number))
+        let rest = others.filter { !numbersMoved.contains($0.reference.number) }.map(stored)
+        var placed: [Placed] = []
+        for record in edited + moved where !record.isDeleted {
             let wasFound = numbers.contains(record.reference.number)
             let row = currentRow(record)
             let matches = row.flatMap { request.matches(record.reference, $0, reader) }
             guard matches ?? wasFound else { continue }
             let key = row.flatMap { request.sortKey(record.reference, $0, reader) }
-            let placed = Placed(key: key, record: record)
-            let place = result.firstIndex { placed.precedes($0) } ?? result.endIndex
-            result.insert(placed, at: place)
+            placed.append(Placed(key: key, record: record))
         }
-        let rest = result.dropFirst(request.request.offset)
-        return (request.request.limit.map { rest.prefix($0) } ?? rest).map(\.record)
+        let result = PendingOverlay.merged(rest, placed).dropFirst(request.request.offset)
+        return (request.request.limit.map { result.prefix($0) } ?? result).map(\.record)
+    }
+
+    /// Whether the order of an object that was not edited hangs on one that was.
+    private func isMoved(_ record: ObjectRecord) -> Bool {
+        guard !related.isEmpty, let row = currentRow(record) else { return false }
+        let reader = ContextReader(context: context, includesEdits: true)
+        return request.reached(behind: row, reader).reached.contains { related.contains($0.number) }
+    }
+
+    /// Puts each edited record before the first of the others that it precedes; O(all and sorting the edited ones).
+    private static func merged(_ rest: [Placed], _ edited: [Placed]) -> [Placed] {
+        var edited =
+            (edited.filter { $0.key != nil }.sorted { $0.precedes($1) })[...]
+            + edited.filter { $0.key == nil }
+        var result: [Placed] = []
+        result.reserveCapacity(rest.count + edited.count)
+        for record in rest {
+            while let first = edited.first, first.precedes(record) {
+                result.append(edited.removeFirst())
+            }
+            result.append(record)
+        }
+        return result + edited
     }
 
     /// By how many objects more the request finds with all edits; nil when what is held does not tell.
@@ -139,19 +174,31 @@ struct PendingOverlay {
 extension CompiledRequest {
     /// The first object of each path that isn't held, as far as to-one relationships lead.
     func unknown(behind row: Row, _ reader: ContextReader) -> [ObjectReference] {
-        paths.compactMap { firstUnknown($0.hops[...], row, reader) }
+        reached(behind: row, reader).unknown
     }
 
-    private func firstUnknown(
-        _ hops: ArraySlice<ObservedHop>, _ row: Row, _ reader: ContextReader
-    ) -> ObjectReference? {
-        guard let hop = hops.first, !hop.isToMany, let entity = model.entity(tagged: row.tag),
-            let target = row.reference(hop.slot, in: entity)
-        else { return nil }
-        switch reader.row(of: target) {
-        case .unknown: return target
-        case .missing: return nil
-        case .row(let next): return firstUnknown(hops.dropFirst(), next, reader)
+    /// The objects on all paths, as far as to-one relationships lead, and those at which they end because these aren't held.
+    func reached(
+        behind row: Row, _ reader: some GraphReader
+    ) -> (reached: Set<ObjectReference>, unknown: [ObjectReference]) {
+        var reached: Set<ObjectReference> = []
+        var unknown: [ObjectReference] = []
+        for path in paths where !path.hops.isEmpty {
+            var row = row
+            hops: for hop in path.hops {
+                guard !hop.isToMany, let entity = model.entity(tagged: row.tag),
+                    let target = row.reference(hop.slot, in: entity)
+                else { break }
+                reached.insert(target)
+                switch reader.row(of: target) {
+                case .missing: break hops
+                case .row(let next): row = next
+                case .unknown:
+                    unknown.append(target)
+                    break hops
+                }
+            }
         }
+        return (reached, unknown)
     }
 }

@@ -24,6 +24,14 @@ protocol ResultsParticipant: AnyObject {
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?)
     /// The objects that it shows around one of its own, at most `count`; none if it does not show that.
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]
+    /// Hears that edits of an object came, went or changed, in its context or another one of the family.
+    func noteEdit(_ object: ObjectReference)
+    /// Hears that objects were loaded which it asked for to place edited ones.
+    func noteLoaded()
+    /// Lets it keep of its rows what it has to compare, before the context forgets everything it holds.
+    func noteLoss()
+    /// Whether all it waits for are rows in place of some that edits took out of a window.
+    var isShort: Bool { get }
     /// Whether edits of its context came or went since it last took them in.
     var isOverlayStale: Bool { get }
     /// Takes edits of its context into its state that were made since it last did; says whether there is something to deliver.
@@ -42,6 +50,14 @@ extension ResultsParticipant {
     func loseThread() {}
 
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] { [] }
+
+    func noteEdit(_ object: ObjectReference) {}
+
+    func noteLoaded() {}
+
+    func noteLoss() {}
+
+    var isShort: Bool { false }
 
     var isOverlayStale: Bool { false }
 

@@ -45,7 +45,7 @@ extension ManagedObjectContext {
     ///
     /// Throws `unknownEntity` for an id of no entity of the model, `usage` for one of another class.
     public func object<Object>(with id: TypedID<Object>) throws -> Object {
-        core.register(Object.self)
+        core.learn(Object.self)
         return try typed(try object(with: id.id))
     }
 
@@ -53,7 +53,7 @@ extension ManagedObjectContext {
     ///
     /// Throws `unknownObject` when there is none, `usage` for an id of another class.
     public func existingObject<Object>(with id: TypedID<Object>) throws -> Object {
-        core.register(Object.self)
+        core.learn(Object.self)
         return try typed(try existingObject(with: id.id))
     }
 
@@ -63,7 +63,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func existingObject<Object>(
         with id: TypedID<Object>
     ) async throws -> Object {
-        core.register(Object.self)
+        core.learn(Object.self)
         return try typed(try await existingObject(with: id.id))
     }
 

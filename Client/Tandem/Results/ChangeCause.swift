@@ -29,9 +29,13 @@ struct ChangeCauses: Sendable {
         found.reserveCapacity(group.changes.count)
         for change in judge.own { found[change.object.number] = change.changed }
         if own.isEmpty { own = found } else { own.merge(found) { $0.union($1) } }
-        let plan = judge.plan
+        note(group.changes, judge.plan)
+    }
+
+    /// Takes in the key paths through which changes of other objects reach rows.
+    mutating func note(_ changes: [Change], _ plan: ResultsPlan) {
         for path in plan.compiled.paths where !path.hops.isEmpty {
-            guard path.isTouched(by: group.changes, plan.compiled.model),
+            guard path.isTouched(by: changes, plan.compiled.model),
                 let name = path.name(in: plan.compiled.model)
             else { continue }
             paths[name, default: []].formUnion(path.usage)

@@ -48,7 +48,7 @@ extension FetchedResultsController {
         else { return }
         unkept = 0
         var rows = list.allRows.filter { overlay[$0.number] == nil }
-        rows += overlay.values.compactMap(\.stored)
+        rows += overlay.laid.values.compactMap(\.stored)
         rows.sort { $0.precedes($1) }
         let kept = SectionCache(request: plan.cacheHash, position: position, rows: rows)
         cache.save(kept, as: cacheName)

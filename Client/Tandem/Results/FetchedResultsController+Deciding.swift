@@ -55,7 +55,10 @@ extension FetchedResultsController {
         var known =
             plan.isWindow
             ? HeldRows(rows, edge: prefetched.isComplete ? nil : judge.edge(of: answer)) : nil
-        var fresh = edits(over: plan)
+        let related = relatedEdits(plan)
+        if !related.isEmpty { hold(answer, group) }
+        var fresh = editsReached(by: rows, related, plan)
+            .merging(edits(over: plan)) { $1 }
         let laid = laid(over: rows, &fresh, plan)
         known?.apply(laid.edits)
         let new =
@@ -70,9 +73,9 @@ extension FetchedResultsController {
         if interruption == nil { correct(&reasons, fresh, group) }
         relink(rows, answer, group, plan, judge.reader, overrides)
         self.plan = plan
-        overlay = fresh
+        overlay.replace(by: fresh, related: related)
         sum(answer, overrides, laid.edits, judge, isOpening: isOpening)
-        interruption = nil
+        (interruption, shownBefore) = (nil, nil)
         isRefused = false
         held = known
         if isOpening { outbox.removeAll() }
@@ -114,9 +117,13 @@ extension FetchedResultsController {
         // Of one that lost the thread with this group all is known that happened since.
         if let interruption, let now = source.position, !group.begins(at: interruption, now) {
             let isOtherLog = !interruption.isComparable(with: now)
-            for object in answer.objects
-            where isOtherLog || object.version > interruption.number {
-                reasons[object.object.number, default: []].formUnion(.ownValues)
+            for object in answer.objects {
+                let number = object.object.number
+                if isOtherLog || object.version > interruption.number {
+                    reasons[number, default: []].formUnion(.ownValues)
+                } else if mayShowOthers(object, judge) {
+                    reasons[number, default: []].formUnion(.refreshPath)
+                }
             }
         }
         if verdicts == nil, let affected = links?.affected(by: group.changes) {
@@ -159,7 +166,7 @@ extension FetchedResultsController {
         for (object, row) in overrides.values {
             if let row { sums?.note(row, of: object, model) }
         }
-        noteSums(laid, model, GroupReader(source, ChangeTable([])))
+        noteSums(laid, Set(overlay.laid.keys), model, GroupReader(source, ChangeTable([])))
     }
 
     /// Leaves out what the context's edits showed before.
@@ -167,7 +174,7 @@ extension FetchedResultsController {
         _ reasons: inout [ObjectNumber: ChangeReason], _ fresh: [ObjectNumber: OverlaidEdits],
         _ group: MergedGroup
     ) {
-        let concerned = Set(overlay.keys).union(fresh.keys)
+        let concerned = Set(overlay.laid.keys).union(fresh.keys)
         if concerned.isEmpty { return }
         let changes = group.changes(of: concerned)
         for number in concerned {
@@ -185,6 +192,17 @@ extension FetchedResultsController {
     ///
     /// Without them the daemon is asked for the rows that reach an object that changed.
     private func keepsRows(_ count: Int) -> Bool { count <= source.core.limits.cachedRows / 2 }
+
+    /// Lets the context have the rows of an answer, as they are now, before edits are laid over them.
+    private func hold(_ answer: Fetched, _ group: MergedGroup) {
+        let changes = group.changes(of: answer.versions.keys)
+        for stored in answer.objects + answer.related {
+            let number = stored.object.number
+            if changes[number]?.kind == .delete { continue }
+            let row = changes[number]?.row ?? stored.row
+            source.hold(stored.object, row, version: group.versions[number] ?? stored.version)
+        }
+    }
 
     /// Keeps rows at hand, and in step with what they reach.
     private func relink(

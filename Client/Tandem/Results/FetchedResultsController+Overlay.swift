@@ -4,45 +4,67 @@ import TandemResults
 
 /// The context's edits over the list: only objects that were edited themselves come, go or move by them, as in a fetch.
 ///
-/// `list` and `held` have them in; `overlay` remembers where the store has the objects that they are about.
+/// `list` and `held` have them in; `overlay` remembers where the store has the objects that they are about, and which to look at again.
 extension FetchedResultsController {
     /// The edits that lie over objects which the plan may list, without where these are stored.
     func edits(over plan: ResultsPlan) -> [ObjectNumber: OverlaidEdits] {
-        guard includesPendingChanges, context.hasEdits else { return [:] }
-        var layers: [ObjectReference: [ObjectRecord]] = [:]
-        for level in context.lineage.reversed() {
-            for record in level.editedRecords
-            where record.hasEdits && plan.compiled.includes(tag: record.reference.tag) {
-                // What is edited during its save is listed twice.
-                guard layers[record.reference]?.last !== record else { continue }
-                layers[record.reference, default: []].append(record)
-            }
-        }
+        let lineage = context.lineage
         var found: [ObjectNumber: OverlaidEdits] = [:]
-        for (reference, layers) in layers {
-            let record = context.record(reference)
-            found[reference.number] = OverlaidEdits(record, layers: layers)
+        for level in lineage {
+            for record in level.editedRecords where found[record.reference.number] == nil {
+                found[record.reference.number] = edits(record.reference.number, plan, lineage)
+            }
         }
         return found
     }
 
+    /// The edits of one object, if the plan may list it.
+    private func edits(
+        _ number: ObjectNumber, _ plan: ResultsPlan, _ lineage: [ManagedObjectContext]
+    ) -> OverlaidEdits? {
+        guard includesPendingChanges else { return nil }
+        var layers: [ObjectRecord] = []
+        for level in lineage.reversed() {
+            guard let record = level.records[number], record.hasEdits else { continue }
+            layers.append(record)
+        }
+        guard let reference = layers.last?.reference, plan.compiled.includes(tag: reference.tag)
+        else { return nil }
+        return OverlaidEdits(context.record(reference), layers: layers)
+    }
+
     /// Where an edited object belongs; nil if it does not match.
     ///
-    /// What can't be judged here stays as the store has it.
-    private func place(_ overlaid: OverlaidEdits, _ plan: ResultsPlan) -> ResultRow? {
+    /// What can't be judged here stays as the store has it, or, if it was laid before, as it is shown.
+    private func place(_ overlaid: inout OverlaidEdits, _ plan: ResultsPlan, isLaid: Bool)
+        -> ResultRow?
+    {
         let record = overlaid.record
+        overlay.placements += 1
         if record.isDeleted { return nil }
         let (compiled, object) = (plan.compiled, record.reference)
         guard let row = record.currentRow(modelVersion: compiled.model.version) else {
             source.loadSoon([object])
-            return overlaid.stored
+            overlaid.isPlaced = false
+            return isLaid ? shownRow(object.number) : overlaid.stored
         }
         let reader = ContextReader(context: context, includesEdits: true)
-        source.loadSoon(compiled.unknown(behind: row, reader))
-        guard compiled.matches(object, row, reader) ?? (overlaid.stored != nil) else { return nil }
+        let (reached, unknown) = compiled.reached(behind: row, reader)
+        source.loadSoon(unknown)
+        overlaid.reached = reached.map(\.number)
+        overlaid.isPlaced = unknown.isEmpty
+        if plan.placesByRelated {
+            overlaid.shows = compiled.refreshValues(object, row, reader)
+        }
+        let matches = compiled.matches(object, row, reader)
+        if matches == nil { overlaid.isPlaced = false }
+        guard matches ?? (overlaid.stored != nil) else { return nil }
         guard let key = compiled.sortKey(object, row, reader),
             case .known(let name) = compiled.section(object, row, reader)
-        else { return overlaid.stored }
+        else {
+            overlaid.isPlaced = false
+            return overlaid.stored
+        }
         return ResultRow(
             number: object.number, entityTag: object.tag, sortKey: key, section: name)
     }
@@ -50,30 +72,52 @@ extension FetchedResultsController {
     // MARK: Stepping
 
     /// Puts the context's edits, as they are now, on top of what a group makes of rows as stored.
-    func layEdits(over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup? = nil) {
-        let isNew = overlaidSerial != editSerial
-        overlaidSerial = editSerial
-        if let group, !isNew, plan.mode == .own, !overlay.isEmpty,
-            !group.changes.contains(where: { overlay[$0.object.number] != nil })
-        {
-            return
+    ///
+    /// Gives the edited objects that it looked at, those included whose edits are gone.
+    @discardableResult
+    func layEdits(
+        over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup? = nil
+    ) -> Set<ObjectNumber> {
+        var candidates = overlay.candidates(group, edits, plan)
+        let lineage = context.lineage
+        if overlay.isStaleWhole {
+            candidates.formUnion(overlay.laid.keys)
+            for level in lineage {
+                candidates.formUnion(level.editedRecords.lazy.map(\.reference.number))
+            }
         }
-        if overlay.isEmpty, !context.hasEdits { return }
-        var fresh = self.edits(over: plan)
-        let concerned = Set(overlay.keys).union(fresh.keys)
-        if concerned.isEmpty { return }
-        let stored = edits.stored(of: concerned)
-        for number in fresh.keys { fresh[number]?.stored = stored[number] ?? row(number) }
+        candidates.formUnion(noteRelated(plan, lineage))
+        overlay.begin()
+        var fresh: [ObjectNumber: OverlaidEdits] = [:]
+        let stored = edits.stored(of: candidates)
+        for number in candidates {
+            fresh[number] =
+                self.edits(number, plan, lineage)
+                ?? editsReached(by: stored[number] ?? row(number), plan)
+        }
+        let concerned = candidates.filter { fresh[$0] != nil || overlay[$0] != nil }
+        if concerned.isEmpty { return [] }
         let changes = group?.changes(of: concerned) ?? [:]
         var laid = edits.leavingOut(concerned)
+        let shows = plan.placesByRelated ? ShownByRows(plan, source, group) : nil
         for number in concerned.sorted() {
-            let target =
-                fresh[number].map { place($0, plan) } ?? (stored[number] ?? row(number))
+            let below = stored[number] ?? row(number)
+            var target = below
+            if var edited = fresh[number] {
+                edited.stored = below
+                target = place(&edited, plan, isLaid: overlay[number] != nil)
+                fresh[number] = edited
+            }
             guard let target else {
                 if shownRow(number) != nil { laid.removed.append(number) }
                 continue
             }
             var reason = edits.reasons[number]?.intersection(.refreshPath) ?? []
+            if plan.placesByRelated,
+                let shows = shows?.differ(number, overlay[number], fresh[number])
+            {
+                reason = shows ? .refreshPath : []
+            }
             if let shown = shownRow(number) {
                 reason.formUnion(RowJudge.difference(shown, target))
                 if isChange(number, fresh, changes[number]) {
@@ -87,8 +131,9 @@ extension FetchedResultsController {
             laid.upserted.append(target)
             laid.reasons[number] = reason
         }
-        overlay = fresh
+        for number in concerned { overlay.lay(number, fresh[number]) }
         edits = laid
+        return concerned
     }
 
     private func noteEdits(_ number: ObjectNumber, _ fresh: [ObjectNumber: OverlaidEdits]) {
@@ -111,32 +156,25 @@ extension FetchedResultsController {
     func applyOverlay() {
         guard let plan else { return }
         var edits = ListEdits()
-        layEdits(over: &edits, plan)
-        noteSums(edits, plan.compiled.model, GroupReader(source, ChangeTable([])))
+        let edited = layEdits(over: &edits, plan)
+        noteSums(edits, edited, plan.compiled.model, GroupReader(source, ChangeTable([])))
         apply(edits, plan)
-        if isWaiting { source.link.signal() }
+        if isShort { source.fillSoon() }
     }
 
     var isOverlayStale: Bool {
-        editSerial != overlaidSerial && interruption == nil
+        overlay.isStale && interruption == nil
             && plan?.compiled.model === source.session?.model
     }
+
+    func noteEdit(_ object: ObjectReference) { overlay.touch(object) }
+
+    func noteLoaded() { overlay.touchUnplaced() }
 
     func stepOverlay() -> Bool {
         guard isOverlayStale else { return false }
         applyOverlay()
         return !outbox.isEmpty || follower != nil
-    }
-
-    /// Changes with every edit of the context or of one that it saves into.
-    private var editSerial: Int {
-        var sum = context.editSerial
-        var above = context.parent
-        while let parent = above {
-            sum &+= parent.editSerial
-            above = parent.parent
-        }
-        return sum
     }
 
     // MARK: A list that is fetched anew
@@ -148,8 +186,10 @@ extension FetchedResultsController {
         if fresh.isEmpty { return (rows, ListEdits()) }
         for row in rows { fresh[row.number]?.stored = row }
         var edits = ListEdits()
-        for (number, overlaid) in fresh {
-            if let target = place(overlaid, plan) {
+        for (number, var overlaid) in fresh {
+            let target = place(&overlaid, plan, isLaid: false)
+            fresh[number] = overlaid
+            if let target {
                 edits.upserted.append(target)
             } else {
                 edits.removed.append(number)

@@ -12,10 +12,10 @@ extension FetchedResultsController {
         causes.note(group, judge)
         var edits = judge.edits
         if !edits.isEmpty { relink(judge, group, verdicts) }
-        layEdits(over: &edits, judge.plan, group)
-        noteSums(edits, judge.plan.compiled.model, judge.reader)
+        let edited = layEdits(over: &edits, judge.plan, group)
+        noteSums(edits, edited, judge.plan.compiled.model, judge.reader)
         apply(edits, judge.plan)
-        if isWaiting { source.link.signal() }
+        if isShort { source.fillSoon() }
     }
 
     func apply(_ edits: ListEdits, _ plan: ResultsPlan) {

@@ -17,8 +17,9 @@ extension FetchedResultsController: ResultsParticipant {
     var isWaiting: Bool { opening != nil || (interruption != nil && !isRefused) || isShort }
 
     /// Whether edits took so many rows out of what is known that the window is not full.
-    private var isShort: Bool {
-        guard let held, !held.isComplete, !overlay.isEmpty else { return false }
+    var isShort: Bool {
+        guard let held, !held.isComplete, !overlay.isEmpty, opening == nil, interruption == nil
+        else { return false }
         return held.rows.count < plan?.needed ?? 0
     }
 
@@ -133,10 +134,11 @@ extension FetchedResultsController: ResultsParticipant {
     }
 
     func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch) {
+        // Meanwhile another request may have been set and asked for.
+        guard let plan = currentPlan(), plan.isAsked(by: fetch) else { return }
         switch result {
         case .failure(let error): refuse(error)
         case .success(let answer):
-            guard let plan = currentPlan() else { return }
             for object in answer.objects + answer.related where !isValid(object, plan) {
                 refuse(
                     TandemError(
@@ -193,7 +195,9 @@ extension FetchedResultsController: ResultsParticipant {
             return
         }
         // The group passed by without being taken in; an empty one is no loss.
-        if isFollowing, group.isRestart || group.to > group.from { interruption = lastPosition }
+        if isFollowing, group.isRestart || group.isBackward || group.to > group.from {
+            interruption = lastPosition
+        }
     }
 
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] {

@@ -49,13 +49,17 @@ public final class FetchedResultsController {
     /// (``ManagedObjectContext/processPendingChanges()`` tells when that is); a save that brings to the store what is shown
     /// changes nothing. Setting it is such a change, too.
     ///
-    /// Limits: what leads to an edited object through a relationship follows when that is saved. A context that merges nothing unprompted
-    /// loads nothing to place an edit either: a row whose new place hangs on an object that isn't held stays, and a window that edits emptied
-    /// stays short, until something is asked.
+    /// Rows that show an edited object's values, or are ordered or sectioned by them, follow with it.
+    ///
+    /// Limits: rows follow what they reach only when it is saved where the list has a limit, its condition looks beyond the rows' own values or
+    /// a key path leads through a to-many relationship, where it was opened from a cache, and where it has more rows than the context keeps
+    /// (half of ``ClientLimits/cachedRows``). A context that merges nothing unprompted loads nothing to place an edit either: a row whose new
+    /// place hangs on an object that isn't held stays until something is asked. A window that edits emptied is filled up with rows of the
+    /// context's position, as far back as the journal reaches.
     public var includesPendingChanges = true {
         didSet {
             guard includesPendingChanges != oldValue else { return }
-            overlaidSerial = -1
+            overlay.touchAll()
             context.stepOverlays()
         }
     }
@@ -96,10 +100,10 @@ public final class FetchedResultsController {
     var slack: Int { source.core.limits.windowSlack }
     /// How often rows were fetched.
     var fetches = 0
-    /// The edits of the context that lie over the list, by object.
-    var overlay: [ObjectNumber: OverlaidEdits] = [:]
-    /// What ``ManagedObjectContext/editSerial`` was when they were laid.
-    var overlaidSerial = 0
+    /// The edits of the context that lie over the list.
+    var overlay = EditOverlay()
+    /// What rows showed of others when the thread was lost by starting anew; nil where that is not known.
+    var shownBefore: ShownValues?
     let feeds = ResultsFeeds()
     /// Who shows this list to others.
     weak var follower: (any ResultsFollower)?
@@ -165,7 +169,7 @@ public final class FetchedResultsController {
             refreshKeyPaths: relationshipKeyPathsForRefreshing, in: model)
     }
 
-    private func openStep() throws -> Step<Void> {
+    func openStep() throws -> Step<Void> {
         try ResultsPlan.check(fetchRequest)
         return try source.sessionStep().then { session in
             if self.place == nil { self.place = try ControllerPlace(self.source.connection) }

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemResults
 
-/// What a context's edits, those that it shares with its parents included, make of one object.
+/// What a context's edits, those that it shares with its parents included, make of one object: its own, or those of what it reaches.
 ///
 /// Two of them tell what of an object that is shown differs: a save that brings to the store what was shown before changes nothing.
 struct OverlaidEdits {
@@ -10,6 +10,12 @@ struct OverlaidEdits {
     let edits: Edits
     /// Where the list has the object without them; nil when it isn't in it.
     var stored: ResultRow?
+    /// The objects that lead to its place.
+    var reached: [ObjectNumber] = []
+    /// Whether all is held that leads to its place.
+    var isPlaced = true
+    /// The values of others that it shows; nil where that isn't known.
+    var shows: [UInt8]?
 
     init(_ record: ObjectRecord, layers: [ObjectRecord]) {
         self.record = record

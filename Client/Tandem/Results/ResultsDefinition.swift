@@ -1,3 +1,4 @@
+import TandemModel
 import TandemResults
 
 /// How the sections of a list are called.
@@ -18,6 +19,8 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     let isValue: Bool
     /// Tells a context of the elements' class.
     let register: (ManagedObjectContext) -> Void
+    /// Throws `usage` if a context has, or will have, objects that can't be elements.
+    let check: (ManagedObjectContext) throws -> Void
     /// The element of an object.
     let make: (ManagedObject) -> Element
 
@@ -25,7 +28,8 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     static func objects(_ naming: Naming) -> Self where Element: ManagedEntity {
         ResultsDefinition(
             entity: Element.entity.name, naming: naming, isValue: false,
-            register: { $0.core.register(Element.self) },
+            register: { $0.core.learn(Element.self) },
+            check: { try $0.checkClass(Element.self) },
             make: { object in
                 guard let element = object as? Element else {
                     preconditionFailure("\(object.id) is no \(Element.entity.name).")
@@ -38,7 +42,8 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     static func values(_ naming: Naming) -> Self where Element: ObjectValue {
         ResultsDefinition(
             entity: Element.Object.entity.name, naming: naming, isValue: true,
-            register: { $0.core.register(Element.Object.self) },
+            register: { $0.core.learn(Element.Object.self) },
+            check: { try $0.checkClass(Element.Object.self) },
             make: { object in
                 guard let object = object as? Element.Object else {
                     preconditionFailure("\(object.id) is no \(Element.Object.entity.name).")
@@ -64,5 +69,28 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             }
         }
         return sections
+    }
+}
+
+extension ManagedObjectContext {
+    /// Throws `usage` unless the objects of a class's entity are of it: those that are held, and those to be made.
+    fileprivate func checkClass<Object: ManagedEntity>(_ type: Object.Type) throws(TandemError) {
+        guard let model = session?.model, let entity = model.entity(named: Object.entity.name)
+        else { return }
+        for tag in [entity.tag] + entity.descendants {
+            guard let entity = model.entity(tagged: tag) else { continue }
+            let other = core.type(for: entity, in: model)
+            if other is Object.Type { continue }
+            throw TandemError(
+                .usage, "objects of \(entity.name) are of the class \(other), not of \(type)")
+        }
+        guard core.hasLateClasses else { return }
+        for record in records.values where entity.includes(record.reference.tag) {
+            guard let object = record.object, !(object is Object) else { continue }
+            throw TandemError(
+                .usage,
+                "\(object.id) is held since before the class \(type) was known: name it when the container is made"
+            )
+        }
     }
 }

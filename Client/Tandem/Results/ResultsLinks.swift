@@ -72,6 +72,12 @@ struct ResultsLinks {
             && nodes.allSatisfy { $0.links[change.object.number] != nil }
     }
 
+    /// The rows that reach an object; none in a list that does not keep its rows at hand.
+    func rows(reaching object: ObjectNumber) -> Set<ObjectNumber> {
+        guard pinsRows else { return [] }
+        return nodes.reduce(into: []) { $0.formUnion($1.links.rows(for: object)) }
+    }
+
     /// Whether the reader holds everything that a row reaches.
     func isKnown(_ row: Row, _ reader: GroupReader) -> Bool {
         var reached = Reached(nodes)

@@ -67,6 +67,11 @@ struct ResultsPlan {
         }
     }
 
+    /// Whether a row's place follows edits of what it reaches: where the context holds that, and nothing else decides who is in.
+    ///
+    /// With a limit nobody here can tell who would come in.
+    var placesByRelated: Bool { mode == .related && request.limit == nil }
+
     /// The item by which the daemon is asked for verdicts; nil when that never happens.
     ///
     /// Limit and offset play no part in it: they are cut out of the matching rows here.
@@ -115,6 +120,14 @@ struct ResultsPlan {
             request: request, kind: .rows, related: relatedPaths, interests: interests, at: 0)
     }
 
+    /// Whether a fetch is of this plan's request, however many rows it asks for.
+    func isAsked(by fetch: Fetch) -> Bool {
+        var asked = fetch.request
+        (asked.limit, asked.offset) = (nil, 0)
+        return asked == unlimited && (fetch.request.limit == nil) == (needed == nil)
+            && fetch.related == relatedPaths
+    }
+
     /// Whether a change of an object reached by a path can matter.
     func concernsRelated(_ change: Change) -> Bool {
         guard let mask = watched[change.object.tag] else { return false }
@@ -122,6 +135,14 @@ struct ResultsPlan {
         case .insert: return false
         case .delete: return true
         case .update, .touch: return !mask.intersection(change.changed).isEmpty
+        }
+    }
+
+    /// Whether edits of an object reached by a path can matter.
+    static func concerns(_ edited: ObjectRecord, _ watched: [EntityTag: PropertyMask]) -> Bool {
+        guard let mask = watched[edited.reference.tag] else { return false }
+        return [edited.inFlight, edited.pending].contains {
+            $0.kind == .delete || !mask.intersection($0.mask).isEmpty
         }
     }
 
@@ -133,7 +154,7 @@ struct ResultsPlan {
 
     // MARK: Facts
 
-    private static func watched(_ compiled: CompiledRequest) -> [EntityTag: PropertyMask] {
+    static func watched(_ compiled: CompiledRequest) -> [EntityTag: PropertyMask] {
         var watched: [EntityTag: PropertyMask] = [:]
         func watch(_ tag: EntityTag, _ slot: Int?) {
             guard let entity = compiled.model.entity(tagged: tag) else { return }

@@ -111,18 +111,23 @@ extension FetchedResultsController {
         sums?.sum(property, section, of: visible)
     }
 
-    /// Takes over the numbers of rows as they are now, edits included.
-    func noteSums(_ edits: ListEdits, _ model: CompiledModel, _ reader: some GraphReader) {
+    /// Takes over the numbers of rows as they are now, edits included, and of edited objects that were looked at.
+    func noteSums(
+        _ edits: ListEdits, _ edited: Set<ObjectNumber>, _ model: CompiledModel,
+        _ reader: some GraphReader
+    ) {
         guard sums?.isEmpty == false else { return }
         for number in edits.removed { sums?.forget(number) }
         for row in edits.upserted where overlay[row.number] == nil {
             let object = ObjectReference(tag: row.entityTag, number: row.number)
             if case .row(let row) = reader.row(of: object) { sums?.note(row, of: object, model) }
         }
-        for edited in overlay.values {
+        for number in edited {
             // What was edited before it was loaded shows its numbers later than its place.
-            guard let row = edited.record.currentRow(modelVersion: model.version) else { continue }
-            sums?.note(row, of: edited.record.reference, model)
+            guard let record = overlay[number]?.record,
+                let row = record.currentRow(modelVersion: model.version)
+            else { continue }
+            sums?.note(row, of: record.reference, model)
         }
         sums?.noteChange()
     }

@@ -97,7 +97,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         do {
             let controller = try makeController()
             try await controller?.performFetch()
-            adopt(controller, attempt)
+            try adopt(controller, attempt)
         } catch {
             fail(error, attempt)
             throw error
@@ -125,7 +125,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         do {
             let controller = try makeController()
             try controller?.performFetch()
-            adopt(controller, attempt)
+            try adopt(controller, attempt)
         } catch {
             fail(error, attempt)
         }
@@ -150,8 +150,9 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         return controller
     }
 
-    private func adopt(_ made: FetchedResultsController?, _ attempt: Int) {
+    private func adopt(_ made: FetchedResultsController?, _ attempt: Int) throws {
         guard attempt == attempts else { return }
+        if let made { try definition.check(made.context) }
         controller?.follower = nil
         switch origin {
         case .values(let values):

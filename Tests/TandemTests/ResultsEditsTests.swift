@@ -1,0 +1,286 @@
+import TandemModel
+import TandemQuery
+import TandemResults
+import TandemWire
+import Testing
+
+@testable import Tandem
+
+/// Edits over lists where contexts rest, windows run out and sums are kept.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsEditsTests {
+    let fixture: Fixture
+    let theirs: ManagedObjectContext
+    let buckets: [Bucket]
+    let contents: [Content]
+    let start: Position
+
+    /// Contents of the sizes 1 … 8, named likewise, by turns in buckets named x and y.
+    init() throws {
+        fixture = try Fixture()
+        theirs = fixture.container("theirs").makeContext(name: "theirs")
+        let theirs = theirs
+        let buckets = try ["x", "y"].map { name in
+            let bucket = try theirs.insert(Bucket.self)
+            bucket.name = name
+            return bucket
+        }
+        contents = try (1...8).map { size in
+            let content = try theirs.insert(Content.self)
+            (content.name, content.size) = ("\(size)", size)
+            content.bucket = buckets[(size - 1) % 2]
+            return content
+        }
+        self.buckets = buckets
+        start = try theirs.save()
+    }
+
+    /// A context whose lists hold no rows beyond their windows.
+    private func context(mergesAutomatically: Bool = false) throws -> ManagedObjectContext {
+        var limits = ClientLimits()
+        limits.windowSlack = 0
+        let context = PersistentContainer(
+            entities: fixture.types, author: "mine", transport: fixture.transport, limits: limits
+        ).makeContext(name: "mine", mergesAutomatically: mergesAutomatically)
+        try context.reach(start)
+        return context
+    }
+
+    private func list(
+        in context: ManagedObjectContext, sort: [SortKey] = ["size"], limit: Int? = nil,
+        sums: [String] = [], refreshing: [String] = []
+    ) throws -> (FetchedResultsController, ChangeRecorder) {
+        let controller = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Content", sort: sort, limit: limit),
+            context: context, relationshipKeyPathsForRefreshing: refreshing)
+        controller.sumProperties = sums
+        try controller.performFetch()
+        let recorder = ChangeRecorder()
+        controller.delegate = recorder
+        return (controller, recorder)
+    }
+
+    private func sizes(_ controller: FetchedResultsController) -> [Int] {
+        controller.fetchedObjects.compactMap { ($0 as? Content)?.size }
+    }
+
+    private func reach(_ context: ManagedObjectContext) throws {
+        try context.reach(try theirs.save())
+    }
+
+    // MARK: Windows
+
+    enum Rest: CaseIterable { case manual, paused, pinned }
+
+    @Test(arguments: Rest.allCases)
+    func `a window fills up behind an unsaved deletion where its context rests`(_ rest: Rest)
+        async throws
+    {
+        let mine = try context(mergesAutomatically: rest == .paused)
+        let (controller, _) = try list(in: mine, limit: 3)
+        switch rest {
+        case .manual: break
+        case .paused: mine.pause()
+        case .pinned: try await mine.pin()
+        }
+        // Others go on, and nothing of that is to be seen.
+        try theirs.insert(Content.self).size = 0
+        try await theirs.save()
+        for object in controller.fetchedObjects { mine.delete(object) }
+        while sizes(controller) != [4, 5, 6] { await Task.yield() }
+        #expect(mine.position == start)
+        if rest == .pinned { try await mine.unpin() } else { try await mine.resume() }
+        #expect(sizes(controller) == [0, 4, 5])
+    }
+
+    @Test func `a window fills up when a merge took in the edits that emptied it`() async throws {
+        let mine = try context(mergesAutomatically: true)
+        let (controller, _) = try list(in: mine, limit: 3)
+        contents[7].size = 80
+        let end = try await theirs.save()
+        try empty(controller, mine, end)
+        while sizes(controller) != [4, 5, 6] { await Task.yield() }
+    }
+
+    /// In one job, so that nothing tells of the edits but the merge.
+    private func empty(
+        _ controller: FetchedResultsController, _ mine: ManagedObjectContext, _ end: Position
+    ) throws {
+        for object in controller.fetchedObjects { mine.delete(object) }
+        try mine.reach(end)
+    }
+
+    @Test func `law 5: an edited row is reported for what it reaches, also by a refill`() throws {
+        let mine = try context()
+        let (controller, recorder) = try list(
+            in: mine, limit: 2, refreshing: ["bucket.name"])
+        let edited = try #require(controller.fetchedObjects[0] as? Content)
+        edited.name = "mine"
+        mine.processPendingChanges()
+        #expect(recorder.changes.count == 1)
+        buckets[0].name = "renamed"
+        theirs.delete(contents[1])
+        try reach(mine)
+        #expect(sizes(controller) == [1, 3])
+        #expect(recorder.changes.count == 2)
+        #expect(recorder.changes.last?.updatedIDs == [edited.id])
+    }
+
+    // MARK: Places
+
+    @Test func `an edit moves a context that rests nowhere, whatever it leads to`() async throws {
+        let mine = try context()
+        let (controller, _) = try list(in: mine, sort: ["bucket.name", "size"])
+        mine.refreshAllObjects()
+        contents[7].size = 80
+        try await theirs.save()
+        let spare = try theirs.insert(Bucket.self)
+        spare.name = "a"
+        try await theirs.save()
+        let first = try #require(try mine.object(with: contents[0].id) as? Content)
+        first.bucket = try mine.object(with: spare.id) as? Bucket
+        mine.processPendingChanges()
+        await mine.loadLacking()
+        #expect(mine.position == start)
+        #expect(controller.numberOfObjects == 8)
+    }
+
+    @Test func `faulting an edited object leaves its row where it is`() throws {
+        let mine = try context()
+        let (controller, recorder) = try list(in: mine)
+        let object = try #require(controller.fetchedObjects.first as? Content)
+        object.size = 9
+        mine.processPendingChanges()
+        mine.refresh(object, mergeChanges: true)
+        mine.processPendingChanges()
+        #expect(controller.fetchedObjects.last === object)
+        #expect(object.size == 9 && object.name == "1")
+        mine.processPendingChanges()
+        contents[1].name = "theirs"
+        try reach(mine)
+        #expect(recorder.summary == ["move 0.0-0.7", "update 0.0-0.0"])
+        mine.refresh(object, mergeChanges: false)
+        mine.processPendingChanges()
+        #expect(controller.fetchedObjects.first === object)
+    }
+
+    @Test func `law 8: however much is edited, a merge places what it touches`() throws {
+        let mine = try context()
+        let (own, _) = try list(in: mine)
+        let (related, _) = try list(in: mine, sort: ["bucket.name", "size"])
+        let bucket = try #require(try mine.existingObject(with: buckets[0].id) as? Bucket)
+        for number in 0..<10_000 {
+            let content = try mine.insert(Content.self)
+            content.size = number
+            if number < 10 { content.bucket = bucket }
+        }
+        mine.processPendingChanges()
+        #expect(own.numberOfObjects == 10_008 && related.numberOfObjects == 10_008)
+        var before = (own.overlay.placements, related.overlay.placements)
+        #expect(before == (10_000, 10_000))
+        /// How often either list placed an edited object since it was asked last.
+        func placements() -> [Int] {
+            let now = (own.overlay.placements, related.overlay.placements)
+            defer { before = now }
+            return [now.0 - before.0, now.1 - before.1]
+        }
+        for number in 0..<100 {
+            contents[number % 8].size = 100 + number
+            try reach(mine)
+        }
+        #expect(placements() == [0, 0])
+        // What leads to the places of ten of them.
+        buckets[0].name = "renamed"
+        try reach(mine)
+        #expect(placements() == [0, 10])
+        try #require(own.fetchedObjects.last as? Content).size = -1
+        mine.processPendingChanges()
+        #expect(placements() == [1, 1])
+        for list in [own, related] {
+            #expect(try list.fetchedObjectIDs == mine.fetch(list.fetchRequest).map(\.id))
+        }
+    }
+
+    @Test func `an edited object moves the rows that reach it, and its save is no change`() throws {
+        let mine = try context()
+        let controller = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Content", sort: ["bucket.name", "size"]),
+            context: mine, sectionNameKeyPath: "bucket.name")
+        try controller.performFetch()
+        let recorder = ChangeRecorder()
+        controller.delegate = recorder
+        let bucket = try #require(try mine.existingObject(with: buckets[0].id) as? Bucket)
+        bucket.name = "z"
+        mine.processPendingChanges()
+        #expect(controller.sections.map(\.name) == ["y", "z"])
+        #expect(sizes(controller) == [2, 4, 6, 8, 1, 3, 5, 7])
+        let change = try #require(recorder.changes.last)
+        #expect(recorder.changes.count == 1 && change.change.objects.count == 4)
+        #expect(
+            change.change.objects.allSatisfy {
+                change.cause(of: $0) == ChangeCause(keyPaths: ["bucket.name"])
+            })
+        // What others save of it lies below, and who comes to it by what they save goes with it.
+        buckets[0].name = "a"
+        contents[1].bucket = buckets[0]
+        try reach(mine)
+        #expect(sizes(controller) == [4, 6, 8, 1, 2, 3, 5, 7])
+        #expect(recorder.changes.count == 2)
+        #expect(recorder.changes.last?.change.objects.count == 1)
+        try mine.save(policy: .objectTrump)
+        #expect(recorder.changes.count == 2)
+        bucket.name = "b"
+        mine.processPendingChanges()
+        #expect(controller.sections.map(\.name) == ["b", "y"])
+        mine.rollback()
+        mine.processPendingChanges()
+        #expect(controller.sections.map(\.name) == ["y", "z"])
+        #expect(recorder.changes.count == 4)
+        controller.includesPendingChanges = false
+        bucket.name = "c"
+        mine.processPendingChanges()
+        #expect(recorder.changes.count == 4)
+        controller.includesPendingChanges = true
+        #expect(controller.sections.map(\.name) == ["c", "y"])
+        try controller.performFetch()
+        #expect(controller.sections.map(\.name) == ["c", "y"])
+        #expect(controller.fetchedObjectIDs == (try mine.fetch(controller.fetchRequest).map(\.id)))
+    }
+
+    // MARK: Sums
+
+    private func expectSum(_ controller: FetchedResultsController) {
+        let sum = sizes(controller).reduce(0, +)
+        #expect(controller.sum(of: "size") == .int(Int64(sum)))
+    }
+
+    @Test func `law 4: sums are of the position that the list shows, not of an answer behind it`()
+        throws
+    {
+        let mine = try context()
+        let (first, _) = try list(in: mine, sort: ["name"], limit: 2, sums: ["size"])
+        let (second, _) = try list(in: mine, sort: ["-name"], limit: 2, sums: ["size"])
+        theirs.delete(contents[0])
+        theirs.delete(contents[7])
+        let end = try theirs.save()
+        func isFetch(_ message: ClientMessage) -> Bool {
+            if case .fetch = message { true } else { false }
+        }
+        try mine.reachStep(end, 10).run(on: mine.connection, beforeUsing: isFetch) {
+            contents[1].size = 100
+            contents[6].size = 200
+            try theirs.save()
+        }
+        #expect(mine.position == theirs.position)
+        for list in [first, second] { expectSum(list) }
+    }
+
+    @Test func `a value that is set before the object is loaded counts once it is`() async throws {
+        let mine = try context(mergesAutomatically: true)
+        let (controller, _) = try list(in: mine, sort: ["name"], sums: ["size"])
+        mine.refreshAllObjects()
+        let object = try #require(try mine.object(with: contents[0].id) as? Content)
+        object.size = 1_000
+        while controller.sum(of: "size") != .int(1_035) { await Task.yield() }
+        expectSum(controller)
+    }
+}

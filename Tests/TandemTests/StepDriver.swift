@@ -1,0 +1,31 @@
+import TandemWire
+import Testing
+
+@testable import Tandem
+
+extension Step {
+    /// Runs to the end; before the first answer of interest is used, something else happens.
+    @discardableResult
+    func run(
+        on connection: Connection, beforeUsing isWanted: (ClientMessage) -> Bool,
+        _ body: () throws -> Void
+    ) throws -> Output {
+        var step = self
+        var isDone = false
+        while true {
+            switch step {
+            case .done(let output):
+                #expect(isDone)
+                return output
+            case .connect(let more, _): step = try more(connection.session())
+            case .ask(let message, let more):
+                let answer = connection.answer(message)
+                if !isDone, isWanted(message) {
+                    isDone = true
+                    try body()
+                }
+                step = try more(answer)
+            }
+        }
+    }
+}
