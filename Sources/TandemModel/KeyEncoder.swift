@@ -88,7 +88,12 @@ public struct KeyEncoder: Sendable {
 
     /// A zero byte becomes 00 FF, the end is 00 00: so a text sorts before its continuations.
     private mutating func appendEscaped(_ content: some Sequence<UInt8>) {
-        for byte in content {
+        let isWhole = content.withContiguousStorageIfAvailable { content in
+            if content.contains(0) { return false }
+            bytes.append(contentsOf: content)
+            return true
+        }
+        for byte in content where isWhole != true {
             bytes.append(byte)
             if byte == 0 { bytes.append(0xff) }
         }

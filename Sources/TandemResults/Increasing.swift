@@ -49,6 +49,11 @@ struct LoosePair {
 /// O(k log k) for k elements, however long the list is.
 func stayingPairs(_ pairs: [LoosePair], olds: [Int], news: [Int]) -> [Bool] {
     if pairs.isEmpty { return [] }
+    if pairs.count == 1 {
+        let pair = pairs[0]
+        let oldGap = pair.old - olds.count { $0 < pair.old }
+        return [oldGap == pair.new - news.count { $0 < pair.new }]
+    }
     let olds = olds.sorted()
     let news = news.sorted()
     let sorted = pairs.indices.sorted { pairs[$0].old < pairs[$1].old }

@@ -1,4 +1,8 @@
-/// A short sorted run of rows with their keys in one buffer.
+/// A short sorted run of rows, in columns, with their keys in one buffer.
+///
+/// What all keys begin with is kept once, at the beginning of the buffer: in a list that is ordered by what names its sections
+/// that is most of what a key says of its section. As the rows are sorted, it is what the first and the last key have in
+/// common. A row that does not begin so shortens it, which writes the buffer anew.
 struct Leaf: Sendable {
     /// Rows in a full leaf: few enough that shifting them costs tens of nanoseconds.
     static let capacity = 128
@@ -7,17 +11,36 @@ struct Leaf: Sendable {
     /// Key bytes above which a leaf with several rows is split as well, as shifting them costs too.
     static let keyCapacity = 16 * 1024
 
+    /// What nearly every row needs.
     struct Entry: Sendable {
-        var number: UInt64
-        /// Where the row's key ends in `keys`; it begins where that of the row before ends.
-        var keyEnd: UInt32
+        /// The lower half of the row's number.
+        var low: UInt32
+        /// Where the row's part of `keys` ends; it begins where that of the row before ends, the first behind the prefix.
+        var end: UInt32
+    }
+
+    /// What is the same for nearly all rows of a leaf.
+    struct Mark: Equatable, Sendable {
+        /// The upper half of the row's number.
+        var high: UInt32
         var tag: UInt16
+
+        init(_ number: UInt64, _ tag: UInt16) {
+            high = UInt32(truncatingIfNeeded: number >> 32)
+            self.tag = tag
+        }
     }
 
     /// The slot of the section that owns the leaf.
     var section: UInt32
-    var entries: [Entry] = []
-    var keys: [UInt8] = []
+    /// How many bytes all keys begin with.
+    private var prefix: UInt32 = 0
+    private var entries: [Entry] = []
+    /// The bytes that all keys begin with, and behind them what else each has.
+    private var keys: [UInt8] = []
+    /// The mark of all rows, if `marks` is empty.
+    private var mark = Mark(0, 0)
+    private var marks: [Mark] = []
 
     init(section: UInt32) {
         self.section = section
@@ -26,98 +49,205 @@ struct Leaf: Sendable {
     /// Makes a leaf of sorted rows, without slack.
     init(section: UInt32, rows: ArraySlice<ResultRow>) {
         self.section = section
+        guard let first = rows.first, let last = rows.last else { return }
+        let common = first.sortKey.withUnsafeBytes { first in
+            last.sortKey.withUnsafeBytes { commonPrefix(first, $0) }
+        }
+        prefix = UInt32(common)
+        keys.reserveCapacity(
+            rows.reduce(common) { $0 + $1.sortKey.count } - common * rows.count)
+        keys.append(contentsOf: first.sortKey[..<common])
         entries.reserveCapacity(rows.count)
-        keys.reserveCapacity(rows.reduce(0) { $0 + $1.sortKey.count })
         for row in rows {
-            keys.append(contentsOf: row.sortKey)
+            keys.append(contentsOf: row.sortKey[common...])
             entries.append(
-                Entry(number: row.number, keyEnd: UInt32(keys.count), tag: row.entityTag))
+                Entry(low: UInt32(truncatingIfNeeded: row.number), end: UInt32(keys.count)))
+        }
+        mark = Mark(first.number, first.entityTag)
+        if rows.contains(where: { Mark($0.number, $0.entityTag) != mark }) {
+            marks = rows.map { Mark($0.number, $0.entityTag) }
         }
     }
 
+    /// How many rows it has.
+    var count: Int { entries.count }
+
+    /// What its keys take.
+    var keyBytes: Int { keys.count }
+
     var isFull: Bool {
-        entries.count >= Leaf.capacity || (entries.count >= 8 && keys.count >= Leaf.keyCapacity)
+        count >= Leaf.capacity || (count >= 8 && keys.count >= Leaf.keyCapacity)
     }
 
     var isSmall: Bool {
-        entries.count < Leaf.capacity / 4 && keys.count < Leaf.keyCapacity / 4
+        count < Leaf.capacity / 4 && keys.count < Leaf.keyCapacity / 4
     }
 
-    func keyStart(_ at: Int) -> Int { at == 0 ? 0 : Int(entries[at - 1].keyEnd) }
-
-    func keyRange(_ at: Int) -> Range<Int> { keyStart(at)..<Int(entries[at].keyEnd) }
-
+    /// The number of a row.
     @inline(__always)
-    func withKey<Value>(_ at: Int, _ body: (UnsafeRawBufferPointer) -> Value) -> Value {
-        let range = keyRange(at)
-        return keys.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[range])) }
+    func number(_ at: Int) -> UInt64 {
+        UInt64(marks.isEmpty ? mark.high : marks[at].high) << 32 | UInt64(entries[at].low)
     }
 
-    /// Compares the row at `at` with a key and a number.
-    @inline(__always)
-    func order(_ at: Int, to key: UnsafeRawBufferPointer, _ number: UInt64) -> Int {
-        let order = withKey(at) { compareKeys($0, key) }
-        if order != 0 { return order }
-        let mine = entries[at].number
-        return mine == number ? 0 : mine < number ? -1 : 1
+    /// The entity tag of a row.
+    func tag(_ at: Int) -> UInt16 { marks.isEmpty ? mark.tag : marks[at].tag }
+
+    /// The key of a row.
+    func key(_ at: Int) -> [UInt8] {
+        withKey(at) { parts in
+            [UInt8](unsafeUninitializedCapacity: parts.head.count + parts.tail.count) {
+                room, count in
+                let room = UnsafeMutableRawBufferPointer(room)
+                room.copyMemory(from: parts.head)
+                UnsafeMutableRawBufferPointer(rebasing: room[parts.head.count...])
+                    .copyMemory(from: parts.tail)
+                count = parts.head.count + parts.tail.count
+            }
+        }
     }
 
     /// The place of a number, found without its key: numbers lie side by side.
     func position(of number: UInt64) -> Int? {
-        entries.withUnsafeBufferPointer { entries in
-            for at in entries.indices where entries[at].number == number { return at }
+        let wanted = UInt32(truncatingIfNeeded: number)
+        return entries.withUnsafeBufferPointer { entries in
+            var at = 0
+            while at &+ 4 <= entries.count {
+                if entries[at].low == wanted || entries[at &+ 1].low == wanted
+                    || entries[at &+ 2].low == wanted || entries[at &+ 3].low == wanted
+                {
+                    break
+                }
+                at &+= 4
+            }
+            while at < entries.count {
+                if entries[at].low == wanted, self.number(at) == number { return at }
+                at &+= 1
+            }
             return nil
         }
     }
 
+    /// Calls `body` with the two parts of a row's key.
+    @inline(__always)
+    func withKey<Value>(_ at: Int, _ body: (KeyParts) -> Value) -> Value {
+        let (head, range) = (Int(prefix), suffix(at))
+        return keys.withUnsafeBytes { keys in
+            body(
+                KeyParts(
+                    head: UnsafeRawBufferPointer(rebasing: keys[..<head]),
+                    tail: UnsafeRawBufferPointer(rebasing: keys[range])))
+        }
+    }
+
+    /// Compares the row at `at` with a key and a number.
+    @inline(__always)
+    func order(_ at: Int, to key: KeyParts, _ number: UInt64) -> Int {
+        let order = withKey(at) { compareKeys($0, key) }
+        if order != 0 { return order }
+        let mine = self.number(at)
+        return mine == number ? 0 : mine < number ? -1 : 1
+    }
+
     /// The first place whose row does not stand before the key and number.
     func lowerBound(_ key: UnsafeRawBufferPointer, _ number: UInt64) -> Int {
-        entries.indices.partition { order($0, to: key, number) >= 0 }
+        let prefix = Int(prefix)
+        return keys.withUnsafeBytes { keys in
+            let common = min(prefix, key.count)
+            let order = compareKeys(
+                UnsafeRawBufferPointer(rebasing: keys[..<prefix]),
+                UnsafeRawBufferPointer(rebasing: key[..<common]))
+            if order != 0 { return order < 0 ? count : 0 }
+            let rest = UnsafeRawBufferPointer(rebasing: key[common...])
+            return entries.indices.partition { at in
+                let mine = UnsafeRawBufferPointer(rebasing: keys[suffix(at)])
+                let order = compareKeys(mine, rest)
+                return order == 0 ? self.number(at) >= number : order > 0
+            }
+        }
     }
 
     mutating func insert(_ row: ResultRow, at: Int) {
-        let start = keyStart(at)
-        let length = UInt32(row.sortKey.count)
-        keys.insert(contentsOf: row.sortKey, at: start)
-        shiftKeys(from: at) { $0 &+ length }
-        entries.insert(
-            Entry(number: row.number, keyEnd: UInt32(start) + length, tag: row.entityTag), at: at)
+        if entries.isEmpty {
+            self = Leaf(section: section, rows: [row])
+            return
+        }
+        share(row.sortKey)
+        let start = suffixStart(at)
+        let length = UInt32(row.sortKey.count - Int(prefix))
+        keys.insert(contentsOf: row.sortKey[Int(prefix)...], at: start)
+        shiftEnds(from: at) { $0 &+ length }
+        let low = UInt32(truncatingIfNeeded: row.number)
+        entries.insert(Entry(low: low, end: UInt32(start) + length), at: at)
+        let mark = Mark(row.number, row.entityTag)
+        if marks.isEmpty {
+            if mark == self.mark { return }
+            marks = [Mark](repeating: self.mark, count: count - 1)
+        }
+        marks.insert(mark, at: at)
     }
 
     mutating func remove(at: Int) {
-        let range = keyRange(at)
+        let range = suffix(at)
         let length = UInt32(range.count)
         keys.removeSubrange(range)
         entries.remove(at: at)
-        shiftKeys(from: at) { $0 &- length }
+        if !marks.isEmpty { marks.remove(at: at) }
+        shiftEnds(from: at) { $0 &- length }
+    }
+
+    /// The rows from a place on, without the names of their sections.
+    func rows(from start: Int) -> [ResultRow] {
+        (start..<count).map { at in
+            ResultRow(number: number(at), entityTag: tag(at), sortKey: key(at))
+        }
     }
 
     /// Takes the upper half out as a leaf of its own.
     mutating func split() -> Leaf {
-        let half = entries.count / 2
-        let start = keyStart(half)
-        var upper = Leaf(section: section)
-        upper.entries = Array(entries[half...])
-        upper.keys = Array(keys[start...])
-        upper.shiftKeys(from: 0) { $0 &- UInt32(start) }
+        let half = count / 2
+        let upper = Leaf(section: section, rows: rows(from: half)[...])
+        keys.removeSubrange(suffixStart(half)...)
         entries.removeSubrange(half...)
-        keys.removeSubrange(start...)
+        if !marks.isEmpty { marks.removeSubrange(half...) }
         return upper
     }
 
     /// Appends the rows of the leaf behind this one.
     mutating func append(_ next: Leaf) {
-        let start = UInt32(keys.count)
-        let count = entries.count
-        entries.append(contentsOf: next.entries)
-        keys.append(contentsOf: next.keys)
-        shiftKeys(from: count) { $0 &+ start }
+        self = Leaf(section: section, rows: (rows(from: 0) + next.rows(from: 0))[...])
+    }
+
+    /// Shortens the prefix to what a key begins with, too.
+    private mutating func share(_ key: [UInt8]) {
+        let prefix = Int(prefix)
+        let common = keys.withUnsafeBytes { keys in
+            key.withUnsafeBytes { key in
+                commonPrefix(UnsafeRawBufferPointer(rebasing: keys[..<prefix]), key)
+            }
+        }
+        if common == prefix { return }
+        var wider: [UInt8] = []
+        wider.reserveCapacity(keys.count + (count + 1) * (prefix - common) + key.count)
+        wider += keys[..<common]
+        for at in entries.indices {
+            wider += keys[common..<prefix]
+            wider += keys[suffix(at)]
+        }
+        let gained = UInt32(prefix - common)
+        for at in entries.indices { entries[at].end += UInt32(at) * gained }
+        (keys, self.prefix) = (wider, UInt32(common))
     }
 
     @inline(__always)
-    private mutating func shiftKeys(from at: Int, _ shift: (UInt32) -> UInt32) {
+    private func suffixStart(_ at: Int) -> Int { Int(at == 0 ? prefix : entries[at - 1].end) }
+
+    @inline(__always)
+    private func suffix(_ at: Int) -> Range<Int> { suffixStart(at)..<Int(entries[at].end) }
+
+    @inline(__always)
+    private mutating func shiftEnds(from at: Int, _ shift: (UInt32) -> UInt32) {
         entries.withUnsafeMutableBufferPointer { entries in
-            for index in at..<entries.count { entries[index].keyEnd = shift(entries[index].keyEnd) }
+            for index in at..<entries.count { entries[index].end = shift(entries[index].end) }
         }
     }
 }

@@ -69,6 +69,11 @@ struct NetEdits {
             upserted = edits.upserted
             return
         }
+        if NetEdits.isPlain(edits) {
+            leaving = edits.removed.filter(rows.contains)
+            upserted = edits.upserted
+            return
+        }
         var last: [UInt64: Int] = [:]
         last.reserveCapacity(edits.upserted.count)
         for (at, row) in edits.upserted.enumerated() { last[row.number] = at }
@@ -83,4 +88,17 @@ struct NetEdits {
     }
 
     var isEmpty: Bool { leaving.isEmpty && upserted.isEmpty }
+
+    /// Whether both lists ascend and have no number in common, as where they come from a transaction; O(k).
+    private static func isPlain(_ edits: ListEdits) -> Bool {
+        let (removed, upserted) = (edits.removed, edits.upserted)
+        var at = 0
+        for index in upserted.indices {
+            let number = upserted[index].number
+            if index > 0, upserted[index - 1].number >= number { return false }
+            while at < removed.count, removed[at] < number { at += 1 }
+            if at < removed.count, removed[at] == number { return false }
+        }
+        return zip(removed, removed.dropFirst()).allSatisfy { $0 < $1 }
+    }
 }

@@ -16,29 +16,45 @@ struct ListStep {
         var to: Spot?
         var isLoose: Bool
         var stays = false
+        /// The next loose mark that came from, or goes to, the same section; none if negative.
+        var nextOld = -1
+        var nextNew = -1
     }
 
     /// What the edit did to one section.
     struct Touched {
         var slot: Int
-        var name: String
         var oldIndex: Int?
         var oldCount = 0
         var newIndex: Int?
-        var olds: [Int] = []
-        var news: [Int] = []
-        var pairs: [LoosePair] = []
-        var marks: [Int] = []
+        /// How many loose rows were in it, and the last of their marks.
+        var olds = 0
+        var lastOld = -1
+        /// How many are, and the last of their marks.
+        var news = 0
+        var lastNew = -1
+        /// How many of them are both.
+        var pairs = 0
         var stays = false
 
-        var isLoose: Bool { oldIndex != nil && newIndex != nil && olds.count == oldCount }
+        var isLoose: Bool { oldIndex != nil && newIndex != nil && olds == oldCount }
+    }
+
+    /// A row as it was.
+    private struct Before {
+        var number: UInt64
+        var tag: UInt16
+        var slot: Int
+        var keyEnd: Int
     }
 
     var marks: [Mark] = []
     var touched: [Touched] = []
+    /// Where the sections are in `touched`, by slot, once they are more than a look finds.
     private var touchedAt: [Int: Int] = [:]
-    /// The loose rows as they were, to undo the edit.
-    private var before: [ResultRow] = []
+    /// The loose rows as they were, to undo the edit; only sections can be out of order.
+    private var before: [Before] = []
+    private var keysBefore: [UInt8] = []
     private let edit: NetEdits
 
     /// Carries an edit out.
@@ -56,7 +72,15 @@ struct ListStep {
         for (row, mark) in zip(edit.upserted, marks) where mark.isLoose {
             if let place = rows.place(of: row.number) { rows.remove(at: place) }
         }
-        for row in before { rows.insert(row) }
+        var start = 0
+        for row in before {
+            let key = Array(keysBefore[start..<row.keyEnd])
+            start = row.keyEnd
+            rows.insert(
+                ResultRow(
+                    number: row.number, entityTag: row.tag, sortKey: key,
+                    section: rows.sections[row.slot].name))
+        }
         rows.forgetEmptySections()
     }
 
@@ -74,7 +98,7 @@ struct ListStep {
         }
         for number in edit.leaving {
             guard let place = rows.place(of: number) else { continue }
-            let tag = rows.leaves[place.leaf].entries[place.at].tag
+            let tag = rows.leaves[place.leaf].tag(place.at)
             let from = noteOld(place, isLoose: true, &rows)
             marks.append(Mark(number: number, tag: tag, from: from, to: nil, isLoose: true))
         }
@@ -85,12 +109,12 @@ struct ListStep {
     ) -> Spot {
         let index = rows.hintedIndex(of: place.slot)
         let item = rows.item(of: place)
-        let at = touch(place.slot, rows)
+        let at = touch(place.slot)
         touched[at].oldIndex = index
         touched[at].oldCount = rows.sections[place.slot].count
         if isLoose {
-            touched[at].olds.append(item)
-            before.append(rows.row(at: place))
+            touched[at].olds += 1
+            if rows.isSectioned { keep(place, rows) }
         }
         return Spot(slot: place.slot, path: ResultsIndexPath(section: index, item: item))
     }
@@ -102,12 +126,18 @@ struct ListStep {
             let index = rows.hintedIndex(of: place.slot)
             let path = ResultsIndexPath(section: index, item: rows.item(of: place))
             marks[at].to = Spot(slot: place.slot, path: path)
-            let section = touch(place.slot, rows)
+            let section = touch(place.slot)
             guard marks[at].isLoose else { continue }
-            touched[section].news.append(path.item)
-            guard let from = marks[at].from, from.slot == place.slot else { continue }
-            touched[section].pairs.append(LoosePair(old: from.path.item, new: path.item))
-            touched[section].marks.append(at)
+            touched[section].news += 1
+            marks[at].nextNew = touched[section].lastNew
+            touched[section].lastNew = at
+            if let from = marks[at].from, from.slot == place.slot { touched[section].pairs += 1 }
+        }
+        for at in marks.indices where marks[at].isLoose {
+            guard let slot = marks[at].from?.slot else { continue }
+            let section = touch(slot)
+            marks[at].nextOld = touched[section].lastOld
+            touched[section].lastOld = at
         }
         for at in touched.indices {
             let slot = touched[at].slot
@@ -115,73 +145,42 @@ struct ListStep {
             touched[at].newIndex = isThere ? rows.hintedIndex(of: slot) : nil
             if !rows.isSectioned { touched[at].oldIndex = 0 }
             // A section that was there before although none of the edited rows was in it.
-            if touched[at].oldIndex == nil && rows.sections[slot].count > touched[at].news.count {
+            if touched[at].oldIndex == nil && rows.sections[slot].count > touched[at].news {
                 touched[at].oldIndex = touched[at].newIndex
                 touched[at].oldCount = rows.sections[slot].count
             }
         }
     }
 
-    private mutating func touch(_ slot: Int, _ rows: RowStore) -> Int {
-        if let at = touchedAt[slot] { return at }
-        touched.append(Touched(slot: slot, name: rows.sections[slot].name))
-        touchedAt[slot] = touched.count - 1
-        return touched.count - 1
+    private mutating func keep(_ place: RowStore.Place, _ rows: RowStore) {
+        rows.withLeaf(place.leaf) { leaf in
+            leaf.withKey(place.at) { key in
+                keysBefore.append(contentsOf: key.head)
+                keysBefore.append(contentsOf: key.tail)
+            }
+            before.append(
+                Before(
+                    number: leaf.number(place.at), tag: leaf.tag(place.at), slot: place.slot,
+                    keyEnd: keysBefore.count))
+        }
     }
 
-    /// The change, once everything is noted.
-    mutating func change(_ reasons: [UInt64: ChangeReason]) -> ResultsChange {
-        chooseSections()
-        for section in touched where section.stays {
-            let kept = stayingPairs(section.pairs, olds: section.olds, news: section.news)
-            for (at, stays) in zip(section.marks, kept) { marks[at].stays = stays }
+    private mutating func touch(_ slot: Int) -> Int {
+        let at = touched.count
+        if at <= ListStep.few {
+            for known in touched.indices where touched[known].slot == slot { return known }
+        } else if let known = touchedAt[slot] {
+            return known
         }
-        var said: [UInt64: ChangeReason] = [:]
-        if !reasons.isEmpty {
-            for mark in marks where mark.to != nil { said[mark.number] = reasons[mark.number] }
+        touched.append(Touched(slot: slot))
+        if at == ListStep.few {
+            for known in touched.indices { touchedAt[touched[known].slot] = known }
+        } else if at > ListStep.few {
+            touchedAt[slot] = at
         }
-        return ResultsChange(
-            sections: touched.flatMap(\.changes), objects: marks.compactMap(\.change),
-            reasons: said)
+        return at
     }
 
-    /// Decides which sections stay: those with a row that isn't loose must, and then as many of the
-    /// others as are in order.
-    private mutating func chooseSections() {
-        let loose = touched.indices.filter { touched[$0].isLoose }
-        for at in touched.indices where touched[at].oldIndex != nil {
-            touched[at].stays = touched[at].newIndex != nil && !touched[at].isLoose
-        }
-        let moving = touched.filter { !$0.stays }
-        let pairs = loose.map { at in
-            LoosePair(old: touched[at].oldIndex ?? 0, new: touched[at].newIndex ?? 0)
-        }
-        let kept = stayingPairs(
-            pairs, olds: moving.compactMap(\.oldIndex), news: moving.compactMap(\.newIndex))
-        for (at, stays) in zip(loose, kept) { touched[at].stays = stays }
-    }
-}
-
-extension ListStep.Touched {
-    fileprivate var changes: [ResultsChange.SectionChange] {
-        if stays { return [] }
-        var changes: [ResultsChange.SectionChange] = []
-        if let oldIndex { changes.append(.delete(index: oldIndex, name: name)) }
-        if let newIndex { changes.append(.insert(index: newIndex, name: name)) }
-        return changes
-    }
-}
-
-extension ListStep.Mark {
-    fileprivate var change: ResultsChange.ObjectChange? {
-        switch (from?.path, to?.path) {
-        case (nil, nil): nil
-        case (nil, let to?): .insert(number: number, tag: tag, to: to)
-        case (let from?, nil): .delete(number: number, tag: tag, from: from)
-        case (let from?, let to?):
-            isLoose && !stays
-                ? .move(number: number, tag: tag, from: from, to: to)
-                : .update(number: number, tag: tag, from: from, to: to)
-        }
-    }
+    /// Sections up to which looking through them beats hashing.
+    private static let few = 8
 }

@@ -72,21 +72,3 @@ public struct ChangeReason: OptionSet, Hashable, Sendable {
     /// A key path declared for refreshing reaches other values.
     public static let refreshPath = ChangeReason(rawValue: 16)
 }
-
-/// Compares two encoded keys as `memcmp` does, the shorter one first if it is a prefix.
-@inline(__always)
-func compareKeys(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
-    let common = min(left.count, right.count)
-    var at = 0
-    while at &+ 8 <= common {
-        let a = UInt64(bigEndian: left.loadUnaligned(fromByteOffset: at, as: UInt64.self))
-        let b = UInt64(bigEndian: right.loadUnaligned(fromByteOffset: at, as: UInt64.self))
-        if a != b { return a < b ? -1 : 1 }
-        at &+= 8
-    }
-    while at < common {
-        if left[at] != right[at] { return left[at] < right[at] ? -1 : 1 }
-        at &+= 1
-    }
-    return left.count - right.count
-}

@@ -128,7 +128,7 @@ extension RowStore {
             let leaf = start..<(start + Int(ref.count))
             let part = items.clamped(to: leaf)
             for item in part where leaf.contains(item) {
-                numbers.append(leaves[Int(ref.leaf)].entries[item - start].number)
+                numbers.append(leaves[Int(ref.leaf)].number(item - start))
             }
             start = leaf.upperBound
             if start >= items.upperBound { return }

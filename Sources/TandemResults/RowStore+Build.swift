@@ -4,16 +4,32 @@ extension RowStore {
     init(sectioned: Bool, rows: [ResultRow]) {
         self.init(sectioned: sectioned)
         fill(with: rows.isSortedByKey ? rows : rows.sorted { $0.precedes($1) })
-        guard home.count < rows.count else { return }
+        if fillHome() { return }
         var last: [UInt64: ResultRow] = [:]
         for row in rows { last[row.number] = row }
         self.init(sectioned: sectioned)
         fill(with: last.values.sorted { $0.precedes($1) })
+        fillHome()
+    }
+
+    /// Enters every number's leaf into a new `home`; false if a number is in the store twice.
+    @discardableResult
+    mutating func fillHome() -> Bool {
+        let count = leaves.reduce(0) { $0 + $1.count }
+        // A store that is edited gets room for as many edits as make it worth it.
+        let room = home.count == 0 ? count : count + count / 4 + 8
+        home = NumberTable(room: room, places: leaves.count * 2)
+        for (leaf, rows) in leaves.enumerated() {
+            for at in 0..<rows.count {
+                if let known = spot(of: rows.number(at)), known != (leaf, at) { return false }
+                _ = home.insert(rows.number(at), at: leaf)
+            }
+        }
+        return true
     }
 
     /// Puts sorted rows into an empty store.
     private mutating func fill(with rows: [ResultRow]) {
-        home.reserveCapacity(rows.count)
         var start = 0
         while start < rows.count {
             let end = endOfRun(in: rows, from: start)
@@ -45,7 +61,6 @@ extension RowStore {
             let part = rest.prefix(Leaf.bulkFill)
             rest = rest.dropFirst(part.count)
             let leaf = add(Leaf(section: UInt32(slot), rows: part))
-            for row in part { home[row.number] = UInt32(leaf) }
             sections[slot].leaves.append(LeafRef(leaf: UInt32(leaf), count: UInt32(part.count)))
         }
         sections[slot].count += rows.count
@@ -73,11 +88,12 @@ extension RowStore {
 
     /// Whether the section at an index goes on behind the start of the next one.
     private func overlapsNext(_ index: Int) -> Bool {
-        guard let ref = sections[Int(order[index].slot)].leaves.last else { return false }
-        let last = leaves[Int(ref.leaf)]
-        let next = leaves[Int(sections[Int(order[index + 1].slot)].leaves[0].leaf)]
-        return next.withKey(0) {
-            last.order(last.entries.count - 1, to: $0, next.entries[0].number) > 0
+        guard let last = sections[Int(order[index].slot)].leaves.last else { return false }
+        let next = sections[Int(order[index + 1].slot)].leaves[0]
+        return withLeaf(Int(last.leaf)) { last in
+            withLeaf(Int(next.leaf)) { next in
+                next.withKey(0) { last.order(last.count - 1, to: $0, next.number(0)) > 0 }
+            }
         }
     }
 
@@ -87,14 +103,14 @@ extension RowStore {
         let start = Place(slot: slot, leafIndex: 0, leaf: Int(other.leaves[0].leaf), at: 0)
         let begin = row(at: start)
         var place = place(in: slot, begin.sortKey, begin.number)
-        if place.at == leaves[place.leaf].entries.count {
+        if place.at == leaves[place.leaf].count {
             place.leaf = Int(sections[slot].leaves[place.leafIndex + 1].leaf)
             place.at = 0
         }
-        let entry = leaves[place.leaf].entries[place.at]
+        let leaf = leaves[place.leaf]
         return OutOfOrderSection(
-            section: sections[slot].name, interruptedBy: other.name, number: entry.number,
-            entityTag: entry.tag)
+            section: sections[slot].name, interruptedBy: other.name,
+            number: leaf.number(place.at), entityTag: leaf.tag(place.at))
     }
 }
 

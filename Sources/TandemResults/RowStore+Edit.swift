@@ -9,9 +9,9 @@ extension RowStore {
         sections[slot].count += 1
         if !appendsLeaf(row, place) {
             leaves[place.leaf].insert(row, at: place.at)
-            home[row.number] = UInt32(place.leaf)
+            enter(row.number, in: place.leaf)
             sections[slot].leaves[place.leafIndex].count += 1
-            if leaves[place.leaf].isFull { split(place) }
+            if withLeaf(place.leaf, { $0.isFull }) { split(place) }
         }
         if place.leafIndex == 0 && place.at == 0 { restoreOrder(at: index) }
     }
@@ -20,14 +20,15 @@ extension RowStore {
     mutating func remove(at place: Place) {
         let slot = place.slot
         let index = hintedIndex(of: slot)
-        home[leaves[place.leaf].entries[place.at].number] = nil
+        home.remove(withLeaf(place.leaf) { $0.number(place.at) }, at: place.leaf)
         leaves[place.leaf].remove(at: place.at)
         order[index].count -= 1
         sections[slot].count -= 1
         sections[slot].leaves[place.leafIndex].count -= 1
-        if leaves[place.leaf].entries.isEmpty {
+        let (isEmpty, isSmall) = withLeaf(place.leaf) { ($0.count == 0, $0.isSmall) }
+        if isEmpty {
             drop(leafIndex: place.leafIndex, of: slot)
-        } else if leaves[place.leaf].isSmall {
+        } else if isSmall {
             merge(place)
         }
         guard isSectioned else { return }
@@ -71,6 +72,19 @@ extension RowStore {
         return leaves.count - 1
     }
 
+    /// Notes which leaf holds a number that is new; the leaf has it.
+    private mutating func enter(_ number: UInt64, in leaf: Int) {
+        if !home.insert(number, at: leaf) { fillHome() }
+    }
+
+    /// Notes that rows went from one leaf to another, which has them.
+    private mutating func move(_ rows: Leaf, from old: Int, to new: Int) {
+        for at in 0..<rows.count where !home.move(rows.number(at), from: old, to: new) {
+            fillHome()
+            return
+        }
+    }
+
     /// The index of a section that has rows, remembered for the next time.
     mutating func hintedIndex(of slot: Int) -> Int {
         let index = sectionIndex(of: slot)
@@ -81,7 +95,7 @@ extension RowStore {
     /// Puts the first row into a section, which thereby enters the order.
     private mutating func insertFirst(_ row: ResultRow, in slot: Int) {
         let leaf = add(Leaf(section: UInt32(slot), rows: [row]))
-        home[row.number] = UInt32(leaf)
+        enter(row.number, in: leaf)
         sections[slot].leaves = [LeafRef(leaf: UInt32(leaf), count: 1)]
         sections[slot].count = 1
         if isSectioned {
@@ -115,19 +129,19 @@ extension RowStore {
     /// order: halving the leaf would leave half-empty ones behind.
     private mutating func appendsLeaf(_ row: ResultRow, _ place: Place) -> Bool {
         guard place.leafIndex + 1 == sections[place.slot].leaves.count,
-            place.at == leaves[place.leaf].entries.count, place.at >= Leaf.bulkFill
+            place.at >= Leaf.bulkFill, withLeaf(place.leaf, { place.at == $0.count })
         else { return false }
         let leaf = add(Leaf(section: UInt32(place.slot), rows: [row]))
-        home[row.number] = UInt32(leaf)
+        enter(row.number, in: leaf)
         sections[place.slot].leaves.append(LeafRef(leaf: UInt32(leaf), count: 1))
         return true
     }
 
     private mutating func split(_ place: Place) {
         let upper = leaves[place.leaf].split()
-        let count = UInt32(upper.entries.count)
+        let count = UInt32(upper.count)
         let leaf = add(upper)
-        for entry in leaves[leaf].entries { home[entry.number] = UInt32(leaf) }
+        move(upper, from: place.leaf, to: leaf)
         sections[place.slot].leaves[place.leafIndex].count -= count
         let ref = LeafRef(leaf: UInt32(leaf), count: count)
         sections[place.slot].leaves.insert(ref, at: place.leafIndex + 1)
@@ -140,12 +154,14 @@ extension RowStore {
         let lower = place.leafIndex == last ? last - 1 : place.leafIndex
         let refs = sections[place.slot].leaves[lower...(lower + 1)].map { Int($0.leaf) }
         let (left, right) = (refs[0], refs[1])
-        guard leaves[left].entries.count + leaves[right].entries.count <= Leaf.bulkFill,
-            leaves[left].keys.count + leaves[right].keys.count <= Leaf.keyCapacity / 2
+        guard leaves[left].count + leaves[right].count <= Leaf.bulkFill,
+            leaves[left].keyBytes + leaves[right].keyBytes <= Leaf.keyCapacity / 2
         else { return }
-        for entry in leaves[right].entries { home[entry.number] = UInt32(left) }
-        sections[place.slot].leaves[lower].count += UInt32(leaves[right].entries.count)
-        leaves[left].append(leaves[right])
+        let moved = leaves[right]
+        sections[place.slot].leaves[lower].count += UInt32(moved.count)
+        leaves[left].append(moved)
+        leaves[right] = Leaf(section: 0)
+        move(moved, from: right, to: left)
         drop(leafIndex: lower + 1, of: place.slot)
     }
 

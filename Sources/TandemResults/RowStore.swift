@@ -4,7 +4,7 @@
 /// - a section's leaves are not empty, and all its rows are sorted by key, then number;
 /// - `order` holds the sections that have rows, sorted by their first row, with their counts; without
 ///   sections it always holds slot 0;
-/// - `home[n]` is the leaf that holds number n, and nothing else is in `home`.
+/// - `home` has the leaf of every number, and nothing else.
 ///
 /// The list is in order if every section ends before the next one begins (`firstDisorder`).
 /// A row is found by number through `home` and a scan of one leaf, so keys are stored once. Places
@@ -46,7 +46,7 @@ struct RowStore: Sendable {
     var emptied: [Int] = []
     var slots: [String: Int] = [:]
     var order: [SectionRef] = []
-    var home: [UInt64: UInt32] = [:]
+    var home = NumberTable()
 
     init(sectioned: Bool) {
         isSectioned = sectioned
@@ -58,35 +58,56 @@ struct RowStore: Sendable {
 
     var count: Int { home.count }
 
-    func contains(_ number: UInt64) -> Bool { home[number] != nil }
+    func contains(_ number: UInt64) -> Bool { spot(of: number) != nil }
+
+    /// Lends a leaf where it lies: a copy would count references.
+    @inline(__always)
+    func withLeaf<Value>(_ leaf: Int, _ body: (borrowing Leaf) -> Value) -> Value {
+        leaves.withUnsafeBufferPointer { leaves in
+            precondition(leaves.indices.contains(leaf), "there is no leaf \(leaf)")
+            guard let first = leaves.baseAddress else { preconditionFailure("there are no leaves") }
+            return body(first[leaf])
+        }
+    }
+
+    /// The leaf that holds a number, and where.
+    @inline(__always)
+    func spot(of number: UInt64) -> (leaf: Int, at: Int)? {
+        var found = 0
+        let leaf = home.place(of: number) { leaf in
+            guard let at = withLeaf(leaf, { $0.position(of: number) }) else { return false }
+            found = at
+            return true
+        }
+        return leaf.map { ($0, found) }
+    }
 
     /// The place of a row by its number.
     func place(of number: UInt64) -> Place? {
-        guard let leaf = home[number].map(Int.init), let at = leaves[leaf].position(of: number)
-        else { return nil }
+        guard let (leaf, at) = spot(of: number) else { return nil }
         let slot = Int(leaves[leaf].section)
-        let refs = sections[slot].leaves
-        if refs.count == 1 { return Place(slot: slot, leafIndex: 0, leaf: leaf, at: at) }
-        let index = leaves[leaf].withKey(at) { leafIndex(in: slot, $0, number) }
+        if sections[slot].leaves.count == 1 {
+            return Place(slot: slot, leafIndex: 0, leaf: leaf, at: at)
+        }
+        let index = withLeaf(leaf) { $0.withKey(at) { leafIndex(in: slot, $0, number) } }
         return Place(slot: slot, leafIndex: index, leaf: leaf, at: at)
     }
 
     /// The place at which a row of this key and number stands or would be put in a section with rows.
     func place(in slot: Int, _ key: [UInt8], _ number: UInt64) -> Place {
         key.withUnsafeBytes { key in
-            let index = leafIndex(in: slot, key, number)
+            let index = leafIndex(in: slot, KeyParts(key), number)
             let leaf = Int(sections[slot].leaves[index].leaf)
-            let at = leaves[leaf].lowerBound(key, number)
+            let at = withLeaf(leaf) { $0.lowerBound(key, number) }
             return Place(slot: slot, leafIndex: index, leaf: leaf, at: at)
         }
     }
 
     /// The index of the last leaf of a section that does not begin behind the key and number.
-    private func leafIndex(
-        in slot: Int, _ key: UnsafeRawBufferPointer, _ number: UInt64
-    ) -> Int {
+    private func leafIndex(in slot: Int, _ key: KeyParts, _ number: UInt64) -> Int {
+        if sections[slot].leaves.count == 1 { return 0 }
         let behind = sections[slot].leaves.partition {
-            leaves[Int($0.leaf)].order(0, to: key, number) > 0
+            withLeaf(Int($0.leaf)) { $0.order(0, to: key, number) } > 0
         }
         return max(behind - 1, 0)
     }
@@ -109,9 +130,14 @@ struct RowStore: Sendable {
 
     /// Whether one section begins before another one; both have rows.
     func firstRow(of slot: Int, precedesFirstRowOf other: Int) -> Bool {
-        let mine = leaves[Int(sections[slot].leaves[0].leaf)]
-        let theirs = leaves[Int(sections[other].leaves[0].leaf)]
-        return theirs.withKey(0) { mine.order(0, to: $0, theirs.entries[0].number) < 0 }
+        let (mine, theirs) = (
+            Int(sections[slot].leaves[0].leaf), Int(sections[other].leaves[0].leaf)
+        )
+        return withLeaf(mine) { mine in
+            withLeaf(theirs) { theirs in
+                theirs.withKey(0) { mine.order(0, to: $0, theirs.number(0)) < 0 }
+            }
+        }
     }
 
     /// How many rows stand before a section.
@@ -149,20 +175,29 @@ struct RowStore: Sendable {
     }
 
     func row(at place: Place) -> ResultRow {
-        let leaf = leaves[place.leaf]
-        let entry = leaf.entries[place.at]
-        return ResultRow(
-            number: entry.number, entityTag: entry.tag,
-            sortKey: Array(leaf.keys[leaf.keyRange(place.at)]), section: sections[place.slot].name)
+        withLeaf(place.leaf) { leaf in
+            ResultRow(
+                number: leaf.number(place.at), entityTag: leaf.tag(place.at),
+                sortKey: leaf.key(place.at), section: sections[place.slot].name)
+        }
+    }
+
+    /// The row of a number; cheaper than its place.
+    func row(of number: UInt64) -> ResultRow? {
+        guard let (leaf, at) = spot(of: number) else { return nil }
+        let slot = withLeaf(leaf) { Int($0.section) }
+        return row(at: Place(slot: slot, leafIndex: 0, leaf: leaf, at: at))
     }
 
     /// Whether a row stands in the list exactly so.
     func holds(_ row: ResultRow, at place: Place) -> Bool {
-        let leaf = leaves[place.leaf]
-        guard leaf.entries[place.at].tag == row.entityTag,
-            !isSectioned || sections[place.slot].name == row.section
-        else { return false }
-        return row.sortKey.withUnsafeBytes { leaf.order(place.at, to: $0, row.number) == 0 }
+        if isSectioned, sections[place.slot].name != row.section { return false }
+        return row.sortKey.withUnsafeBytes { key in
+            withLeaf(place.leaf) { leaf in
+                leaf.tag(place.at) == row.entityTag
+                    && leaf.order(place.at, to: KeyParts(key), row.number) == 0
+            }
+        }
     }
 }
 

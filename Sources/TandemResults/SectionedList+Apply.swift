@@ -13,8 +13,9 @@ extension SectionedList {
         if let problem = rows.firstDisorder(among: step.touched.map(\.slot)) {
             return fail(problem, step, edit, edits.reasons)
         }
+        let change = step.change(edits.reasons, rows)
         rows.forgetEmptySections()
-        return .changed(step.change(edits.reasons))
+        return .changed(change)
     }
 
     private mutating func fail(
@@ -76,9 +77,9 @@ extension ResultsChange {
         }
         func tag(_ number: UInt64) -> UInt16 {
             if let place = new.place(of: number) {
-                return new.leaves[place.leaf].entries[place.at].tag
+                return new.leaves[place.leaf].tag(place.at)
             }
-            return old.place(of: number).map { old.leaves[$0.leaf].entries[$0.at].tag } ?? 0
+            return old.place(of: number).map { old.leaves[$0.leaf].tag($0.at) } ?? 0
         }
         return between(
             old: old.sectionIDs, new: new.sectionIDs, changed: Set(changed.keys),

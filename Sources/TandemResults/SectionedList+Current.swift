@@ -1,7 +1,7 @@
 extension SectionedList {
     /// The row of an object after all edits, also while something else is shown; nil when it isn't in them.
     public func currentRow(_ number: UInt64) -> ResultRow? {
-        rows.place(of: number).map(rows.row(at:))
+        rows.row(of: number)
     }
 
     /// Whether an object is in the list after all edits, also while something else is shown; O(1).

@@ -44,7 +44,8 @@ public struct SectionedList: Sendable {
         outOfOrder = self.rows.firstDisorder()
         if outOfOrder != nil {
             shown = RowStore(sectioned: sectioned)
-            pending = Dictionary(uniqueKeysWithValues: self.rows.home.keys.map { ($0, []) })
+            let numbers = self.rows.sectionIDs.flatMap(\.numbers)
+            pending = Dictionary(uniqueKeysWithValues: numbers.map { ($0, []) })
         }
     }
 
@@ -74,8 +75,7 @@ public struct SectionedList: Sendable {
 
     /// The row of an object; nil when the list does not hold it.
     public func row(_ number: UInt64) -> ResultRow? {
-        let rows = visible
-        return rows.place(of: number).map(rows.row(at:))
+        visible.row(of: number)
     }
 
     /// The row at a path, which must exist.
@@ -94,14 +94,15 @@ public struct SectionedList: Sendable {
     public func identity(at path: ResultsIndexPath) -> (number: UInt64, tag: UInt16) {
         let rows = visible
         let place = place(path, in: rows)
-        let entry = rows.leaves[place.leaf].entries[place.at]
-        return (entry.number, entry.tag)
+        return (
+            rows.leaves[place.leaf].number(place.at), rows.leaves[place.leaf].tag(place.at)
+        )
     }
 
     /// The entity tag of an object; nil when the list does not hold it.
     public func entityTag(of number: UInt64) -> UInt16? {
         let rows = visible
-        return rows.place(of: number).map { rows.leaves[$0.leaf].entries[$0.at].tag }
+        return rows.spot(of: number).map { rows.leaves[$0.leaf].tag($0.at) }
     }
 
     /// The path of a place of the whole list, counted over all sections; it must exist.

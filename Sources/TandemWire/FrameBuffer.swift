@@ -5,6 +5,8 @@
 struct FrameBuffer: Sendable {
     /// The array, of which the first `start` bytes have been taken.
     private(set) var bytes: [UInt8] = []
+    /// The room that is kept between messages.
+    private static let keptBytes = 256 << 10
     private var start = 0
 
     /// The number of bytes that have not been taken.
@@ -13,7 +15,7 @@ struct FrameBuffer: Sendable {
     /// Appends bytes, moving what is left to the front first if that is the smaller part.
     mutating func append(_ more: UnsafeRawBufferPointer) {
         if start == bytes.count {
-            bytes.removeAll(keepingCapacity: bytes.capacity <= WireLimits.frameBytes * 2)
+            bytes.removeAll(keepingCapacity: true)
             start = 0
         } else if start > bytes.count / 2 {
             bytes.removeSubrange(..<start)
@@ -24,10 +26,20 @@ struct FrameBuffer: Sendable {
 
     /// Takes a frame header if all of it is there, or throws ``WireError``.
     mutating func header() throws(WireError) -> FrameHeader? {
-        guard count >= Frame.headerBytes else { return nil }
+        guard count >= Frame.headerBytes else {
+            giveBack()
+            return nil
+        }
         let header = try FrameHeader(at: start, of: bytes)
         start += Frame.headerBytes
         return header
+    }
+
+    /// Frees what a large message needed once all of it was taken, so that a connection that waits for the next one is small.
+    private mutating func giveBack() {
+        guard start == bytes.count, bytes.capacity > FrameBuffer.keptBytes else { return }
+        bytes = []
+        start = 0
     }
 
     /// Takes `count` bytes, which must be there; the range holds until the next append.

@@ -195,7 +195,7 @@ struct RandomTests {
             }
             offset = expected.range.upperBound
         }
-        let leaves = list.rows.leaves.reduce(0) { $0 + $1.entries.count }
+        let leaves = list.rows.leaves.reduce(0) { $0 + $1.count }
         #expect(leaves == reference.rows.count)
     }
 }

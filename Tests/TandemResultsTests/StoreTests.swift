@@ -14,15 +14,14 @@ struct StoreTests {
             var last: ResultRow?
             for (leafIndex, leafRef) in section.leaves.enumerated() {
                 let leaf = rows.leaves[Int(leafRef.leaf)]
-                #expect(leaf.section == ref.slot && Int(leafRef.count) == leaf.entries.count)
-                #expect(!leaf.entries.isEmpty && leaf.entries.count <= Leaf.capacity)
-                #expect(leaf.entries.last.map { Int($0.keyEnd) } == leaf.keys.count)
-                for at in leaf.entries.indices {
+                #expect(leaf.section == ref.slot && Int(leafRef.count) == leaf.count)
+                #expect(leaf.count > 0 && leaf.count <= Leaf.capacity)
+                for at in 0..<leaf.count {
                     let place = RowStore.Place(
                         slot: Int(ref.slot), leafIndex: leafIndex, leaf: Int(leafRef.leaf), at: at)
                     let row = rows.row(at: place)
                     #expect(last.map { $0.precedes(row) } ?? true)
-                    #expect(rows.home[row.number] == leafRef.leaf)
+                    #expect(rows.spot(of: row.number) ?? (-1, 0) == (Int(leafRef.leaf), at))
                     last = row
                     seen += 1
                 }

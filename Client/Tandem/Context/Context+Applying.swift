@@ -16,8 +16,12 @@ extension ManagedObjectContext {
         settleUnanswered(with: group)
         var touched: [(object: ManagedObject, slots: PropertyMask?)] = []
         for change in group.changes {
-            correct(change.object)
-            guard let record = records[change.object.number] else { continue }
+            guard var record = records[change.object.number] else { continue }
+            if record.reference.tag != change.object.tag {
+                correct(change.object)
+                guard let corrected = records[change.object.number] else { continue }
+                record = corrected
+            }
             take(change, into: record, version: group.versions[change.object.number])
             // What is taken back says nothing of the members that the object had.
             if group.isBackward, change.kind == .insert { record.members.removeAll() }

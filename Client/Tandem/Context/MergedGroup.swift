@@ -8,8 +8,8 @@ struct MergedGroup: Sendable {
     var to: UInt64
     /// The transactions as they came, of interest to the connection.
     var transactions: [Transaction]
-    /// The net change of every object, by entity tag, then number.
-    var changes: [Change]
+    /// The net change of every object.
+    let table: ChangeTable
     /// The position at which each row was last written, also where no net change is left.
     var versions: [ObjectNumber: UInt64]
     /// Whether the stream was interrupted or the model replaced: nothing that was held counts.
@@ -29,16 +29,18 @@ struct MergedGroup: Sendable {
         self.to = to
         self.transactions = transactions
         versions = [:]
+        versions.reserveCapacity(transactions.reduce(0) { $0 + $1.changes.count })
         for transaction in transactions {
             for change in transaction.changes where change.kind == .insert || change.kind == .update
             { versions[change.object.number] = transaction.position }
         }
-        if transactions.count == 1 {
-            changes = transactions[0].changes
-        } else {
-            changes = NetEffect.fold(transactions, model)
-        }
+        table = ChangeTable(
+            transactions.count == 1
+                ? transactions[0].changes : NetEffect.fold(transactions, model))
     }
+
+    /// The net change of every object, by entity tag, then number.
+    var changes: [Change] { table.all }
 
     /// Takes transactions back, all of one model: what leads a context from behind the last of them to before the first.
     ///
@@ -53,9 +55,10 @@ struct MergedGroup: Sendable {
         for change in transactions.lazy.flatMap(\.changes) where change.kind != .touch {
             versions[change.object.number] = to
         }
-        changes = NetEffect.fold(transactions, model).compactMap { change in
+        let undone = NetEffect.fold(transactions, model).compactMap { change in
             model.entity(tagged: change.object.tag).flatMap { change.undone(in: $0) }
         }
+        table = ChangeTable(undone)
     }
 
     /// Whether it takes saves back.
@@ -71,7 +74,7 @@ struct MergedGroup: Sendable {
         self.from = from
         self.to = to
         transactions = []
-        changes = []
+        table = ChangeTable([])
         versions = [:]
         isRestart = true
         self.missed = missed

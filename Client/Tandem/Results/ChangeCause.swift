@@ -25,7 +25,9 @@ struct ChangeCauses: Sendable {
 
     /// Takes in what a merge changed.
     mutating func note(_ group: MergedGroup, _ judge: RowJudge) {
-        let found = judge.own.mapValues(\.changed)
+        var found: [ObjectNumber: PropertyMask] = [:]
+        found.reserveCapacity(group.changes.count)
+        for change in judge.own { found[change.object.number] = change.changed }
         if own.isEmpty { own = found } else { own.merge(found) { $0.union($1) } }
         note(group.changes, judge.plan)
     }

@@ -8,7 +8,7 @@ extension FetchedResultsController {
     func decide(
         _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
     ) -> RowJudge {
-        var judge = RowJudge(plan: plan, reader: GroupReader(source, group.changes))
+        var judge = RowJudge(plan: plan, reader: GroupReader(source, group.table))
         judge.reader.isAuthoritative = verdicts != nil
         judge.note(group)
         if let verdicts {
@@ -43,7 +43,7 @@ extension FetchedResultsController {
         let answer = prefetched.answer
         let isOpening = opening != nil
         let tail = group.tail(after: answer.position, plan.compiled.model)
-        var judge = RowJudge(plan: plan, reader: GroupReader(source, tail))
+        var judge = RowJudge(plan: plan, reader: GroupReader(source, ChangeTable(tail)))
         judge.reader.isAuthoritative = true
         let needsRows = plan.mode == .related || keepsRows(answer.objects.count)
         judge.reader.answered = answer.rows(includingObjects: needsRows)
@@ -109,7 +109,8 @@ extension FetchedResultsController {
         _ judge: RowJudge
     ) -> [ObjectNumber: ChangeReason] {
         guard let old = self.plan else { return [:] }
-        var reasons = judge.own.mapValues { _ in ChangeReason.ownValues }
+        var reasons: [ObjectNumber: ChangeReason] = [:]
+        for change in judge.own { reasons[change.object.number] = .ownValues }
         for verdict in verdicts ?? [] where verdict.refreshed {
             reasons[verdict.object.number, default: []].formUnion(.refreshPath)
         }
@@ -127,8 +128,7 @@ extension FetchedResultsController {
         }
         if verdicts == nil, let affected = links?.affected(by: group.changes) {
             var judge = judge
-            judge.reader.changes = Dictionary(
-                group.changes.map { ($0.object.number, $0) }, uniquingKeysWith: { $1 })
+            judge.reader.changes = group.table
             for number in affected {
                 guard let reference = reference(number), judge.isRefreshed(reference) else {
                     continue
@@ -166,7 +166,7 @@ extension FetchedResultsController {
         for (object, row) in overrides.values {
             if let row { sums?.note(row, of: object, model) }
         }
-        noteSums(laid, Set(overlay.laid.keys), model, GroupReader(source, []))
+        noteSums(laid, Set(overlay.laid.keys), model, GroupReader(source, ChangeTable([])))
     }
 
     /// Leaves out what the context's edits showed before.
@@ -215,13 +215,16 @@ extension FetchedResultsController {
         if keepsRows || !new.isEmpty {
             var versions = answer.versions
             versions.merge(group.versions) { max($0, $1) }
-            for row in rows {
+            let current = rows.lazy.compactMap { row -> (number: ObjectNumber, row: Row)? in
                 let reference = ObjectReference(tag: row.entityTag, number: row.number)
-                guard case .row(let bytes) = reader.row(of: reference) else { continue }
+                guard case .row(let bytes) = reader.row(of: reference) else { return nil }
                 let current = overrides[row.number]?.row ?? bytes
-                if keepsRows { source.hold(reference, current, version: versions[row.number]) }
-                new.note(row.number, current, source, reader, versions)
+                if keepsRows {
+                    self.source.hold(reference, current, version: versions[row.number])
+                }
+                return (row.number, current)
             }
+            new.note(current, source, reader, versions)
         }
         old?.forgetAll(source)
         links = new.isEmpty ? nil : new

@@ -157,7 +157,7 @@ extension FetchedResultsController {
         guard let plan else { return }
         var edits = ListEdits()
         let edited = layEdits(over: &edits, plan)
-        noteSums(edits, edited, plan.compiled.model, GroupReader(source, []))
+        noteSums(edits, edited, plan.compiled.model, GroupReader(source, ChangeTable([])))
         apply(edits, plan)
         if isShort { source.fillSoon() }
     }

@@ -138,10 +138,13 @@ extension FetchedResultsController {
         for number in judge.edits.removed { links?.forget(number, source) }
         var versions = group.versions
         for verdict in verdicts ?? [] { versions[verdict.object.number] = verdict.version }
+        let isRelatedChanged = group.changes.contains(where: judge.plan.concernsRelated)
         for row in judge.edits.upserted {
             let reference = ObjectReference(tag: row.entityTag, number: row.number)
             guard case .row(let bytes) = judge.reader.row(of: reference) else { continue }
             source.hold(reference, bytes, version: versions[row.number])
+            let change = isRelatedChanged ? nil : judge.reader.changes[row.number]
+            if let change, links?.staysLinked(change) ?? true { continue }
             links?.note(row.number, bytes, source, judge.reader, versions)
         }
     }

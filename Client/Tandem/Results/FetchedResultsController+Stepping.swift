@@ -45,7 +45,7 @@ extension FetchedResultsController: ResultsParticipant {
     /// Whether only a text that is too long for its row can tell if an object matches.
     private func dependsOnTexts(_ changes: [Change], _ plan: ResultsPlan) -> Bool {
         guard plan.compiled.predicateReadsTexts else { return false }
-        let reader = GroupReader(source, [])
+        let reader = GroupReader(source, ChangeTable([]))
         return changes.contains { change in
             guard plan.compiled.includes(tag: change.object.tag), !plan.leavesPlace(change),
                 let row = change.row,
@@ -64,15 +64,14 @@ extension FetchedResultsController: ResultsParticipant {
     /// Whether everything that the group leads to is held, so that nobody has to be asked.
     private func canDecide(_ group: MergedGroup, _ plan: ResultsPlan) -> Bool {
         guard let links else { return true }
-        let relevant = group.changes.filter { concerns($0, plan) }
-        if relevant.isEmpty { return true }
-        let reader = GroupReader(source, group.changes)
-        for change in relevant where plan.compiled.includes(tag: change.object.tag) {
+        let reader = GroupReader(source, group.table)
+        let related = group.changes.filter(plan.concernsRelated)
+        for change in group.changes where plan.compiled.includes(tag: change.object.tag) {
             guard let row = change.row, !plan.leavesPlace(change) else { continue }
             if plan.compiled.matches(change.object, row, reader) == false { continue }
             if !links.isKnown(row, reader) { return false }
         }
-        return links.affected(by: relevant).allSatisfy { number in
+        return links.affected(by: related).allSatisfy { number in
             guard let reference = reference(number), case .row(let row) = reader.row(of: reference)
             else { return false }
             return links.isKnown(row, reader)

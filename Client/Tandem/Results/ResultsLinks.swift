@@ -4,8 +4,8 @@ import TandemResults
 
 /// Which rows of a list reach which objects over the to-one key paths that it observes.
 ///
-/// Every prefix of a path is a node of a tree; each has a reverse index from the object reached to the rows. What rows
-/// reach is pinned in the context as long as they are linked, and so are they themselves in a list that keeps its rows at hand.
+/// Every prefix of a path is a node of a tree; each has a table of links from the rows to the objects reached. What rows
+/// reach is pinned in the context as long as any is linked to it, and so are they themselves in a list that keeps its rows at hand.
 /// Noting a row costs O(nodes).
 struct ResultsLinks {
     private struct Node {
@@ -14,15 +14,16 @@ struct ResultsLinks {
         var slot: Int
         /// The slots that paths go on with from here.
         var watched = PropertyMask()
-        var rows = ReverseIndex()
         /// What each row reaches here; nothing where its path ended before.
-        var reached: [ObjectNumber: ObjectNumber] = [:]
+        var links = LinkTable()
     }
 
     private var nodes: [Node] = []
     /// The rows that are pinned; none if they are too many to be kept.
     private var pinned: Set<ObjectNumber> = []
     private let pinsRows: Bool
+    /// The slots of the rows themselves that paths begin with.
+    private var firstSlots = PropertyMask()
 
     /// An index over the to-one paths of a request; it has no nodes if all stay in the row.
     init(_ plan: ResultsPlan, pinsRows: Bool) {
@@ -43,6 +44,7 @@ struct ResultsLinks {
             return at
         }
         nodes.append(Node(parent: parent, slot: slot))
+        if parent == nil { firstSlots.insert(slot) }
         return nodes.count - 1
     }
 
@@ -58,21 +60,56 @@ struct ResultsLinks {
                 let isWatched =
                     change.kind == .delete
                     || !node.watched.intersection(change.changed).isEmpty
-                if isWatched { found.formUnion(node.rows.rows(for: change.object.number)) }
+                if isWatched { found.formUnion(node.links.rows(for: change.object.number)) }
             }
         }
         return found
     }
 
+    /// Whether an object that is linked reaches what it reached, unless something on the way changed, too.
+    func staysLinked(_ change: Change) -> Bool {
+        change.kind == .update && change.changed.intersection(firstSlots).isEmpty
+            && nodes.allSatisfy { $0.links[change.object.number] != nil }
+    }
+
     /// The rows that reach an object; none in a list that does not keep its rows at hand.
     func rows(reaching object: ObjectNumber) -> Set<ObjectNumber> {
         guard pinsRows else { return [] }
-        return nodes.reduce(into: []) { $0.formUnion($1.rows.rows(for: object)) }
+        return nodes.reduce(into: []) { $0.formUnion($1.links.rows(for: object)) }
     }
 
     /// Whether the reader holds everything that a row reaches.
     func isKnown(_ row: Row, _ reader: GroupReader) -> Bool {
-        walk(row, reader.context, reader).isComplete
+        var reached = Reached(nodes)
+        for at in nodes.indices {
+            if case .unknown? = follow(at, from: row, &reached, reader)?.found { return false }
+        }
+        return true
+    }
+
+    /// Notes what all rows of a new list reach; O(n log n), and one look at each object.
+    mutating func note(
+        _ rows: some Sequence<(number: ObjectNumber, row: Row)>, _ context: ManagedObjectContext,
+        _ reader: GroupReader, _ versions: [ObjectNumber: UInt64]
+    ) {
+        var links = nodes.map { _ in [LinkTable.Link]() }
+        var seen: Set<ObjectNumber> = []
+        for (number, row) in rows where !nodes.isEmpty {
+            pin(number, context)
+            var reached = Reached(nodes)
+            for at in nodes.indices {
+                guard let end = follow(at, from: row, &reached, reader) else { continue }
+                links[at].append(LinkTable.Link(row: number, object: end.object.number))
+                guard seen.insert(end.object.number).inserted else { continue }
+                end.hold(context, versions)
+                _ = context.record(end.object)
+            }
+        }
+        for at in nodes.indices {
+            nodes[at].links = LinkTable(links[at])
+            links[at] = []
+            for object in nodes[at].links.objects { context.records[object]?.pins += 1 }
+        }
     }
 
     /// Notes what a row reaches now, in place of what it reached.
@@ -81,21 +118,14 @@ struct ResultsLinks {
         _ versions: [ObjectNumber: UInt64]
     ) {
         guard !nodes.isEmpty else { return }
-        let walk = walk(row, context, reader)
-        if pinsRows, pinned.insert(number).inserted { context.records[number]?.pins += 1 }
-        for (at, object) in walk.objects.enumerated() {
-            let before = nodes[at].reached[number]
-            if let object {
-                nodes[at].rows.insert(row: number, for: object.number)
-                nodes[at].reached[number] = object.number
-                if case .row(let row) = reader.row(of: object) {
-                    context.hold(object, row, version: versions[object.number])
-                }
-                context.record(object).pins += 1
-            } else if before != nil {
-                nodes[at].reached[number] = nil
-            }
-            release(before, at, of: number, context, isKept: before == object?.number)
+        pin(number, context)
+        var reached = Reached(nodes)
+        for at in nodes.indices {
+            let end = follow(at, from: row, &reached, reader)
+            end?.hold(context, versions)
+            let step = nodes[at].links.set(number, to: end?.object.number)
+            if step.isFirst, let end { context.record(end.object).pins += 1 }
+            if let object = step.released { context.records[object]?.unpin() }
         }
     }
 
@@ -103,50 +133,64 @@ struct ResultsLinks {
     mutating func forget(_ number: ObjectNumber, _ context: ManagedObjectContext) {
         if pinned.remove(number) != nil { context.records[number]?.unpin() }
         for at in nodes.indices {
-            let before = nodes[at].reached.removeValue(forKey: number)
-            release(before, at, of: number, context, isKept: false)
+            let step = nodes[at].links.set(number, to: nil)
+            if let object = step.released { context.records[object]?.unpin() }
         }
     }
 
     /// Forgets all rows.
     mutating func forgetAll(_ context: ManagedObjectContext) {
-        for at in nodes.indices {
-            for object in nodes[at].reached.values { context.records[object]?.unpin() }
+        for node in nodes {
+            for object in node.links.objects { context.records[object]?.unpin() }
         }
         for number in pinned { context.records[number]?.unpin() }
         nodes = []
         pinned = []
     }
 
-    private mutating func release(
-        _ before: ObjectNumber?, _ at: Int, of row: ObjectNumber, _ context: ManagedObjectContext,
-        isKept: Bool
-    ) {
-        guard let before else { return }
-        context.records[before]?.unpin()
-        if !isKept { nodes[at].rows.remove(row: row, for: before) }
+    private mutating func pin(_ number: ObjectNumber, _ context: ManagedObjectContext) {
+        if pinsRows, pinned.insert(number).inserted { context.records[number]?.pins += 1 }
     }
 
-    private func walk(
-        _ row: Row, _ context: ManagedObjectContext, _ reader: GroupReader
-    ) -> (objects: [ObjectReference?], isComplete: Bool) {
-        var rows = [Row?](repeating: nil, count: nodes.count)
-        var objects = [ObjectReference?](repeating: nil, count: nodes.count)
-        var isComplete = true
-        for (at, node) in nodes.enumerated() {
-            guard let start = node.parent.map({ rows[$0] }) ?? row,
-                let entity = context.session?.model.entity(tagged: start.tag),
-                let target = start.reference(node.slot, in: entity),
-                context.session?.model.entity(tagged: target.tag) != nil
-            else { continue }
-            objects[at] = target
-            switch reader.row(of: target) {
-            case .row(let row): rows[at] = row
-            case .missing: break
-            case .unknown: isComplete = false
+    // MARK: Following
+
+    /// The rows on the way from one row, by node; none where all paths have one hop.
+    private struct Reached {
+        var rows: [Row?] = []
+
+        init(_ nodes: [Node]) {
+            if nodes.contains(where: { $0.parent != nil }) {
+                rows = [Row?](repeating: nil, count: nodes.count)
             }
         }
-        return (objects, isComplete)
+    }
+
+    /// Where a hop leads to.
+    private struct End {
+        var object: ObjectReference
+        var found: RowLookup
+
+        /// Keeps the object at hand.
+        func hold(_ context: ManagedObjectContext, _ versions: [ObjectNumber: UInt64]) {
+            if case .row(let row) = found {
+                context.hold(object, row, version: versions[object.number])
+            }
+        }
+    }
+
+    /// Goes one hop from a row, after the nodes before it; nil where the path ended before.
+    private func follow(
+        _ at: Int, from row: Row, _ reached: inout Reached, _ reader: GroupReader
+    ) -> End? {
+        let node = nodes[at]
+        guard let start = node.parent.map({ reached.rows[$0] }) ?? row,
+            let model = reader.context.session?.model, let entity = model.entity(tagged: start.tag),
+            let object = start.reference(node.slot, in: entity),
+            model.entity(tagged: object.tag) != nil
+        else { return nil }
+        let found = reader.row(of: object)
+        if !reached.rows.isEmpty, case .row(let row) = found { reached.rows[at] = row }
+        return End(object: object, found: found)
     }
 }
 

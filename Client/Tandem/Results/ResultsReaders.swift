@@ -7,17 +7,16 @@ import TandemWire
 /// Good before the group's rows are merged and afterwards: what the group wrote comes first.
 struct GroupReader: GraphReader {
     let context: ManagedObjectContext
-    /// The net changes by number.
-    var changes: [ObjectNumber: Change]
+    /// The net changes.
+    var changes: ChangeTable
     /// Rows of an answer that the context may not hold.
     var answered: [ObjectNumber: Row] = [:]
     /// Whether the daemon said everything that there is: what isn't held then does not exist.
     var isAuthoritative = false
 
-    init(_ context: ManagedObjectContext, _ changes: [Change]) {
+    init(_ context: ManagedObjectContext, _ changes: ChangeTable) {
         self.context = context
-        self.changes = Dictionary(
-            changes.map { ($0.object.number, $0) }, uniquingKeysWith: { $1 })
+        self.changes = changes
     }
 
     func row(of object: ObjectReference) -> RowLookup {

@@ -7,8 +7,8 @@ import TandemWire
 struct RowJudge {
     let plan: ResultsPlan
     var reader: GroupReader
-    /// The objects of the list's entity whose own values or relationships differ.
-    private(set) var own: [ObjectNumber: Change] = [:]
+    /// The changes of the group that is decided, of which some are of objects of the list's entity.
+    private var noted = ChangeTable([])
     private(set) var edits = ListEdits()
 
     init(plan: ResultsPlan, reader: GroupReader) {
@@ -18,10 +18,21 @@ struct RowJudge {
 
     /// Notes which objects changed by themselves.
     mutating func note(_ group: MergedGroup) {
-        for change in group.changes
-        where plan.compiled.includes(tag: change.object.tag) && !change.changed.isEmpty {
-            own[change.object.number] = change
-        }
+        noted = group.table
+        edits.upserted.reserveCapacity(group.changes.count)
+        edits.reasons.reserveCapacity(group.changes.count)
+    }
+
+    /// The changes of objects of the list's entity whose own values or relationships differ.
+    var own: some Sequence<Change> { noted.all.lazy.filter(isOwn) }
+
+    /// How an object of the list's entity differs by itself.
+    func own(_ number: ObjectNumber) -> Change? {
+        noted[number].flatMap { isOwn($0) ? $0 : nil }
+    }
+
+    private func isOwn(_ change: Change) -> Bool {
+        plan.compiled.includes(tag: change.object.tag) && !change.changed.isEmpty
     }
 
     /// Whether a verdict is about a row of the list's entity that can be read.
@@ -34,7 +45,7 @@ struct RowJudge {
 
     /// Whether a row's own change said everything, so that what it reaches need not be looked at.
     func hasConsidered(_ number: ObjectNumber, _ plan: ResultsPlan) -> Bool {
-        own[number].map { !plan.leavesPlace($0) } ?? false
+        own(number).map { !plan.leavesPlace($0) } ?? false
     }
 
     /// Whether an object matches; what can't be known does not.
@@ -78,11 +89,12 @@ struct RowJudge {
             return
         }
         var reason = reason
-        if own[number] != nil { reason.insert(.ownValues) }
+        let isOwn = own(number) != nil
+        if isOwn { reason.insert(.ownValues) }
         if let held {
             reason.formUnion(RowJudge.difference(held, new))
             if reason.isEmpty { return }
-        } else if own[number] == nil {
+        } else if !isOwn {
             reason.insert(.predicatePath)
         }
         upsert(new, reason)

@@ -1,0 +1,80 @@
+/// A short sorted run of links: each object once, with the rows that reach it.
+struct LinkBlock: Sendable {
+    /// Links in a full block.
+    static let capacity = 256
+    /// Links in a block made in bulk: room for others before it must be split.
+    static let bulkFill = 224
+
+    /// The rows of one object; they begin where those of the run before end.
+    struct Run: Sendable {
+        var object: UInt64
+        var end: UInt32
+    }
+
+    private(set) var runs: [Run] = []
+    private(set) var rows = PackedNumbers()
+
+    /// Makes a block of sorted links, without slack.
+    init(_ links: ArraySlice<LinkTable.Link>) {
+        rows = PackedNumbers(links.map(\.row))
+        var end: UInt32 = 0
+        var found: [Run] = []
+        for link in links {
+            end += 1
+            if found.last?.object == link.object { found.removeLast() }
+            found.append(Run(object: link.object, end: end))
+        }
+        runs.reserveCapacity(found.count)
+        runs += found
+    }
+
+    /// The first link, which must exist.
+    var first: LinkTable.Link { LinkTable.Link(row: rows[0], object: runs[0].object) }
+
+    /// All links.
+    var links: [LinkTable.Link] {
+        runs.indices.flatMap { run in
+            range(run).map { LinkTable.Link(row: rows[$0], object: runs[run].object) }
+        }
+    }
+
+    /// The object of the link at a place.
+    func object(_ at: Int) -> UInt64 { runs[run(at)].object }
+
+    /// Whether the link at a place is the only one here to its object.
+    func isAlone(_ at: Int) -> Bool { range(run(at)).count == 1 }
+
+    /// Appends the rows that reach an object.
+    func append(rowsOf object: UInt64, to all: inout [UInt64]) {
+        let run = runs.partition { $0.object >= object }
+        guard run < runs.count, runs[run].object == object else { return }
+        all.reserveCapacity(all.count + range(run).count)
+        for at in range(run) { all.append(rows[at]) }
+    }
+
+    /// Puts a link in; says whether it is the first here to its object.
+    mutating func insert(_ link: LinkTable.Link) -> Bool {
+        let run = runs.partition { $0.object >= link.object }
+        let isNew = run == runs.count || runs[run].object != link.object
+        if isNew { runs.insert(Run(object: link.object, end: start(run)), at: run) }
+        rows.insert(link.row, at: range(run).partition { rows[$0] >= link.row })
+        for at in run..<runs.count { runs[at].end += 1 }
+        return isNew
+    }
+
+    /// Takes the link at a place out.
+    mutating func remove(_ at: Int) {
+        let run = run(at)
+        let isAlone = range(run).count == 1
+        rows.remove(at: at)
+        for later in run..<runs.count { runs[later].end -= 1 }
+        if isAlone { runs.remove(at: run) }
+    }
+
+    /// The run of the link at a place.
+    private func run(_ at: Int) -> Int { runs.partition { $0.end > UInt32(at) } }
+
+    private func start(_ run: Int) -> UInt32 { run == 0 ? 0 : runs[run - 1].end }
+
+    private func range(_ run: Int) -> Range<Int> { Int(start(run))..<Int(runs[run].end) }
+}

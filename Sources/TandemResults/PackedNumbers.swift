@@ -1,0 +1,89 @@
+/// A short run of numbers in a chosen order, in four bytes each as long as their upper halves are the same.
+///
+/// The numbers of a store are given out one after another, so those of a leaf nearly always share the upper half; a run in which
+/// they don't keeps them whole. Reading one costs O(1), finding one a look at all, eight at a time.
+struct PackedNumbers: Sendable {
+    private var high: UInt32 = 0
+    private var low: [UInt32] = []
+    /// All numbers, in place of `low`, when their upper halves differ.
+    private var whole: [UInt64] = []
+
+    /// No numbers.
+    init() {}
+
+    /// Numbers in their order, without slack.
+    init(_ numbers: some Collection<UInt64>) {
+        high = UInt32(truncatingIfNeeded: (numbers.first ?? 0) >> 32)
+        if numbers.allSatisfy({ $0 >> 32 == UInt64(high) }) {
+            low = numbers.map { UInt32(truncatingIfNeeded: $0) }
+        } else {
+            whole = Array(numbers)
+        }
+    }
+
+    var count: Int { low.isEmpty ? whole.count : low.count }
+
+    var isEmpty: Bool { low.isEmpty && whole.isEmpty }
+
+    subscript(at: Int) -> UInt64 {
+        @inline(__always) get {
+            whole.isEmpty ? UInt64(high) << 32 | UInt64(low[at]) : whole[at]
+        }
+    }
+
+    /// The place of a number.
+    func firstIndex(of number: UInt64) -> Int? {
+        if !whole.isEmpty { return whole.firstIndex(of: number) }
+        guard number >> 32 == UInt64(high) else { return nil }
+        let wanted = UInt32(truncatingIfNeeded: number)
+        return low.withUnsafeBytes { bytes in
+            let count = bytes.count / 4
+            let eight = SIMD8(repeating: wanted)
+            var at = 0
+            while at &+ 8 <= count {
+                let found = bytes.loadUnaligned(fromByteOffset: at * 4, as: SIMD8<UInt32>.self)
+                if any(found .== eight) { break }
+                at &+= 8
+            }
+            while at < count {
+                if bytes.loadUnaligned(fromByteOffset: at * 4, as: UInt32.self) == wanted {
+                    return at
+                }
+                at &+= 1
+            }
+            return nil
+        }
+    }
+
+    mutating func insert(_ number: UInt64, at: Int) {
+        if isEmpty { high = UInt32(truncatingIfNeeded: number >> 32) }
+        if whole.isEmpty, number >> 32 == UInt64(high) {
+            low.insert(UInt32(truncatingIfNeeded: number), at: at)
+        } else {
+            unpack()
+            whole.insert(number, at: at)
+        }
+    }
+
+    mutating func remove(at: Int) {
+        if whole.isEmpty { low.remove(at: at) } else { whole.remove(at: at) }
+    }
+
+    /// Appends the numbers of another run.
+    mutating func append(_ other: PackedNumbers) {
+        self = PackedNumbers((0..<count).map { self[$0] } + (0..<other.count).map { other[$0] })
+    }
+
+    /// Takes all from a place on out, as a run of its own.
+    mutating func split(at: Int) -> PackedNumbers {
+        let upper = PackedNumbers((at..<count).map { self[$0] })
+        if whole.isEmpty { low.removeSubrange(at...) } else { whole.removeSubrange(at...) }
+        return upper
+    }
+
+    private mutating func unpack() {
+        if !whole.isEmpty { return }
+        whole = low.map { UInt64(high) << 32 | UInt64($0) }
+        low = []
+    }
+}
