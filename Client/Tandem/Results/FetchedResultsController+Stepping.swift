@@ -143,7 +143,7 @@ extension FetchedResultsController: ResultsParticipant {
                 refuse(
                     TandemError(
                         .storage,
-                        "the row of object \(object.object.number) can't be read; run tandem verify"
+                        "the row of object \(object.object.number) can't be read; run `tandem check`"
                     ))
                 return
             }
