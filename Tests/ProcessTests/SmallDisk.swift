@@ -36,16 +36,20 @@ final class SmallDisk: Sendable {
         }
     }
 
-    /// Takes all the room that is left.
+    /// Takes all the room that is left, also what the file system sets aside for what is not on the disk yet.
     func fill() throws {
         let file = try RealFileSystem().open(ballast, .createIfMissing)
         defer { file.close() }
         var end = try file.size()
-        for bytes in [1 << 20, 64 << 10, 4 << 10] {
-            let chunk = [UInt8](repeating: 1, count: bytes)
-            while (try? file.write(chunk, at: end)) != nil { end += UInt64(bytes) }
-        }
-        try? file.sync()
+        var begin = end
+        repeat {
+            begin = end
+            for bytes in [1 << 20, 64 << 10, 4 << 10] {
+                let chunk = [UInt8](repeating: 1, count: bytes)
+                while (try? file.write(chunk, at: end)) != nil { end += UInt64(bytes) }
+            }
+            try? file.sync()
+        } while end > begin
     }
 
     /// Gives it back.
