@@ -14,6 +14,9 @@ final class ContainerCore: Sendable {
         var types: [String: ManagedObject.Type] = [:]
         /// The entities whose class came when there may have been objects already.
         var late: Set<String> = []
+        /// The model that all of them were held against, and what is wrong.
+        var checked: CompiledModel?
+        var problem: TandemError?
     }
 
     init(_ connection: Connection, _ limits: ClientLimits) {
@@ -33,6 +36,7 @@ final class ContainerCore: Sendable {
     func register(_ type: any ManagedEntity.Type, isEarly: Bool = false) {
         classes.withLock { classes in
             classes.types[type.entity.name] = type
+            classes.checked = nil
             if !isEarly { classes.late.insert(type.entity.name) }
         }
     }
@@ -42,8 +46,28 @@ final class ContainerCore: Sendable {
         classes.withLock { classes in
             guard classes.types[type.entity.name] == nil else { return }
             classes.types[type.entity.name] = type
+            classes.checked = nil
             classes.late.insert(type.entity.name)
         }
+    }
+
+    /// Throws `unknownProperty`, or `usage` for one of another type, when a class shows what the model does not have.
+    func checkClasses(_ model: CompiledModel) throws(TandemError) {
+        let (types, problem) = classes.withLock {
+            classes -> ([String: ManagedObject.Type]?, TandemError?) in
+            classes.checked === model ? (nil, classes.problem) : (classes.types, nil)
+        }
+        if let problem { throw problem }
+        guard let types else { return }
+        let found = types.sorted { $0.key < $1.key }.lazy.compactMap { name, type in
+            model.entity(named: name).flatMap { ClassCheck.problem(of: type, for: $0) }
+        }.first
+        classes.withLock { classes in
+            guard classes.types.count == types.count else { return }
+            classes.checked = model
+            classes.problem = found
+        }
+        if let found { throw found }
     }
 
     /// Whether objects may have been made before all classes were known.
