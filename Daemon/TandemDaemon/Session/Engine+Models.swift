@@ -39,11 +39,15 @@ extension Engine {
             return nil
         case .preview:
             try commit()
-            return try ModelChange.preview(model, store: committer.store).1
+            return try supervision.patiently {
+                try ModelChange.preview(model, store: committer.store).1
+            }
         case .migrate:
             try demand(.admin, of: session, to: "migrate the store")
             try commit()
-            let (outcome, report) = try ModelChange.preview(model, store: committer.store)
+            let (outcome, report) = try supervision.patiently {
+                try ModelChange.preview(model, store: committer.store)
+            }
             try ModelChange.check(report)
             try install(outcome, session)
             return report

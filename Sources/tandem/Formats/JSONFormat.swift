@@ -16,7 +16,9 @@ extension TransactionWriter {
         if let cursor { members["cursor"] = .string(cursor.description) }
         if !transaction.saveID.isEmpty { members["saveId"] = .string(saveID) }
         switch transaction.content {
-        case .model: members["model"] = .string(model?.hash.description ?? "")
+        case .model:
+            members["model"] = .string(model?.hash.description ?? "")
+            members["differences"] = .array(differences.map(\.json))
         case .objects(let changes): members["changes"] = .array(changes.map(json))
         }
         return .object(members)

@@ -10,7 +10,10 @@ extension TransactionWriter {
 
     var summary: String {
         if case .model = transaction.content {
+            let lines = differences.map(\.description)
+            let more = lines.count > 4 ? ["and \(lines.count - 4) more"] : []
             return "install model \(model?.hash.description ?? "?")"
+                + (lines.isEmpty ? "" : ": " + (lines.prefix(4) + more).joined(separator: "; "))
         }
         let shown = transaction.changes.prefix(4).map(summary)
         let rest = transaction.changes.count - shown.count

@@ -16,6 +16,12 @@ struct TransactionWriter {
             .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 
+    /// In what a model that the transaction installs differs from the one before.
+    var differences: [ModelDifference] {
+        guard case .model(let bytes) = transaction.content else { return [] }
+        return (try? ModelInstallation(bytes))?.differences ?? []
+    }
+
     /// The entity of a change that can be read with the model.
     func entity(of change: Change) -> CompiledEntity? {
         guard let entity = model?.entity(tagged: change.object.tag), change.isValid(for: entity)

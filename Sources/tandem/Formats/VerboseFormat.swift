@@ -8,7 +8,10 @@ extension TransactionWriter {
         lines.append(
             "    author=\(principal.author) context=\(principal.context) uid=\(principal.uid) "
                 + "gid=\(principal.gid) pid=\(principal.pid) unit=\(principal.unit)")
-        if case .model = transaction.content { lines.append("    \(summary)") }
+        if case .model = transaction.content {
+            lines.append("    install model \(model?.hash.description ?? "?")")
+            lines += differences.map { "    \($0)" }
+        }
         lines += transaction.changes.map { "    \(json($0).text)" }
         return lines
     }
