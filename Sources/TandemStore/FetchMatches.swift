@@ -23,7 +23,7 @@ final class FetchMatches {
 
     private let request: CompiledRequest
     private let store: Store
-    private let budget = ReadBudget()
+    private let budget: ReadBudget
     private let reader: PastReader
     /// When it is fetched; nil for now.
     private let past: PastGraph?
@@ -46,6 +46,7 @@ final class FetchMatches {
         self.request = request
         self.store = store
         self.past = past
+        budget = store.readBudget()
         reader = PastReader(store: StoreReader(store, budget: budget), past: past)
         limit = part == .count ? 0 : request.request.limit.map { max(0, $0) }
         keepsRows = part == .rows && limit == nil
@@ -102,8 +103,7 @@ final class FetchMatches {
 
     /// Why something is not known.
     private var unsettled: StoreError {
-        if budget.isExhausted { return StoreError(.tooMuch, ReadBudget.message) }
-        return budget.failure ?? store.unreadable
+        budget.refusal ?? budget.failure ?? store.unreadable
     }
 
     private func note(_ match: Match) {

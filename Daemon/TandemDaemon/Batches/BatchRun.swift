@@ -116,7 +116,7 @@ final class BatchRun {
         let limits = committer.limits
         let read = try self.read ?? reading(committer)
         self.read = read
-        let isDone = try Answerer.telling { try read.step(committer, &budget) }
+        let isDone = try committer.telling { try read.step(committer, &budget) }
         guard read.bytes <= limits.readBytes else {
             throw committer.limitCounts.refusal(
                 .readBytes, limits, "the batch's search holds \(read.bytes) bytes")
@@ -134,7 +134,7 @@ final class BatchRun {
         var request = batch.request
         if request.limit == nil { request.sort = [] }
         request.limit = nil
-        return try Answerer.telling {
+        return try committer.telling {
             try ReadUnderWay(
                 .batch(batch), Fetch(request: request, kind: .references), at: 0, id: id,
                 in: model, committer)
@@ -251,17 +251,17 @@ final class BatchRun {
         guard let stored = row, !excluded.contains(object) else { return false }
         // What only the batch changed is still what was found.
         guard stored.version > foundAt ?? 0, !own.contains(stored.version) else { return true }
-        return try matches(stored, store)
+        return try matches(stored, committer)
     }
 
-    private func matches(_ stored: Store.Stored, _ store: Store) throws -> Bool {
+    private func matches(_ stored: Store.Stored, _ committer: Committer) throws -> Bool {
         guard let compiled else { return false }
-        let budget = ReadBudget()
+        let budget = committer.store.readBudget()
         defer { judged += 1 + budget.takeSpent() }
         budget.beginObject()
-        let reader = StoreReader(store, budget: budget)
+        let reader = StoreReader(committer.store, budget: budget)
         if let matches = compiled.matches(stored.object, stored.row, reader) { return matches }
-        if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }
+        if let refusal = budget.refusal { try committer.telling { throw refusal } }
         throw TandemError(
             .storage,
             "the store could not be read while judging an object; run `tandem check`")

@@ -84,7 +84,7 @@ struct CandidateSearch {
 
     /// Goes on until `budget` objects are looked at; true when all are found.
     ///
-    /// Throws `limitExceeded` when that takes more than ``ReadBudget`` has, `storage` when something can't be read.
+    /// Throws ``StoreError`` when that takes more than ``ReadBudget`` has, `storage` when something can't be read.
     mutating func step(_ graphs: VerdictGraphs, _ budget: inout Int) throws -> Bool {
         graphs.budget.endObject()
         while !isDone, budget > 0 {

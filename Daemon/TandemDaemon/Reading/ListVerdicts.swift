@@ -39,7 +39,7 @@ struct ListVerdicts {
 
     /// Goes on until `budget` objects are looked at; true when the round is done.
     ///
-    /// One object is judged in one piece. Throws `limitExceeded` when that takes more than ``ReadBudget`` has, or when verdicts are
+    /// One object is judged in one piece. Throws ``StoreError`` when that takes more than ``ReadBudget`` has, `limitExceeded` when verdicts are
     /// more than an answer has room for, and `storage` when something can't be read.
     mutating func step(
         _ graphs: VerdictGraphs, _ related: inout RelatedRows, _ size: AnswerSize,

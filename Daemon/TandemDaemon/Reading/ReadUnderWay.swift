@@ -191,11 +191,12 @@ final class ReadUnderWay {
         budget -= Int(end - position)
         let window = try TransactionWindow(committer, after: position, model, of: tags)
         let evaluator = VerdictEvaluator(
-            request, window, committer.store, readsToCatchUp.map { ReadBudget($0) } ?? ReadBudget())
+            request, window, committer.store,
+            committer.store.readBudget(ofRequest: readsToCatchUp))
         do {
             cursor?.touch(try evaluator.candidates(&budget))
-        } catch let error as TandemError {
-            guard error.code == .limitExceeded else { throw error }
+        } catch let error as StoreError {
+            guard error.isTooMuch else { throw error }
             try beginAnew(committer)
         }
     }

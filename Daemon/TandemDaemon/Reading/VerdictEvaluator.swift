@@ -15,7 +15,7 @@ struct VerdictEvaluator {
     /// Judges what became of a list over a window.
     init(
         _ request: CompiledRequest, _ window: TransactionWindow, _ store: Store,
-        _ budget: ReadBudget = ReadBudget()
+        _ budget: ReadBudget? = nil
     ) {
         self.request = request
         changes = window.changes.values.map { ChangedObject(object: $0.object, mask: $0.mask) }
@@ -25,7 +25,7 @@ struct VerdictEvaluator {
 
     /// The objects whose verdict, order or row may be another since before the window; some perhaps more than once.
     ///
-    /// What is looked at for that is taken from a budget, which does not end it. Throws `limitExceeded` when it
+    /// What is looked at for that is taken from a budget, which does not end it. Throws ``StoreError`` when it
     /// takes more than ``ReadBudget`` has, `storage` when something can't be read.
     func candidates(_ budget: inout Int) throws -> [ObjectReference] {
         var search = CandidateSearch(request, changes)

@@ -16,20 +16,21 @@ struct VerdictGraphs {
     /// The graphs on the way from a position to another, or to what there is.
     init(
         _ store: Store, from start: PastGraph, to end: PastGraph? = nil,
-        _ budget: ReadBudget = ReadBudget()
+        _ budget: ReadBudget? = nil
     ) {
         self.store = store
         self.end = end
+        let budget = budget ?? store.readBudget()
         self.budget = budget
         let reader = StoreReader(store, budget: budget)
         now = PastReader(store: reader, past: end)
         past = PastReader(store: reader, past: start)
     }
 
-    /// Throws `limitExceeded` when something was not read because the budget is used up, `storage` when something can't be
+    /// Throws ``StoreError`` when something was not read because the budget is used up, `storage` when something can't be
     /// read: nothing is judged by half of what there is.
-    func check() throws(TandemError) {
-        if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }
+    func check() throws {
+        if let refusal = budget.refusal { throw refusal }
         if let failure = budget.failure { throw TandemError(.storage, failure.message) }
     }
 }

@@ -122,7 +122,7 @@ struct VerdictsUnderWay {
 
     private mutating func beginRound(_ committer: Committer) {
         // What others do meanwhile does not count against who asks.
-        let budget = reads.map { ReadBudget($0) } ?? ReadBudget()
+        let budget = committer.store.readBudget(ofRequest: reads)
         graphs = VerdictGraphs(committer.store, from: start, to: end, budget)
         let changes = news.values.sorted { $0.object < $1.object }
         for index in lists.indices { lists[index].begin(changes) }
@@ -135,8 +135,8 @@ struct VerdictsUnderWay {
         while current < lists.count {
             do {
                 guard try lists[current].step(graphs, &related, size, &budget) else { return false }
-            } catch let error as TandemError {
-                guard current > 0, error.code == .limitExceeded else { throw error }
+            } catch {
+                guard current > 0, error.isTooMuch else { throw error }
                 throw TandemError(
                     .historyExpired,
                     "the lists depend on too much to be judged together; fetch again")
@@ -203,5 +203,13 @@ struct VerdictsUnderWay {
         news[change.object.number] = ChangedObject(
             object: change.object, mask: mask.union(change.changed))
         if related.holds(change.object) { stale.insert(change.object) }
+    }
+}
+
+extension Error {
+    /// Whether less at a time might be done.
+    fileprivate var isTooMuch: Bool {
+        if let error = self as? StoreError { return error.isTooMuch }
+        return (self as? TandemError)?.code == .limitExceeded
     }
 }

@@ -55,7 +55,7 @@ struct Answerer {
     ) throws -> ReadUnderWay {
         let model = try model
         if position != 0 { try check(readingAt: position) }
-        return try Answerer.telling {
+        return try committer.telling {
             try ReadUnderWay(
                 message, fetch, at: position, id: id, in: model, committer,
                 bytes: session.askedBytes)
@@ -67,10 +67,10 @@ struct Answerer {
         try check(wayOf: request)
         var fetch: Fetch?
         if case .fetch(let beside) = request.alongside { fetch = beside }
-        let verdicts = try VerdictsUnderWay(
-            request, in: model, committer, reads: engine.verdictReads)
-        return try Answerer.telling {
-            try ReadUnderWay(
+        return try committer.telling {
+            let verdicts = try VerdictsUnderWay(
+                request, in: model, committer, reads: engine.verdictReads)
+            return try ReadUnderWay(
                 .verdicts(request), fetch, at: 0, id: id, in: model, committer,
                 bytes: session.askedBytes, verdicts: verdicts)
         }
@@ -95,7 +95,7 @@ struct Answerer {
 
     /// Answers what is done.
     func answer(_ read: ReadUnderWay) throws -> DaemonMessage {
-        let result = try Answerer.telling { try read.cursor?.result() }
+        let result = try committer.telling { try read.cursor?.result() }
         switch read.message {
         case .read(let request): return .objects(try self.read(request, read.past))
         case .verdicts(let request):
@@ -115,22 +115,6 @@ struct Answerer {
                 preconditionFailure("Nothing else goes on in steps.")
             }
             return .fetched(try answer(fetch, result, read.past))
-        }
-    }
-
-    /// Does something with the store, and lets who asks hear of what is no end of the daemon.
-    static func telling<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as StoreError {
-            switch error.code {
-            case .tooMuch: throw TandemError(.limitExceeded, error.message)
-            // Who asks is told, and nobody else's work ends.
-            case .damaged:
-                throw TandemError(
-                    .storage, "\(error.message); stop the daemon and run `tandem check --repair`")
-            default: throw error
-            }
         }
     }
 
@@ -258,6 +242,23 @@ extension Committer {
             throw limitCounts.refusal(
                 .lookBackTransactions, limits,
                 "\(count) transactions are too many to undo; read at a newer position")
+        }
+    }
+
+    /// Does something with the store, and lets who asks hear of what is no end of the daemon.
+    func telling<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as StoreError {
+            switch error.code {
+            case .tooMuch: throw limitCounts.refusal(.requestReads, limits, error.message)
+            case .tooMuchOfObject: throw limitCounts.refusal(.objectReads, limits, error.message)
+            // Who asks is told, and nobody else's work ends.
+            case .damaged:
+                throw TandemError(
+                    .storage, "\(error.message); stop the daemon and run `tandem check --repair`")
+            default: throw error
+            }
         }
     }
 

@@ -46,7 +46,7 @@ extension Engine {
 
     private func step(_ read: ReadUnderWay, _ budget: inout Int) throws -> Bool {
         guard budget > 0 else { return false }
-        let isDone = try Answerer.telling { try read.step(committer, &budget) }
+        let isDone = try committer.telling { try read.step(committer, &budget) }
         count(read)
         guard read.countedBytes <= limits.readBytes else {
             throw limitCounts.refusal(
