@@ -25,16 +25,3 @@ struct GlobalOptions: ParsableArguments {
         return PersistentContainer(socket: path, name: name, author: author, limits: limits)
     }
 }
-
-/// How a verb prints what it found.
-enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
-    /// For people.
-    case short
-    /// For people who want everything.
-    case verbose
-    /// One JSON object a line.
-    case json
-}
-
-/// Writes a line to standard output.
-func printLine(_ text: String) { StandardStream.output.write(text + "\n") }

@@ -25,11 +25,23 @@ struct TandemCommand: ParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            LogCommand.self, StatusCommand.self, ClientsCommand.self, ConsumersCommand.self,
-            HealthCommand.self, MetricsCommand.self, FetchCommand.self,
-            CountCommand.self, SchemaCommand.self, WaitCommand.self,
-            BridgeCommand.self, CheckCommand.self, DumpCommand.self, RebuildCommand.self,
-            BackupCommand.self, RestoreCommand.self, ManualCommand.self,
+            LogCommand.self,
+            StatusCommand.self,
+            ClientsCommand.self,
+            ConsumersCommand.self,
+            HealthCommand.self,
+            MetricsCommand.self,
+            FetchCommand.self,
+            CountCommand.self,
+            SchemaCommand.self,
+            WaitCommand.self,
+            BridgeCommand.self,
+            CheckCommand.self,
+            DumpCommand.self,
+            RebuildCommand.self,
+            BackupCommand.self,
+            RestoreCommand.self,
+            ManualCommand.self,
         ])
 
     @MainActor static func main() async {

@@ -1,81 +1,8 @@
 import FoundationEssentials
 import Tandem
 
-/// One transaction as text and as JSON; keys are never renamed.
-struct TransactionWriter {
-    let transaction: Transaction
-    /// The position as other processes take it; nil where log and epoch aren't known.
-    let cursor: Position?
-    /// The model at this place of the journal; without it values can't be read.
-    let model: CompiledModel?
-
-    // MARK: Text
-
-    /// One line, as journalctl's: time, position, author with process, what changed.
-    var short: String {
-        let principal = transaction.principal
-        let author = principal.author.isEmpty ? "-" : principal.author
-        return "\(time) \(transaction.position) \(author)[\(principal.pid)]: \(summary)"
-    }
-
-    /// The time in UTC, to the millisecond.
-    var time: String {
-        let seconds = Double(transaction.time / 1_000) / 1_000
-        return Date(timeIntervalSince1970: seconds)
-            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-    }
-
-    private var summary: String {
-        if case .model = transaction.content {
-            return "install model \(model?.hash.description ?? "?")"
-        }
-        let shown = transaction.changes.prefix(4).map(summary)
-        let rest = transaction.changes.count - shown.count
-        return (shown + (rest > 0 ? ["and \(rest) more"] : [])).joined(separator: "; ")
-    }
-
-    private func summary(_ change: Change) -> String {
-        let id = model?.id(of: change.object).description ?? "#\(change.object.number)"
-        let details =
-            change.kind == .delete || change.kind == .insert ? "" : " " + difference(change)
-        return "\(change.kind) \(id)\(details)"
-    }
-
-    /// The entity of a change that can be read with the model.
-    private func entity(of change: Change) -> CompiledEntity? {
-        guard let entity = model?.entity(tagged: change.object.tag), change.isValid(for: entity)
-        else { return nil }
-        return entity
-    }
-
-    private func difference(_ change: Change) -> String {
-        guard let model, let entity = entity(of: change) else { return "" }
-        let values = change.before.map { item in
-            let after = change.row?.value(item.slot, in: entity) ?? .null
-            return "\(entity.properties[item.slot].name) \(ValueText.short(item.value, model))"
-                + "→\(ValueText.short(after, model))"
-        }
-        let links = change.links.map { link in
-            "\(entity.properties[link.slot].name)\(link.isAdded ? "+" : "-")"
-                + model.id(of: link.target).description
-        }
-        return (values + links).joined(separator: " ")
-    }
-
-    /// A heading and a line for each change.
-    var verbose: [String] {
-        let principal = transaction.principal
-        var lines = ["\(time)  \(cursor?.description ?? String(transaction.position))"]
-        lines.append(
-            "    author=\(principal.author) context=\(principal.context) uid=\(principal.uid) "
-                + "gid=\(principal.gid) pid=\(principal.pid) unit=\(principal.unit)")
-        if case .model = transaction.content { lines.append("    \(summary)") }
-        lines += transaction.changes.map { "    \(json($0).text)" }
-        return lines
-    }
-
-    // MARK: JSON
-
+/// Keys are never renamed.
+extension TransactionWriter {
     /// The whole transaction.
     var json: JSON {
         let principal = transaction.principal
@@ -104,7 +31,7 @@ struct TransactionWriter {
         return Data(bytes).base64EncodedString()
     }
 
-    private func json(_ change: Change) -> JSON {
+    func json(_ change: Change) -> JSON {
         guard let model, let entity = entity(of: change) else {
             return .object([
                 "type": .string("\(change.kind)"), "object": .string("#\(change.object.number)"),
