@@ -23,7 +23,7 @@ final class FetchMatches {
 
     private let request: CompiledRequest
     private let store: Store
-    private let budget = ReadBudget()
+    private let budget: ReadBudget
     private let reader: PastReader
     /// When it is fetched; nil for now.
     private let past: PastGraph?
@@ -46,6 +46,7 @@ final class FetchMatches {
         self.request = request
         self.store = store
         self.past = past
+        budget = store.readBudget()
         reader = PastReader(store: StoreReader(store, budget: budget), past: past)
         limit = part == .count ? 0 : request.request.limit.map { max(0, $0) }
         keepsRows = part == .rows && limit == nil
@@ -102,8 +103,7 @@ final class FetchMatches {
 
     /// Why something is not known.
     private var unsettled: StoreError {
-        if budget.isExhausted { return StoreError(.tooMuch, ReadBudget.message) }
-        return budget.failure ?? store.unreadable
+        budget.refusal ?? budget.failure ?? store.unreadable
     }
 
     private func note(_ match: Match) {
@@ -158,6 +158,9 @@ final class FetchMatches {
         let wanted = limit.map { min($0, found.count - start) }
         return found[start..<(start + (wanted ?? found.count - start))]
     }
+
+    /// The matches, where others than their number are wanted, to be gone through in steps; after ``merge(_:)`` returned true.
+    var references: FoundReferences { FoundReferences(runs.whole, again, bytes: bytes) }
 
     /// The row of a match, if it is still there.
     func stored(_ match: Match) throws(StoreError) -> Store.Stored? {
