@@ -121,6 +121,47 @@ import Testing
         #expect(try two.event()["position"] == .int(6))
     }
 
+    @Test func `a save of a context that lags behind is one change, whatever its ops read`() throws
+    {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let (bridge, other) = (try daemon.first(), try daemon.bridge("other"))
+        try bridge.ask(contents)
+        try bridge.ask(
+            #"""
+            {"do": "save", "ops": [{"insert": "Tag", "set": {"name": "x", "teams": ["Team/1"]}}, {"insert": "Tag", "set": {"name": "y"}}, 
+            {"insert": "Player", "set": {"name": "p", "team": "Team/1"}}]}
+            """#)
+        for (place, op) in [
+            #"{"update": "Team/1", "set": {"tags": ["Tag/5"]}}"#,
+            #"{"update": "Team/1", "set": {"players": []}}"#,
+            #"{"update": "Team/1", "add": {"tags": ["Tag/4"]}}"#,
+            #"{"update": "Team/1", "remove": {"tags": ["Tag/5"]}}"#,
+            #"{"insert": "Team", "set": {"name": "D", "tags": ["Tag/5"]}}"#,
+        ].enumerated() {
+            // A context of its own for each: it knows the row, and none of its members.
+            let name = "w\(place)"
+            try bridge.ask(
+                open.replacing(
+                    #""controller": "c""#, with: #""context": "\#(name)", "controller": "\#(name)""#
+                ))
+            let missed = try other.ask(
+                #"{"do": "save", "ops": [{"update": "Team/1", "set": {"wins": \#(50 + place)}}]}"#)
+            let before = bridge.takeEvents().filter { $0["controller"]?.string == name }
+            let saved = try bridge.ask(
+                #"{"do": "save", "policy": "objectTrump", "context": "\#(name)", "ops": [\#(op)]}"#)
+            let changes = bridge.takeEvents().filter { $0["controller"]?.string == name }
+            #expect(before.isEmpty)
+            #expect(changes.map { $0["position"] } == [saved["position"]], "\(op)")
+            #expect(missed["position"] != saved["position"])
+        }
+        #expect(
+            try bridge.ask(
+                #"{"do": "fetch", "entity": "Team", "where": "name == 'A'", "properties": ["tags", "players", "wins"]}"#
+            ).firstValues
+                == .of(#"{"players": [], "tags": ["Tag/4"], "wins": 54}"#))
+    }
+
     @Test func `sections out of order fail until the order is right again`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
