@@ -28,7 +28,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     var origin: ResultsSource<Element>
     /// How often the list was published; what observers depend on.
     var revision = 0
-    /// How many reads of elements are under way: each may load, and so merge.
+    /// How many elements are being made: each may load, and so merge.
     var reads = 0
     /// What is shown until the reads under way are done, if a merge changed the list meanwhile.
     var held: SectionedList?
@@ -153,13 +153,16 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     private func adopt(_ made: FetchedResultsController?, _ attempt: Int) throws {
         guard attempt == attempts else { return }
         if let made { try definition.check(made.context) }
-        controller?.follower = nil
+        let old = controller
         switch origin {
-        case .values(let values):
-            content = .values(values, definition.sections(of: values))
+        case .values(let values, let name):
+            let sections = try definition.sections(
+                of: values, by: name, requested?.sectionNameKeyPath)
+            content = .values(values, sections)
         case .none, .store:
             content = made.map { .store($0) } ?? .empty
         }
+        old?.follower = nil
         made?.follower = self
         failure = nil
         unpublished = []
