@@ -79,6 +79,7 @@ extension FetchedResultsController {
         isRefused = false
         held = known
         if isOpening { outbox.removeAll() }
+        causes = ChangeCauses()
         show(new, changed: reasons, isSilent: isOpening)
         return true
     }

@@ -65,11 +65,14 @@ public final class FetchedResultsController {
     }
     /// Who is told of changes.
     public weak var delegate: (any FetchedResultsControllerDelegate)?
-    /// Called with every change, those of fetches of the whole list included, after the delegate; it may do what a delegate may.
+    /// Called with every change, those of fetches of the whole list and failures included (``ControllerChange/error``), after the delegate; it may
+    /// do what a delegate may.
     public var onChange: ((ControllerChange) -> Void)?
     /// Why the list does not show the present state; nil while all is well.
     ///
-    /// With `outOfOrderSection` it goes on showing the last good list and recovers by itself, with one change.
+    /// With `outOfOrderSection` it goes on showing the last good list and recovers by itself, with one change, which is empty where nothing
+    /// differs. With any other code (the daemon refuses what it would take to follow the list, `limitExceeded` for instance) the list stays
+    /// as it is until ``performFetch()`` succeeds or the context begins anew; no other list is held up by that.
     public internal(set) var error: TandemError?
 
     /// The context whose merges the list follows: ``context``, or the one that its edits end up in.
