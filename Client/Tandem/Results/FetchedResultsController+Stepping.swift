@@ -9,8 +9,8 @@ struct Prefetched {
     var answer: Fetched
     /// Whether the result has no rows behind those of the answer.
     var isComplete: Bool
-    /// Rows that were cached, and what became of some of them up to the answer's position; nil if the answer has all rows.
-    var known: (rows: [ResultRow], verdicts: [Verdict])?
+    /// A list that was cached, and what became of some of its rows up to the answer's position; nil if the answer has all rows.
+    var known: (list: SectionCache, verdicts: [Verdict])?
 }
 
 extension FetchedResultsController: ResultsParticipant {

@@ -42,7 +42,11 @@ public final class FetchedResultsController {
     ///
     /// A controller that first fetches under the name of a cached list asks only what became of it since. A cache that is of another request,
     /// model, store or epoch is not used but written anew, so there is no rule to keep. See ``PersistentContainer/cacheDirectory``.
-    public let cacheName: String?
+    ///
+    /// A list with a limit, an offset or sums is not cached. One that was opened from its cache is followed as if it had been fetched, though its
+    /// rows are not at hand: when an object changes that they reach, the daemon is asked once for those rows. Setting it lets the list be
+    /// kept under another name from then on; the next ``performFetch()`` of a list that is there already fetches it, and keeps it.
+    public var cacheName: String?
     /// Whether unsaved edits of the context show in the list; on at first, as in Core Data.
     ///
     /// Objects that were edited themselves come, go, move and are updated when the context processes its pending changes
@@ -179,8 +183,7 @@ public final class FetchedResultsController {
             let plan = try self.makePlan(session.model)
             self.openingSums = try ResultsSums(self.sumProperties, of: plan.compiled.entity)
             let cached = self.cached(plan, in: session)
-            // What a cached list leads to is not held, so the daemon has to judge.
-            self.opening = cached == nil ? plan : plan.judgedByDaemon
+            self.opening = cached.map { self.followed($0, plan) } ?? plan
             self.openingFailure = nil
             self.prefetched = nil
             self.source.add(self)
