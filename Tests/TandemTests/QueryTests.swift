@@ -278,6 +278,22 @@ import Testing
         #expect(objects.sections.map(\.id) == ["home", ""])
     }
 
+    @Test func `a declared list is cached and adds up as its request says`() throws {
+        let contents = try save(1, 5)
+        reader.core.cacheDirectory = fixture.cacheDirectory
+        var request = ResultsRequest(sort: ["size"])
+        request.sumProperties = ["size"]
+        let rows = FetchedResults<Row>(source: .store(reader), request: request)
+        #expect(rows.controller?.sum(of: "size") == .int(6))
+        #expect(rows.controller?.offset(of: contents[1].id) == 1)
+        request.sumProperties = []
+        request.cacheName = "declared"
+        rows.request = request
+        #expect(rows.controller?.fetches == 1)
+        rows.request = request
+        #expect(rows.controller?.fetches == 0 && rows.map(\.size) == [1, 5])
+    }
+
     final class Other: ManagedObject, ManagedEntity {
         static let entity = Content.entity
     }

@@ -38,7 +38,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// Whether observers are told of updates of elements as well, not just of which there are and in what order.
     ///
-    /// On at first for values, off for objects: these tell of themselves whoever reads them, row by row.
+    /// On at first for values, off for objects: these tell of themselves whoever reads them, row by row. What is published is judged by the changes, not by the
+    /// ids: several that undo each other, one amid reading, and another source or request may publish the ids of before.
     public var publishesUpdates: Bool
 
     /// The change that was published last; nil if several were published as one, or if the list was replaced.
@@ -116,7 +117,10 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         return controller?.position
     }
 
-    var controller: FetchedResultsController? {
+    /// The controller behind a list of the store, for places of ids, sums and index titles; nil for literal values.
+    ///
+    /// Another request has another one. While somebody reads the list, the controller may be ahead of it.
+    public var controller: FetchedResultsController? {
         if case .store(let controller) = content { controller } else { nil }
     }
 
@@ -145,7 +149,9 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         let controller = try FetchedResultsController(
             fetchRequest: fetch, context: context,
             sectionNameKeyPath: requested.sectionNameKeyPath,
-            relationshipKeyPathsForRefreshing: requested.relationshipKeyPathsForRefreshing)
+            relationshipKeyPathsForRefreshing: requested.relationshipKeyPathsForRefreshing,
+            cacheName: requested.cacheName)
+        controller.sumProperties = requested.sumProperties
         controller.includesPendingChanges = requested.includesPendingChanges
         return controller
     }
