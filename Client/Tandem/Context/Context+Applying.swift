@@ -62,7 +62,13 @@ extension ManagedObjectContext {
             }
         }
         standing.told = group.isOtherLog ? group.to : max(standing.told, group.to)
-        for (object, slots) in standing.takeNotices() + touched { object.noteChange(slots) }
+        let notices = standing.takeNotices() + touched
+        if standing.loads == 0 {
+            for (object, slots) in notices { object.noteChange(slots) }
+        } else if !notices.isEmpty {
+            // Who reads under observation is not observing yet: it would never hear of it.
+            postpone { for (object, slots) in notices { object.noteChange(slots) } }
+        }
         processPendingChanges()
         deliver()
     }

@@ -7,6 +7,9 @@ public struct ChangeCause: Hashable, Sendable {
     /// The object's own properties that differ.
     public var properties: [String]
     /// The key paths of the list through which other objects' values reach it, and reached others than before.
+    ///
+    /// Of a row that came or went, and of one whose own values differ as well, these are all key paths of the condition, or of its
+    /// reason, on which the merge changed something; none of an object that is new or deleted.
     public var keyPaths: [String]
 
     /// A cause of the given names.
@@ -22,12 +25,19 @@ struct ChangeCauses: Sendable {
     private(set) var own: [ObjectNumber: PropertyMask] = [:]
     /// The key paths over relationships on which something differs, with their uses.
     private(set) var paths: [String: ObservedPath.Usage] = [:]
+    /// The objects that are new or deleted, where others' values may decide who is in the list.
+    private var ends: Set<ObjectNumber> = []
 
     /// Takes in what a merge changed.
     mutating func note(_ group: MergedGroup, _ judge: RowJudge) {
         var found: [ObjectNumber: PropertyMask] = [:]
         found.reserveCapacity(group.changes.count)
-        for change in judge.own { found[change.object.number] = change.changed }
+        let isByOthers = judge.plan.compiled.predicateUsesRelated
+        for change in judge.own {
+            found[change.object.number] = change.changed
+            let isEnd = change.kind == .insert || change.kind == .delete
+            if isByOthers, isEnd { ends.insert(change.object.number) }
+        }
         if own.isEmpty { own = found } else { own.merge(found) { $0.union($1) } }
         note(group.changes, judge.plan)
     }
@@ -51,6 +61,7 @@ struct ChangeCauses: Sendable {
     mutating func formUnion(_ later: ChangeCauses) {
         own.merge(later.own) { $0.union($1) }
         paths.merge(later.paths) { $0.union($1) }
+        ends.formUnion(later.ends)
     }
 
     /// The cause of one part of a change.
@@ -59,7 +70,7 @@ struct ChangeCauses: Sendable {
     ) -> ChangeCause {
         let mask = own[object.number] ?? PropertyMask()
         let properties = model.entity(tagged: object.tag)?.properties ?? []
-        let usage = ChangeCauses.usage(object, reason)
+        let usage = ends.contains(object.number) ? [] : ChangeCauses.usage(object, reason)
         return ChangeCause(
             properties: properties.filter { mask.contains($0.slot) }.map(\.name),
             keyPaths: paths.filter { !$0.value.isDisjoint(with: usage) }.keys.sorted())
