@@ -159,6 +159,9 @@ final class FetchMatches {
         return found[start..<(start + (wanted ?? found.count - start))]
     }
 
+    /// The matches, where others than their number are wanted, to be gone through in steps; after ``merge(_:)`` returned true.
+    var references: FoundReferences { FoundReferences(runs.whole, again, bytes: bytes) }
+
     /// The row of a match, if it is still there.
     func stored(_ match: Match) throws(StoreError) -> Store.Stored? {
         if let stored = match.stored { return stored }

@@ -31,6 +31,9 @@ public final class ReadBudget {
     /// Begins with another candidate, which has a budget of its own.
     public func beginObject() { leftOfObject = StoreLimits.objectReads }
 
+    /// Goes on with what is no candidate's.
+    public func endObject() { leftOfObject = StoreLimits.requestReads }
+
     /// What a request is told whose budget is used up.
     public static var message: String {
         "a predicate or key path of the request reaches more than \(StoreLimits.objectReads) "

@@ -2,7 +2,7 @@
 ///
 /// The two oldest runs are merged into one, which becomes the newest, until there is but one. Cost in all:
 /// a comparison for each element and each time that the number of runs can be halved.
-struct RunMerge<Element> {
+package struct RunMerge<Element> {
     private let precedes: (Element, Element) -> Bool
     /// All runs but those that are being merged, the oldest first.
     private var runs: [[Element]] = []
@@ -17,23 +17,23 @@ struct RunMerge<Element> {
     private static var elementsForOne: Int { 8 }
 
     /// No runs, of elements in a total order.
-    init(by precedes: @escaping (Element, Element) -> Bool) { self.precedes = precedes }
+    package init(by precedes: @escaping (Element, Element) -> Bool) { self.precedes = precedes }
 
     /// Adds a sorted run.
-    mutating func add(_ run: [Element]) {
+    package mutating func add(_ run: [Element]) {
         guard !run.isEmpty else { return }
         runs.append(run)
         count += run.count
     }
 
     /// The bytes of the elements, without what they refer to; those that are being merged count twice.
-    var bytes: Int { (count + merged.capacity) * MemoryLayout<Element>.stride }
+    package var bytes: Int { (count + merged.capacity) * MemoryLayout<Element>.stride }
 
     /// The one run that ``step(_:)`` made of all.
-    var whole: [Element] { start < runs.count ? runs[start] : [] }
+    package var whole: [Element] { start < runs.count ? runs[start] : [] }
 
     /// Merges until there is one run or the budget is used up; true for the former.
-    mutating func step(_ budget: inout Int) -> Bool {
+    package mutating func step(_ budget: inout Int) -> Bool {
         while true {
             if left.isEmpty, right.isEmpty {
                 endMerge()

@@ -51,7 +51,8 @@ extension Engine {
         guard read.countedBytes <= limits.readBytes else {
             throw limitCounts.refusal(
                 .readBytes, limits,
-                "the fetch holds \(read.countedBytes) bytes; fetch less at a time")
+                "the fetch holds \(read.countedBytes) bytes; fetch less at a time",
+                code: read.verdicts == nil ? .limitExceeded : .historyExpired)
         }
         if !isDone, readBytes > limits.readBytes { makeRoom() }
         return isDone
