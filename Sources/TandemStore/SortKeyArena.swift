@@ -9,6 +9,8 @@ final class SortKeyArena {
     /// An object with the place of its key.
     struct Entry {
         var object: ObjectReference
+        /// The first 16 bytes of the key as numbers, with zeros behind a shorter one: most comparisons end there, without a look at the keys.
+        fileprivate var head: (UInt64, UInt64)
         fileprivate var at: Int
         fileprivate var length: UInt32
         /// What the owner of the arena knows it by.
@@ -28,19 +30,36 @@ final class SortKeyArena {
     /// Keeps an object's key.
     func add(_ object: ObjectReference, key: [UInt8], tail: Int32) -> Entry {
         reserve(key.count)
-        key.withUnsafeBytes { key in
-            guard let base, let from = key.baseAddress else { return }
-            (base + count).copyMemory(from: from, byteCount: key.count)
+        let head = key.withUnsafeBytes { key in
+            if let base, let from = key.baseAddress {
+                (base + count).copyMemory(from: from, byteCount: key.count)
+            }
+            return (Self.number(key, 0), Self.number(key, 8))
         }
         defer { count += key.count }
-        return Entry(object: object, at: count, length: UInt32(key.count), tail: tail)
+        return Entry(
+            object: object, head: head, at: count, length: UInt32(key.count), tail: tail)
+    }
+
+    /// Up to eight bytes from a place on, the first one as the highest.
+    private static func number(_ key: UnsafeRawBufferPointer, _ at: Int) -> UInt64 {
+        if at + 8 <= key.count {
+            return UInt64(bigEndian: key.loadUnaligned(fromByteOffset: at, as: UInt64.self))
+        }
+        var number: UInt64 = 0
+        for place in at..<at + 8 {
+            number = number << 8 | UInt64(place < key.count ? key[place] : 0)
+        }
+        return number
     }
 
     /// The order of keys by bytes, then of objects.
     func precedes(_ a: Entry, _ b: Entry) -> Bool {
+        if a.head.0 != b.head.0 { return a.head.0 < b.head.0 }
+        if a.head.1 != b.head.1 { return a.head.1 < b.head.1 }
         let shared = Int(min(a.length, b.length))
-        if let base, shared > 0 {
-            let order = memcmp(base + a.at, base + b.at, shared)
+        if let base, shared > 16 {
+            let order = memcmp(base + a.at + 16, base + b.at + 16, shared - 16)
             if order != 0 { return order < 0 }
         }
         return a.length == b.length ? a.object < b.object : a.length < b.length
