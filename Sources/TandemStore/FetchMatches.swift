@@ -21,8 +21,8 @@ final class FetchMatches {
     private let keys = SortKeyArena()
     /// The rows of those that matched, where they are kept, in the order of judging.
     private var rows: [Store.Stored] = []
-    /// Those judged since ``endRun()``.
-    private var found: [Match] = []
+    /// Those judged since ``endRun()``, and where their keys begin.
+    private var (found, runStart): ([Match], Int) = ([], 0)
     /// Those judged before, in order by run.
     private var runs: RunMerge<Match>
     /// Where only their number is wanted.
@@ -129,8 +129,10 @@ final class FetchMatches {
 
     /// Puts those judged since the last call in order.
     func endRun() {
+        defer { runStart = keys.count }
         guard !found.isEmpty else { return }
         found.sort(by: keys.precedes)
+        keys.lay(&found, behind: runStart)
         runs.add(found)
         found = []
     }

@@ -65,6 +65,24 @@ final class SortKeyArena {
         return a.length == b.length ? a.object < b.object : a.length < b.length
     }
 
+    /// Lays the keys behind a place in the order of these entries, if they are all that is there.
+    ///
+    /// Whoever goes through many runs at once then reads each one's keys one behind the other: what is read next is at hand.
+    func lay(_ entries: inout [Entry], behind start: Int) {
+        let size = count - start
+        guard size > 0, let base, entries.reduce(0, { $0 + $1.keyBytes }) == size else { return }
+        let laid = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 1)
+        defer { laid.deallocate() }
+        var at = 0
+        for place in entries.indices {
+            (laid + at).copyMemory(
+                from: base + entries[place].at, byteCount: entries[place].keyBytes)
+            entries[place].at = start + at
+            at += entries[place].keyBytes
+        }
+        (base + start).copyMemory(from: laid, byteCount: size)
+    }
+
     private func reserve(_ more: Int) {
         let needed = count + more
         guard needed > capacity else { return }
