@@ -32,6 +32,10 @@ public final class CompiledModel: Sendable {
                 ModelProblem("the store has had \(version) models; copy its objects to a new store")
             ])
         }
+        let problems = ModelCheck.problems(in: model)
+        guard problems.isEmpty else { throw ModelError(problems) }
+        let contradictions = ModelCheck.contradictions(in: model)
+        guard contradictions.isEmpty else { throw ModelError(contradictions) }
         let identifiers =
             previous.map {
                 ModelRenames(from: $0.model, to: model).applied(to: $0.identifiers, of: $0.model)

@@ -8,11 +8,6 @@ enum ModelCheck {
         for name in model.repeatedNames.sorted() {
             problems.append(ModelProblem(entity: name, "several entities have this name"))
         }
-        let hints = model.entities.values.map { ($0.name, $0.renamedFrom) }
-        for (name, other) in doubled(hints) {
-            problems.append(
-                ModelProblem(entity: name, "\(other) was renamed from the same entity"))
-        }
         return problems
     }
 
@@ -44,12 +39,6 @@ enum ModelCheck {
         }
         for name in entity.repeatedNames.sorted() {
             problem(name, "several properties have this name")
-        }
-        let hints =
-            entity.attributes.values.map { ($0.name, $0.renamedFrom) }
-            + entity.relationships.values.map { ($0.name, $0.renamedFrom) }
-        for (name, other) in doubled(hints) {
-            problem(name, "\(other) was renamed from the same property")
         }
         let all = lineage.flatMap(\.ownNames)
         if all.count > PropertyMask.capacity {
@@ -83,39 +72,7 @@ enum ModelCheck {
         if let low = attribute.minimum, let high = attribute.maximum, low > high {
             messages.append("`min` is above `max`")
         }
-        if attribute.minimum != nil || attribute.maximum != nil,
-            [.bool, .uuid].contains(attribute.type)
-        {
-            messages.append("`min` and `max` are for numbers, dates, texts and data")
-        }
-        return messages.isEmpty ? check(default: attribute) : messages
-    }
-
-    /// What the attribute's other rules say of its default and its allowed values.
-    private static func check(default attribute: Attribute) -> [String] {
-        let property = CompiledProperty(
-            slot: 0, name: attribute.name, kind: .attribute(attribute))
-        func problem(_ value: Value) -> String? {
-            value.isNull ? nil : property.problem(with: value) { _ in nil }
-        }
-        if let message = problem(attribute.defaultValue) {
-            return ["the default \(attribute.defaultValue.json.text) can't be saved: \(message)"]
-        }
-        for value in attribute.allowedValues ?? [] {
-            guard let message = problem(value) else { continue }
-            return ["the allowed value \(value.json.text) can't be saved: \(message)"]
-        }
-        return []
-    }
-
-    /// The names whose hint another one, that comes first, has too.
-    private static func doubled(_ hints: [(String, String?)]) -> [(String, String)] {
-        var first: [String: String] = [:]
-        var found: [(String, String)] = []
-        for case (let name, let hint?) in hints.sorted(by: { $0.0 < $1.0 }) {
-            if let other = first[hint] { found.append((name, other)) } else { first[hint] = name }
-        }
-        return found
+        return messages
     }
 
     private static func check(pattern attribute: Attribute) -> [String] {

@@ -52,8 +52,8 @@ import Testing
         }
         #expect(
             problems(model) == [
-                "A.y: x was renamed from the same property",
                 "B: A was renamed from the same entity",
+                "A.y: x was renamed from the same property",
             ])
     }
 
@@ -70,6 +70,18 @@ import Testing
             #expect(found.count == 1 && found[0].contains("can't be saved"), "\(found)")
         }
         #expect(problems(Attribute("x", .int, default: .int(3), min: 3, max: 3)).isEmpty)
+    }
+
+    @Test func `a store that has such a model can be read all the same`() throws {
+        let text =
+            #"{"entities": {"A": {"attributes": {"x": {"type": "int", "default": 3, "max": 2}}}}}"#
+        var writer = ByteWriter()
+        writer.uint16(1)
+        writer.count(0)
+        writer.string(text)
+        var reader = ByteReader(writer.bytes)
+        #expect(try CompiledModel(from: &reader).entity(named: "A") != nil)
+        #expect(throws: ModelError.self) { try CompiledModel(try Model(parsing: text)) }
     }
 
     @Test(arguments: [AttributeType.bool, .uuid])
