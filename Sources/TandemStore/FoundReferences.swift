@@ -8,6 +8,7 @@ public import TandemModel
 /// - `first`, `second`: how much was given of what was judged once, and of what was judged more often.
 public struct FoundReferences {
     typealias Match = FetchMatches.Match
+    private let keys: SortKeyArena
     private let once: [Match]
     private let again: [ObjectReference: Match?]
     private let heldBytes: Int
@@ -20,7 +21,10 @@ public struct FoundReferences {
     /// So many are given, or gone through, for one of a budget.
     private static var elementsForOne: Int { 8 }
 
-    init(_ once: [Match], _ again: [ObjectReference: Match?], bytes: Int) {
+    init(
+        _ once: [Match], _ again: [ObjectReference: Match?], _ keys: SortKeyArena, bytes: Int
+    ) {
+        self.keys = keys
         self.once = once
         self.again = again
         heldBytes = bytes
@@ -61,7 +65,7 @@ public struct FoundReferences {
                 again.formIndex(after: &position)
             }
             guard position == again.endIndex else { continue }
-            sort = StepSort(late, by: Match.precedes)
+            sort = StepSort(late, by: keys.precedes)
             late = []
         }
         guard sort?.step(&budget) ?? true else { return false }
@@ -82,7 +86,7 @@ public struct FoundReferences {
             first += 1
             return nil
         }
-        if second < ordered.count, Match.precedes(ordered[second], match) {
+        if second < ordered.count, keys.precedes(ordered[second], match) {
             second += 1
             return ordered[second - 1].object
         }

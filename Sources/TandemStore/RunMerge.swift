@@ -7,9 +7,9 @@ package struct RunMerge<Element> {
     /// All runs but those that are being merged, the oldest first.
     private var runs: [[Element]] = []
     private var start = 0
-    /// The two that are being merged, as far as they are left, and what was merged of them.
-    private var left: ArraySlice<Element> = []
-    private var right: ArraySlice<Element> = []
+    /// The two that are being merged, how far they are, and what was merged of them.
+    private var (left, right): ([Element], [Element]) = ([], [])
+    private var (leftAt, rightAt) = (0, 0)
     private var merged: [Element] = []
     private var count = 0
 
@@ -35,22 +35,22 @@ package struct RunMerge<Element> {
     /// Merges until there is one run or the budget is used up; true for the former.
     package mutating func step(_ budget: inout Int) -> Bool {
         while true {
-            if left.isEmpty, right.isEmpty {
+            if isMerged {
                 endMerge()
                 guard runs.count - start > 1 else { return true }
                 beginMerge()
             }
             guard budget > 0 else { return false }
             budget -= 1
-            for _ in 0..<Self.elementsForOne where !(left.isEmpty && right.isEmpty) { take() }
+            for _ in 0..<Self.elementsForOne where !isMerged { take() }
         }
     }
 
+    private var isMerged: Bool { leftAt == left.count && rightAt == right.count }
+
     private mutating func beginMerge() {
-        left = runs[start][...]
-        right = runs[start + 1][...]
-        runs[start] = []
-        runs[start + 1] = []
+        swap(&left, &runs[start])
+        swap(&right, &runs[start + 1])
         start += 2
         merged.reserveCapacity(left.count + right.count)
     }
@@ -58,14 +58,20 @@ package struct RunMerge<Element> {
     private mutating func endMerge() {
         guard !merged.isEmpty else { return }
         runs.append(merged)
-        merged = []
+        (left, right, merged) = ([], [], [])
+        (leftAt, rightAt) = (0, 0)
     }
 
     private mutating func take() {
-        guard let first = left.first else { return merged.append(right.removeFirst()) }
-        guard let second = right.first, precedes(second, first) else {
-            return merged.append(left.removeFirst())
+        let isRight =
+            leftAt == left.count
+            || (rightAt < right.count && precedes(right[rightAt], left[leftAt]))
+        if isRight {
+            merged.append(right[rightAt])
+            rightAt += 1
+        } else {
+            merged.append(left[leftAt])
+            leftAt += 1
         }
-        merged.append(right.removeFirst())
     }
 }

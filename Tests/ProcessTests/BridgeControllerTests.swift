@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import TandemIO
 import TandemModel
@@ -64,6 +65,50 @@ import Testing
         #expect(try bridge.refusal(#"{"do": "close", "controller": "c"}"#) == "unknownController")
         try bridge.ask(open)
         #expect(bridge.takeEvents().isEmpty)
+    }
+
+    @Test func `law 4: a cached list outlives the kill of its bridge, also under another name`()
+        throws
+    {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let writer = try daemon.first()
+        try writer.ask(contents)
+        let told = daemon.place.path + "/told"
+        func fetches() throws -> Int {
+            let lines = try String(contentsOfFile: told, encoding: .utf8).split(separator: "\n")
+            return lines.count { $0.hasPrefix("tandem fetch:") }
+        }
+        func open(_ cache: String) throws -> (bridge: BridgeProcess, answer: JSON) {
+            let bridge = try BridgeProcess(daemon.place.socket, debug: told)
+            let answer = try bridge.ask(
+                #"""
+                {"do": "open", "controller": "c", "entity": "Team", "sort": ["zone", "-wins"],
+                "sections": "zone", "cache": "\#(cache)"}
+                """#)
+            return (bridge, answer)
+        }
+        let first = try open("one").bridge
+        try first.ask(#"{"do": "refetch", "controller": "c", "cache": "two"}"#)
+        first.kill()
+        #expect(try fetches() == 2)
+        try writer.ask(
+            #"""
+            {"do": "save", "ops": [{"update": "Team/1", "set": {"zone": "Asia"}}, {"delete": "Team/2"}]}
+            """#)
+        let expected = try writer.ask(self.open)
+        for cache in ["one", "two"] {
+            let (bridge, answer) = try open(cache)
+            #expect(answer == expected, "\(cache)")
+            bridge.kill()
+        }
+        #expect(try fetches() == 2)
+        // Without a name nothing is kept, and a refused one leaves the request as it was.
+        let (bridge, _) = try open("two")
+        #expect(try bridge.refusal(#"{"do": "refetch", "controller": "c", "cache": 3}"#) == "usage")
+        let refetched = try bridge.ask(#"{"do": "refetch", "controller": "c", "cache": null}"#)
+        #expect(refetched == expected)
+        #expect(try bridge.finish() == .exited(0))
     }
 
     @Test func `a change is written before the answer to the save that made it`() throws {
