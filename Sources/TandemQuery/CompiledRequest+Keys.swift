@@ -17,20 +17,29 @@ extension CompiledRequest {
     ) -> [UInt8]? {
         guard let evaluation = evaluation(object, row) else { return nil }
         var encoder = KeyEncoder()
-        for (path, key) in sort {
-            if let slot = path.ownSlot, key.selector == .compare {
-                encoder.append(
-                    slot, of: row, in: evaluation.object.entity, ascending: key.ascending)
-                continue
-            }
-            guard let value = evaluation.value(path, reader) else { return nil }
-            if key.selector == .caseInsensitiveCompare, let text = value.foldedKey {
-                encoder.append(bytes: text, ascending: key.ascending)
-            } else {
-                encoder.append(value, ascending: key.ascending)
-            }
+        for at in sort.indices {
+            guard append(at, of: evaluation, reader, to: &encoder) else { return nil }
         }
         return encoder.bytes
+    }
+
+    /// Appends one component of the sort key; false when the reader does not hold what it needs.
+    func append<R: GraphReader & ~Copyable>(
+        _ at: Int, of evaluation: Evaluation, _ reader: borrowing R, to encoder: inout KeyEncoder
+    ) -> Bool {
+        let key = sort[at].key
+        if let slot = sort[at].path.ownSlot, key.selector == .compare {
+            let object = evaluation.object
+            encoder.append(slot, of: object.row, in: object.entity, ascending: key.ascending)
+            return true
+        }
+        guard let value = evaluation.value(sort[at].path, reader) else { return false }
+        if key.selector == .caseInsensitiveCompare, let text = value.foldedKey {
+            encoder.append(bytes: text, ascending: key.ascending)
+        } else {
+            encoder.append(value, ascending: key.ascending)
+        }
+        return true
     }
 
     /// The name of the object's section; `""` without section key path.

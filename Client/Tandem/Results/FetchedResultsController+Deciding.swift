@@ -9,26 +9,27 @@ extension FetchedResultsController {
         _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
     ) -> RowJudge {
         var judge = RowJudge(plan: plan, reader: GroupReader(source, group.table))
-        judge.reader.isAuthoritative = verdicts != nil
         judge.note(group)
+        let stored = StoredRows(self)
         if let verdicts {
+            judge.reader.isAuthoritative = true
             judge.reader.answered = Dictionary(
                 verdicts.compactMap { verdict in verdict.row.map { (verdict.object.number, $0) } },
                 uniquingKeysWith: { $1 })
             for verdict in verdicts where judge.isReadable(verdict) {
                 let row = verdict.matches ? verdict.row : nil
                 let reason: ChangeReason = verdict.refreshed ? .refreshPath : []
-                judge.consider(verdict.object, row, reason, held: self.row(verdict.object.number))
+                judge.consider(verdict.object, row, reason, stored)
             }
             return judge
         }
-        for change in group.changes where plan.compiled.includes(tag: change.object.tag) {
-            judge.consider(change, held: row(change.object.number))
-        }
-        let affected = links?.affected(by: group.changes.filter(plan.concernsRelated)) ?? []
+        judge.considerOwn(stored)
+        let related = plan.concerningRelated(group.table)
+        if related.isEmpty { return judge }
+        let affected = links?.affected(by: related) ?? []
         for number in affected.sorted() where !judge.hasConsidered(number, plan) {
-            guard let reference = reference(number) else { continue }
-            judge.considerAffected(reference, held: row(number))
+            guard let reference = stored.reference(number) else { continue }
+            judge.considerAffected(reference, stored)
         }
         return judge
     }
@@ -172,7 +173,7 @@ extension FetchedResultsController {
         for (object, row) in overrides.values {
             if let row { sums?.note(row, of: object, model) }
         }
-        noteSums(laid, Set(overlay.laid.keys), model, GroupReader(source, ChangeTable([])))
+        noteSums(laid, Set(overlay.laid.keys), model, GroupReader(source, .empty))
     }
 
     /// Leaves out what the context's edits showed before.
@@ -221,8 +222,8 @@ extension FetchedResultsController {
         let keepsRows = keepsRows(rows.count) && prefetched.known == nil
         var new = ResultsLinks(prefetched.plan, pinsRows: keepsRows)
         if keepsRows || !new.isEmpty {
-            var versions = answer.versions
-            versions.merge(group.versions) { max($0, $1) }
+            var versions = RowVersions(answer.versions)
+            versions.merge(group.versions)
             let current = rows.lazy.compactMap { row -> (number: ObjectNumber, row: Row)? in
                 let reference = ObjectReference(tag: row.entityTag, number: row.number)
                 guard case .row(let bytes) = reader.row(of: reference) else { return nil }

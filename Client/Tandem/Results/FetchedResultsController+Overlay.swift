@@ -78,6 +78,7 @@ extension FetchedResultsController {
     func layEdits(
         over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup? = nil
     ) -> Set<ObjectNumber> {
+        if overlay.isIdle { return [] }
         var candidates = overlay.candidates(group, edits, plan)
         let lineage = context.lineage
         if overlay.isStaleWhole {
@@ -162,7 +163,7 @@ extension FetchedResultsController {
         if good == nil { causes = ChangeCauses() }
         var edits = ListEdits()
         let edited = layEdits(over: &edits, plan)
-        noteSums(edits, edited, plan.compiled.model, GroupReader(source, ChangeTable([])))
+        noteSums(edits, edited, plan.compiled.model, GroupReader(source, .empty))
         apply(edits, plan)
         if isShort { source.fillSoon() }
     }
@@ -205,7 +206,7 @@ extension FetchedResultsController {
 }
 
 extension ListEdits {
-    var isEmpty: Bool { removed.isEmpty && upserted.isEmpty }
+    var isEmpty: Bool { removed.isEmpty && upserted.isEmpty && unmoved.isEmpty }
 
     /// What the edits make of some rows; nothing for those that they leave alone.
     fileprivate func stored(of numbers: Set<ObjectNumber>) -> [ObjectNumber: ResultRow?] {
@@ -221,6 +222,7 @@ extension ListEdits {
         ListEdits(
             removed: removed.filter { !numbers.contains($0) },
             upserted: upserted.filter { !numbers.contains($0.number) },
+            unmoved: unmoved.filter { !numbers.contains($0) },
             reasons: reasons.filter { !numbers.contains($0.key) })
     }
 }

@@ -158,14 +158,29 @@ extension FetchedResultsController {
         for number in judge.edits.removed { links?.forget(number, source) }
         var versions = group.versions
         for verdict in verdicts ?? [] { versions[verdict.object.number] = verdict.version }
-        let isRelatedChanged = group.changes.contains(where: judge.plan.concernsRelated)
-        for row in judge.edits.upserted {
+        let isRelatedChanged = !judge.plan.concerningRelated(group.table).isEmpty
+        for (at, row) in judge.edits.upserted.enumerated() {
             let reference = ObjectReference(tag: row.entityTag, number: row.number)
-            guard case .row(let bytes) = judge.reader.row(of: reference) else { continue }
+            let origin = judge.origin(at)
+            guard let bytes = origin?.row ?? judge.reader.row(of: reference).row else { continue }
             source.hold(reference, bytes, version: versions[row.number])
-            let change = isRelatedChanged ? nil : judge.reader.changes[row.number]
+            let change = isRelatedChanged ? nil : origin
             if let change, links?.staysLinked(change) ?? true { continue }
             links?.note(row.number, bytes, source, judge.reader, versions)
         }
+        holdUnmoved(judge, versions)
     }
+
+    /// Keeps rows at hand that changed where they are; they reach what they reached.
+    private func holdUnmoved(_ judge: RowJudge, _ versions: RowVersions) {
+        for number in judge.edits.unmoved {
+            guard let change = judge.reader.changes[number], let row = change.row else { continue }
+            source.hold(change.object, row, version: versions[number])
+        }
+    }
+}
+
+extension RowLookup {
+    /// The row, if it is there.
+    fileprivate var row: Row? { if case .row(let row) = self { row } else { nil } }
 }

@@ -47,7 +47,7 @@ extension FetchedResultsController: ResultsParticipant {
     /// Whether only a text that is too long for its row can tell if an object matches.
     private func dependsOnTexts(_ changes: [Change], _ plan: ResultsPlan) -> Bool {
         guard plan.compiled.predicateReadsTexts else { return false }
-        let reader = GroupReader(source, ChangeTable([]))
+        let reader = GroupReader(source, .empty)
         return changes.contains { change in
             guard plan.compiled.includes(tag: change.object.tag), !plan.leavesPlace(change),
                 let row = change.row,
@@ -67,17 +67,24 @@ extension FetchedResultsController: ResultsParticipant {
     private func canDecide(_ group: MergedGroup, _ plan: ResultsPlan) -> Bool {
         guard let links else { return true }
         let reader = GroupReader(source, group.table)
-        let related = group.changes.filter(plan.concernsRelated)
-        for change in group.changes where plan.compiled.includes(tag: change.object.tag) {
-            guard let row = change.row, !plan.leavesPlace(change) else { continue }
-            if plan.compiled.matches(change.object, row, reader) == false { continue }
-            if !links.isKnown(row, reader) { return false }
+        let table = group.table
+        for part in table.parts where plan.compiled.includes(tag: table.tag(of: part)) {
+            for at in part where table.all[at].kind.writesRow {
+                let (kind, changed) = (table.all[at].kind, table.all[at].changed)
+                if plan.leavesPlace(kind, changed) { continue }
+                guard let row = table.all[at].row else { continue }
+                if plan.compiled.matches(table.all[at].object, row, reader) == false { continue }
+                if !links.isKnown(row, reader) { return false }
+            }
         }
-        return links.affected(by: related).allSatisfy { number in
-            guard let reference = reference(number), case .row(let row) = reader.row(of: reference)
-            else { return false }
-            return links.isKnown(row, reader)
-        }
+        let related = plan.concerningRelated(table)
+        return related.isEmpty
+            || links.affected(by: related).allSatisfy { number in
+                guard let reference = reference(number),
+                    case .row(let row) = reader.row(of: reference)
+                else { return false }
+                return links.isKnown(row, reader)
+            }
     }
 
     // MARK: Refilling

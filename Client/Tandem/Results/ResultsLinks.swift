@@ -90,7 +90,7 @@ struct ResultsLinks {
     /// Notes what all rows of a new list reach; O(n log n), and one look at each object.
     mutating func note(
         _ rows: some Sequence<(number: ObjectNumber, row: Row)>, _ context: ManagedObjectContext,
-        _ reader: GroupReader, _ versions: [ObjectNumber: UInt64]
+        _ reader: GroupReader, _ versions: RowVersions
     ) {
         var links = nodes.map { _ in [LinkTable.Link]() }
         var seen: Set<ObjectNumber> = []
@@ -115,7 +115,7 @@ struct ResultsLinks {
     /// Notes what a row reaches now, in place of what it reached.
     mutating func note(
         _ number: ObjectNumber, _ row: Row, _ context: ManagedObjectContext, _ reader: GroupReader,
-        _ versions: [ObjectNumber: UInt64]
+        _ versions: RowVersions
     ) {
         guard !nodes.isEmpty else { return }
         pin(number, context)
@@ -171,7 +171,7 @@ struct ResultsLinks {
         var found: RowLookup
 
         /// Keeps the object at hand.
-        func hold(_ context: ManagedObjectContext, _ versions: [ObjectNumber: UInt64]) {
+        func hold(_ context: ManagedObjectContext, _ versions: RowVersions) {
             if case .row(let row) = found {
                 context.hold(object, row, version: versions[object.number])
             }
