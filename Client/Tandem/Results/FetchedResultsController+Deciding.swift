@@ -239,7 +239,9 @@ extension FetchedResultsController {
                 let judged = Dictionary(
                     verdicts.map { ($0.object.number, $0.row) }, uniquingKeysWith: { $1 })
                 for number in rows.lazy.map(\.number) where news.contains(number) {
-                    guard let row = overrides[number]?.row ?? judged[number] ?? nil else { continue }
+                    guard let row = overrides[number]?.row ?? judged[number] ?? nil else {
+                        continue
+                    }
                     new.note(number, row, source, reader, versions)
                 }
             } else {
