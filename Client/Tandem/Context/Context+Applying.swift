@@ -66,13 +66,8 @@ extension ManagedObjectContext {
             }
         }
         standing.told = group.isOtherLog ? group.to : max(standing.told, group.to)
-        let notices = standing.takeNotices() + touched
-        if standing.loads == 0 {
-            for (object, slots) in notices { object.noteChange(slots) }
-        } else if !notices.isEmpty {
-            // Who reads under observation is not observing yet: it would never hear of it.
-            postpone { for (object, slots) in notices { object.noteChange(slots) } }
-        }
+        standing.tell(standing.takeNotices() + touched)
+        if standing.hasUntold { postpone { [standing] in standing.tell([]) } }
         processPendingChanges()
         deliver()
     }
