@@ -159,7 +159,7 @@ extension Store {
         try countBlobs(row, replacing: old, entity, at: position, open)
     }
 
-    private func put(
+    func put(
         _ row: Row?, of object: ObjectReference, _ position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) {
         guard let row else { return }

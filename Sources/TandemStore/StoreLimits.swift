@@ -14,6 +14,8 @@ enum StoreLimits {
     static let replayChanges = 1_000_000
     /// The last part of the largest map, or an eighth of it: for what is in the journal, not for more saves.
     static let mapReserveBytes = 16 << 20
+    /// A change of the model goes through rows and keys in steps of so many.
+    static let migrationStep = 1_024
     /// So many rows at most are kept in memory after they were written.
     static let cachedRows = 1 << 14
     /// A row of more bytes is not kept.

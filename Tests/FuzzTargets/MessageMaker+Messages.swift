@@ -60,7 +60,11 @@ extension MessageMaker {
                     from: u64(), to: u64(), interests: list { $0.tag() }, limit: u32(),
                     condition: condition()))
         case .lease: .lease(count: u32())
-        case .schema: .schema(SchemaRequest(model: maybe { $0.text() }))
+        case .schema:
+            .schema(
+                SchemaRequest(
+                    model: maybe { $0.text() },
+                    purpose: SchemaRequest.Purpose(rawValue: UInt8(int(0...2))) ?? .apply))
         case .status: .status
         case .blob: .blob(MessageMaker.blobs[int(0...1)])
         case .disconnect: .disconnect(client: u64())
@@ -135,7 +139,11 @@ extension MessageMaker {
                     position: u64(), transactions: list { $0.transaction() },
                     isComplete: bool()))
         case .lease: .lease(lease())
-        case .schema: .schema(SchemaAnswer(position: u64(), model: maybe { $0.bytes() }))
+        case .schema:
+            .schema(
+                SchemaAnswer(
+                    position: u64(), model: maybe { $0.bytes() },
+                    report: maybe { $0.text() }))
         case .status: .status(text())
         case .failure: .failure(error())
         case .blob: .blob(bytes(64))

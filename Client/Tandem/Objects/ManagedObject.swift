@@ -3,7 +3,7 @@ public import TandemModel
 
 /// What ties an object to its context; made by contexts only.
 public struct ObjectBinding {
-    let context: ManagedObjectContext
+    let context: ManagedObjectContext?
     let record: ObjectRecord
 }
 
@@ -30,7 +30,7 @@ open class ManagedObject: Observable {
     /// Made by contexts: insert or fetch objects instead.
     public required init(binding: ObjectBinding) {
         managedObjectContext = binding.context
-        properties = binding.context.propertyCache
+        properties = binding.context?.propertyCache ?? PropertyCache()
         record = binding.record
     }
 

@@ -112,6 +112,8 @@ extension DaemonLimits {
     ///
     /// At 64 MiB each these are some ten seconds.
     static let segmentsVerified = 64
+    /// So many models that sessions declare are kept, to tell who can't go on under another one.
+    static let declaredModels = 64
     /// So often sockets are looked at again for saves that a flush can take along.
     static let gatherRounds = 4
     /// Connections accepted before the other sockets are looked at again.

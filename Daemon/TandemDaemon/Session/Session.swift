@@ -42,6 +42,8 @@ final class Session {
     var machine: DaemonSessionStateMachine
     var isClosing = false
     var author = ""
+    /// Stands for the model that it declared; nil for one that takes the store's.
+    var declaredHash: StableHash?
     /// Whom it follows with; nil before its hello.
     ///
     /// Held by ``Audiences`` as long as it has sessions, which it holds in turn: a daemon that goes must let go of both.

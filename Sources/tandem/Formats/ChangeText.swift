@@ -13,11 +13,21 @@ struct ChangeText {
 
     /// All in one line; of many changes the first four.
     var summary: String {
-        if let hash = entry.modelHash { return "install model \(hash.isEmpty ? "?" : hash)" }
+        if let hash = entry.modelHash { return summary(ofModel: hash) }
         let changes = entry.transaction.changes
         let shown = changes.prefix(4).map { line($0, cutting: true) }
         let rest = changes.count - shown.count
         return (shown + (rest > 0 ? ["and \(rest) more"] : [])).joined(separator: "; ")
+    }
+
+    private func summary(ofModel hash: String) -> String {
+        let install = "install model \(hash.isEmpty ? "?" : hash)"
+        let differences = entry.differences
+        if differences.isEmpty { return install }
+        let rest = differences.count - 4
+        let shown =
+            differences.prefix(4).map(\.description) + (rest > 0 ? ["and \(rest) more"] : [])
+        return install + ": " + shown.joined(separator: "; ")
     }
 
     /// All that can be searched: who, and every change with its values in full.

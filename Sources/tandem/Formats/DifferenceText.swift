@@ -7,7 +7,10 @@ struct DifferenceText {
 
     /// A heading for each object, and a line for each property behind it.
     var lines: [String] {
-        if let hash = entry.modelHash { return ["install model \(hash.isEmpty ? "?" : hash)"] }
+        if let hash = entry.modelHash {
+            return ["install model \(hash.isEmpty ? "?" : hash)"]
+                + entry.differences.map { "    \($0)" }
+        }
         return entry.transaction.changes.flatMap(lines)
     }
 

@@ -37,6 +37,10 @@ struct JSONFormat: EntryFormat {
         }
         text("context", principal.context, &members, &bytes)
         if let cursor = entry.cursor { text("cursor", cursor.description, &members, &bytes) }
+        let differences = entry.differences
+        if !differences.isEmpty, begins("differences", &members, &bytes) {
+            bytes.put(JSON.array(differences.map(\.json)).text)
+        }
         number("gid", principal.gid, &members, &bytes)
         if let hash = entry.modelHash { text("model", hash, &members, &bytes) }
         number("pid", principal.pid, &members, &bytes)

@@ -41,4 +41,10 @@ struct LogEntry {
         guard case .model = transaction.content else { return nil }
         return model?.hash.description ?? ""
     }
+
+    /// In what a model that was installed differs from the one before.
+    var differences: [ModelDifference] {
+        guard case .model(let bytes) = transaction.content else { return [] }
+        return (try? ModelInstallation(bytes))?.differences ?? []
+    }
 }
