@@ -128,7 +128,7 @@ final class Connection: Sendable {
         guard isReady else { return limits.connectMilliseconds }
         switch message {
         case .sync(let sync): return UInt64(sync.timeoutMilliseconds) + limits.connectMilliseconds
-        case .batch: return limits.batchMilliseconds
+        case .batch, .insert: return limits.batchMilliseconds
         default: return limits.answerMilliseconds
         }
     }
