@@ -143,6 +143,8 @@ public final class CompiledEntity: Sendable {
     public let required: PropertyMask
     /// The attributes whose values have limits, and the to-many relationships whose members have.
     public let limited: PropertyMask
+    /// The to-many relationships by slot.
+    public let toManySlots: [Int]
     /// All slots.
     public let allSlots: PropertyMask
     /// The values of a new object: defaults, nothing elsewhere.
@@ -167,6 +169,7 @@ public final class CompiledEntity: Sendable {
         keyed = (uniqueness + indexes).reduce(PropertyMask()) { $0.union($1.mask) }
         required = PropertyMask(properties.filter(\.needsValue).map(\.slot))
         limited = PropertyMask(properties.filter(\.hasLimits).map(\.slot))
+        toManySlots = properties.filter(\.isToMany).map(\.slot)
         allSlots = PropertyMask(properties.indices)
         defaults = properties.map { $0.attribute?.defaultValue ?? .null }
         types = properties.map(\.type)
@@ -184,7 +187,9 @@ public final class CompiledEntity: Sendable {
     }
 
     /// True when `tag` is this entity or one that inherits from it.
-    public func includes(_ tag: EntityTag) -> Bool { tag == self.tag || family.contains(tag) }
+    public func includes(_ tag: EntityTag) -> Bool {
+        tag == self.tag || family.count > 1 && family.contains(tag)
+    }
 
     /// True when `slot` is an attribute and `value` is of its type, or null; says nothing of limits.
     @inline(__always)

@@ -53,6 +53,9 @@ public struct KeyEncoder: Sendable {
         if !ascending { invert(from: start) }
     }
 
+    /// Appends a component that was encoded before.
+    public mutating func append(encoded component: [UInt8]) { bytes += component }
+
     /// Appends eight bytes, most significant first.
     public mutating func append(number: UInt64) {
         withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
@@ -102,7 +105,9 @@ public struct KeyEncoder: Sendable {
     }
 
     private mutating func invert(from start: Int) {
-        for index in start..<bytes.count { bytes[index] = ~bytes[index] }
+        bytes.withUnsafeMutableBufferPointer { bytes in
+            for index in start..<bytes.count { bytes[index] = ~bytes[index] }
+        }
     }
 
     /// The bits of a double in an order that is that of the numbers; both zeros are one.

@@ -28,7 +28,7 @@ public struct Row: Hashable, Sendable {
     public var tag: EntityTag { withView { $0.tag } }
 
     /// Lends the row to be read where it lies; nothing of the view may leave `body`.
-    @inline(__always)
+    @inlinable @inline(__always)
     public func withView<Result>(_ body: (RowView) -> Result) -> Result {
         bytes.withUnsafeBytes { body(RowView($0)) }
     }

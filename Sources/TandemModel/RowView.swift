@@ -10,6 +10,7 @@ public struct RowView {
     public let bytes: UnsafeRawBufferPointer
 
     /// Takes bytes as a row for as long as they are lent.
+    @inlinable
     public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
     /// The version of the model that the row was written under.

@@ -17,20 +17,29 @@ extension CompiledRequest {
     ) -> [UInt8]? {
         guard let evaluation = evaluation(object, row) else { return nil }
         var encoder = KeyEncoder()
-        for (path, key) in sort {
-            if let slot = path.ownSlot, key.selector == .compare {
-                encoder.append(
-                    slot, of: row, in: evaluation.object.entity, ascending: key.ascending)
-                continue
-            }
-            guard let value = evaluation.value(path, reader) else { return nil }
-            if key.selector == .caseInsensitiveCompare, let text = value.foldedKey {
-                encoder.append(bytes: text, ascending: key.ascending)
-            } else {
-                encoder.append(value, ascending: key.ascending)
-            }
+        for at in sort.indices {
+            guard append(at, of: evaluation, reader, to: &encoder) else { return nil }
         }
         return encoder.bytes
+    }
+
+    /// Appends one component of the sort key; false when the reader does not hold what it needs.
+    func append<R: GraphReader & ~Copyable>(
+        _ at: Int, of evaluation: Evaluation, _ reader: borrowing R, to encoder: inout KeyEncoder
+    ) -> Bool {
+        let key = sort[at].key
+        if let slot = sort[at].path.ownSlot, key.selector == .compare {
+            let object = evaluation.object
+            encoder.append(slot, of: object.row, in: object.entity, ascending: key.ascending)
+            return true
+        }
+        guard let value = evaluation.value(sort[at].path, reader) else { return false }
+        if key.selector == .caseInsensitiveCompare, let text = value.foldedKey {
+            encoder.append(bytes: text, ascending: key.ascending)
+        } else {
+            encoder.append(value, ascending: key.ascending)
+        }
+        return true
     }
 
     /// The name of the object's section; `""` without section key path.
@@ -94,18 +103,22 @@ extension Value {
         return text.map { Array(TextFolding.caseFolded($0)) }
     }
 
-    /// The value as the name of a section: whole numbers without point, dates in seconds.
-    var sectionName: String {
+    /// The value as the name of a section: whole numbers without point or exponent (below 2^127), dates in seconds.
+    package var sectionName: String {
         switch self {
         case .null, .data, .blob, .reference: ""
         case .bool(let value): value ? "1" : "0"
         case .int(let value): String(value)
         case .double(let value), .date(let value):
-            Int64(exactly: value).map(String.init) ?? value.description
+            value.wholeNumber ?? value.description
         case .decimal(let value): value.description
         case .string(let value), .url(let value): value
         case .longText(let value): value.name
         case .uuid(let value): value.uuidString
         }
     }
+}
+
+extension Double {
+    fileprivate var wholeNumber: String? { Int128(exactly: self).map { String($0) } }
 }

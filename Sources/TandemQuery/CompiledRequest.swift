@@ -32,6 +32,8 @@ public struct CompiledRequest: Sendable {
     let sort: [(path: CompiledPath, key: SortKey)]
     let sectionPath: CompiledPath?
     let refreshPaths: [CompiledPath]
+    /// The first to-one relationship over which, by one hop, sections or order lead.
+    let placingSlot: Int?
 
     /// Resolves a request.
     ///
@@ -64,6 +66,9 @@ public struct CompiledRequest: Sendable {
         sort = try KeyPaths.sort(request.sort, &resolver)
         sectionPath = try KeyPaths.section(sectionKeyPath, &resolver)
         refreshPaths = try KeyPaths.refresh(refreshKeyPaths, &resolver)
+        let placing = [sectionPath].compactMap { $0 } + sort.map(\.path)
+        placingSlot =
+            placing.first { $0.root == 0 && $0.hops.count == 1 && !$0.isToMany }?.hops[0].slot
         paths = resolver.observed
         constraints = predicate.map { ConstraintFinder.constraints($0, of: entity) } ?? []
         let related = paths.filter { !$0.staysInRow }

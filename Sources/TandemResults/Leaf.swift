@@ -33,11 +33,13 @@ struct Leaf: Sendable {
 
     /// The slot of the section that owns the leaf.
     var section: UInt32
+    /// Where the leaf was last seen in its section; a guess, verified before use.
+    var hint: UInt32 = 0
     /// How many bytes all keys begin with.
-    private var prefix: UInt32 = 0
-    private var entries: [Entry] = []
+    private(set) var prefix: UInt32 = 0
+    private(set) var entries: [Entry] = []
     /// The bytes that all keys begin with, and behind them what else each has.
-    private var keys: [UInt8] = []
+    private(set) var keys: [UInt8] = []
     /// The mark of all rows, if `marks` is empty.
     private var mark = Mark(0, 0)
     private var marks: [Mark] = []
@@ -106,27 +108,6 @@ struct Leaf: Sendable {
         }
     }
 
-    /// The place of a number, found without its key: numbers lie side by side.
-    func position(of number: UInt64) -> Int? {
-        let wanted = UInt32(truncatingIfNeeded: number)
-        return entries.withUnsafeBufferPointer { entries in
-            var at = 0
-            while at &+ 4 <= entries.count {
-                if entries[at].low == wanted || entries[at &+ 1].low == wanted
-                    || entries[at &+ 2].low == wanted || entries[at &+ 3].low == wanted
-                {
-                    break
-                }
-                at &+= 4
-            }
-            while at < entries.count {
-                if entries[at].low == wanted, self.number(at) == number { return at }
-                at &+= 1
-            }
-            return nil
-        }
-    }
-
     /// Calls `body` with the two parts of a row's key.
     @inline(__always)
     func withKey<Value>(_ at: Int, _ body: (KeyParts) -> Value) -> Value {
@@ -139,33 +120,6 @@ struct Leaf: Sendable {
         }
     }
 
-    /// Compares the row at `at` with a key and a number.
-    @inline(__always)
-    func order(_ at: Int, to key: KeyParts, _ number: UInt64) -> Int {
-        let order = withKey(at) { compareKeys($0, key) }
-        if order != 0 { return order }
-        let mine = self.number(at)
-        return mine == number ? 0 : mine < number ? -1 : 1
-    }
-
-    /// The first place whose row does not stand before the key and number.
-    func lowerBound(_ key: UnsafeRawBufferPointer, _ number: UInt64) -> Int {
-        let prefix = Int(prefix)
-        return keys.withUnsafeBytes { keys in
-            let common = min(prefix, key.count)
-            let order = compareKeys(
-                UnsafeRawBufferPointer(rebasing: keys[..<prefix]),
-                UnsafeRawBufferPointer(rebasing: key[..<common]))
-            if order != 0 { return order < 0 ? count : 0 }
-            let rest = UnsafeRawBufferPointer(rebasing: key[common...])
-            return entries.indices.partition { at in
-                let mine = UnsafeRawBufferPointer(rebasing: keys[suffix(at)])
-                let order = compareKeys(mine, rest)
-                return order == 0 ? self.number(at) >= number : order > 0
-            }
-        }
-    }
-
     mutating func insert(_ row: ResultRow, at: Int) {
         if entries.isEmpty {
             self = Leaf(section: section, rows: [row])
@@ -174,7 +128,9 @@ struct Leaf: Sendable {
         share(row.sortKey)
         let start = suffixStart(at)
         let length = UInt32(row.sortKey.count - Int(prefix))
-        keys.insert(contentsOf: row.sortKey[Int(prefix)...], at: start)
+        row.sortKey.withUnsafeBytes { key in
+            keys.insert(UnsafeRawBufferPointer(rebasing: key[Int(prefix)...]), at: start)
+        }
         shiftEnds(from: at) { $0 &+ length }
         let low = UInt32(truncatingIfNeeded: row.number)
         entries.insert(Entry(low: low, end: UInt32(start) + length), at: at)
@@ -242,12 +198,26 @@ struct Leaf: Sendable {
     private func suffixStart(_ at: Int) -> Int { Int(at == 0 ? prefix : entries[at - 1].end) }
 
     @inline(__always)
-    private func suffix(_ at: Int) -> Range<Int> { suffixStart(at)..<Int(entries[at].end) }
+    func suffix(_ at: Int) -> Range<Int> { suffixStart(at)..<Int(entries[at].end) }
 
     @inline(__always)
     private mutating func shiftEnds(from at: Int, _ shift: (UInt32) -> UInt32) {
         entries.withUnsafeMutableBufferPointer { entries in
             for index in at..<entries.count { entries[index].end = shift(entries[index].end) }
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Puts bytes in at a place; what is behind moves once.
+    fileprivate mutating func insert(_ bytes: UnsafeRawBufferPointer, at start: Int) {
+        let (end, count) = (self.count, bytes.count)
+        append(contentsOf: bytes)
+        if start == end { return }
+        withUnsafeMutableBytes { all in
+            UnsafeMutableRawBufferPointer(rebasing: all[(start + count)...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: all[start..<end]))
+            UnsafeMutableRawBufferPointer(rebasing: all[start...]).copyMemory(from: bytes)
         }
     }
 }

@@ -4,20 +4,28 @@
 /// move or an update, also if its sort key and section are what they were. Leave rows out that did
 /// not change. A number in both `removed` and `upserted` is in the list afterwards; of two rows
 /// with the same number the last one counts; removing a number the list does not hold does nothing.
+/// Of rows that changed and stay as they are the number is enough: name them in `unmoved`.
 public struct ListEdits: Hashable, Sendable {
     /// The numbers of rows that leave the list.
     public var removed: [UInt64]
     /// The rows that enter, or stay with a new or the same sort key and section.
     public var upserted: [ResultRow]
+    /// The numbers of rows that changed while their sort key and section stayed what they were.
+    ///
+    /// They count as rows in `upserted` that the list holds just so; one that it does not hold, or that is in `removed` or
+    /// `upserted`, plays no part.
+    public var unmoved: [UInt64]
     /// Why rows changed, by number; those without an entry have no reason.
     public var reasons: [UInt64: ChangeReason]
 
     /// Makes an edit.
     public init(
-        removed: [UInt64] = [], upserted: [ResultRow] = [], reasons: [UInt64: ChangeReason] = [:]
+        removed: [UInt64] = [], upserted: [ResultRow] = [], unmoved: [UInt64] = [],
+        reasons: [UInt64: ChangeReason] = [:]
     ) {
         self.removed = removed
         self.upserted = upserted
+        self.unmoved = unmoved
         self.reasons = reasons
     }
 }
@@ -58,47 +66,58 @@ public struct OutOfOrderSection: Error, Hashable, Sendable, CustomStringConverti
     }
 }
 
-/// An edit without contradictions: every number once, and nothing that the list doesn't hold leaves.
+/// An edit without contradictions: every number once.
 struct NetEdits {
     var leaving: [UInt64]
     var upserted: [ResultRow]
+    var unmoved: [UInt64]
 
-    init(_ edits: ListEdits, in rows: RowStore) {
-        if edits.removed.count + edits.upserted.count == 1 {
-            leaving = edits.removed.filter(rows.contains)
-            upserted = edits.upserted
-            return
-        }
-        if NetEdits.isPlain(edits) {
-            leaving = edits.removed.filter(rows.contains)
-            upserted = edits.upserted
-            return
-        }
+    init(_ edits: ListEdits) {
+        (leaving, upserted, unmoved) = (edits.removed, edits.upserted, edits.unmoved)
+        if count == 1 || isPlain { return }
         var last: [UInt64: Int] = [:]
         last.reserveCapacity(edits.upserted.count)
         for (at, row) in edits.upserted.enumerated() { last[row.number] = at }
-        upserted = edits.upserted
         if last.count < upserted.count {
             upserted = last.values.sorted().map { edits.upserted[$0] }
         }
         var seen: Set<UInt64> = []
-        leaving = edits.removed.filter { number in
-            rows.contains(number) && last[number] == nil && seen.insert(number).inserted
-        }
+        leaving = edits.removed.filter { last[$0] == nil && seen.insert($0).inserted }
+        unmoved = edits.unmoved.filter { last[$0] == nil && seen.insert($0).inserted }
     }
 
-    var isEmpty: Bool { leaving.isEmpty && upserted.isEmpty }
+    /// How many rows it is about.
+    var count: Int { leaving.count + upserted.count + unmoved.count }
 
-    /// Whether both lists ascend and have no number in common, as where they come from a transaction; O(k).
-    private static func isPlain(_ edits: ListEdits) -> Bool {
-        let (removed, upserted) = (edits.removed, edits.upserted)
-        var at = 0
+    /// The same without what a store does not hold.
+    func held(by rows: RowStore) -> NetEdits {
+        var held = self
+        held.leaving = leaving.filter(rows.contains)
+        held.unmoved = unmoved.filter(rows.contains)
+        return held
+    }
+
+    /// Whether all lists ascend and have no number in common, as where they come from a transaction; O(k).
+    private var isPlain: Bool {
+        var (gone, same) = (0, 0)
         for index in upserted.indices {
             let number = upserted[index].number
             if index > 0, upserted[index - 1].number >= number { return false }
-            while at < removed.count, removed[at] < number { at += 1 }
-            if at < removed.count, removed[at] == number { return false }
+            while gone < leaving.count, leaving[gone] < number { gone += 1 }
+            while same < unmoved.count, unmoved[same] < number { same += 1 }
+            if gone < leaving.count, leaving[gone] == number { return false }
+            if same < unmoved.count, unmoved[same] == number { return false }
         }
-        return zip(removed, removed.dropFirst()).allSatisfy { $0 < $1 }
+        gone = 0
+        for index in unmoved.indices {
+            let number = unmoved[index]
+            if index > 0, unmoved[index - 1] >= number { return false }
+            while gone < leaving.count, leaving[gone] < number { gone += 1 }
+            if gone < leaving.count, leaving[gone] == number { return false }
+        }
+        for index in leaving.indices.dropFirst() where leaving[index - 1] >= leaving[index] {
+            return false
+        }
+        return true
     }
 }

@@ -5,9 +5,14 @@ extension ListStep {
     mutating func change(_ reasons: [UInt64: ChangeReason], _ rows: RowStore) -> ResultsChange {
         chooseSections()
         for section in touched where section.stays && section.pairs > 0 { chooseRows(of: section) }
-        return ResultsChange(
-            sections: touched.flatMap { $0.changes(rows.sections[$0.slot].name) },
-            objects: marks.compactMap(\.change), reasons: said(reasons))
+        var sections: [ResultsChange.SectionChange] = []
+        for section in touched where !section.stays {
+            sections += section.changes(rows.sections[section.slot].name)
+        }
+        var objects: [ResultsChange.ObjectChange] = []
+        objects.reserveCapacity(marks.count)
+        for mark in marks { if let change = mark.change { objects.append(change) } }
+        return ResultsChange(sections: sections, objects: objects, reasons: said(reasons))
     }
 
     /// The reasons of rows that are in the list afterwards: mostly all that were given.
@@ -71,7 +76,6 @@ extension ListStep {
 
 extension ListStep.Touched {
     fileprivate func changes(_ name: String) -> [ResultsChange.SectionChange] {
-        if stays { return [] }
         var changes: [ResultsChange.SectionChange] = []
         if let oldIndex { changes.append(.delete(index: oldIndex, name: name)) }
         if let newIndex { changes.append(.insert(index: newIndex, name: name)) }

@@ -15,6 +15,7 @@ struct ListStep {
         var from: Spot?
         var to: Spot?
         var isLoose: Bool
+        /// Whether a loose row stays where it is between its neighbours.
         var stays = false
         /// The next loose mark that came from, or goes to, the same section; none if negative.
         var nextOld = -1
@@ -50,8 +51,10 @@ struct ListStep {
 
     var marks: [Mark] = []
     var touched: [Touched] = []
-    /// Where the sections are in `touched`, by slot, once they are more than a look finds.
-    private var touchedAt: [Int: Int] = [:]
+    /// The sections that begin or end with a row that is new there: only they can overlap their neighbours.
+    private(set) var widened: [Int] = []
+    /// How many marks, the first ones, are of rows that are in the list afterwards.
+    private var staying = 0
     /// The loose rows as they were, to undo the edit; only sections can be out of order.
     private var before: [Before] = []
     private var keysBefore: [UInt8] = []
@@ -62,9 +65,9 @@ struct ListStep {
         self.edit = edit
         noteBefore(&rows)
         for mark in marks where mark.isLoose && mark.from != nil {
-            if let place = rows.place(of: mark.number) { rows.remove(at: place) }
+            if let place = rows.hintedPlace(of: mark.number) { rows.remove(at: place) }
         }
-        for (row, mark) in zip(edit.upserted, marks) where mark.isLoose { rows.insert(row) }
+        for at in edit.upserted.indices where marks[at].isLoose { rows.insert(edit.upserted[at]) }
     }
 
     /// Takes the edit back.
@@ -84,24 +87,31 @@ struct ListStep {
         rows.forgetEmptySections()
     }
 
-    /// Marks begin with those of the upserted rows, in their order.
+    /// Marks begin with those of the upserted rows, in their order; then come those of unmoved ones.
     private mutating func noteBefore(_ rows: inout RowStore) {
-        marks.reserveCapacity(edit.upserted.count + edit.leaving.count)
-        for row in edit.upserted {
-            var mark = Mark(
-                number: row.number, tag: row.entityTag, from: nil, to: nil, isLoose: true)
-            if let place = rows.place(of: row.number) {
-                mark.isLoose = !rows.holds(row, at: place)
+        marks.reserveCapacity(edit.count)
+        touched.reserveCapacity(min(2 * edit.count, 2 * ListStep.few))
+        for at in edit.upserted.indices {
+            let (number, tag) = (edit.upserted[at].number, edit.upserted[at].entityTag)
+            var mark = Mark(number: number, tag: tag, isLoose: true)
+            if let place = rows.hintedPlace(of: number) {
+                mark.isLoose = !rows.holds(edit.upserted[at], at: place)
                 mark.from = noteOld(place, isLoose: mark.isLoose, &rows)
             }
             marks.append(mark)
         }
-        for number in edit.leaving {
-            guard let place = rows.place(of: number) else { continue }
-            let tag = rows.leaves[place.leaf].tag(place.at)
-            let from = noteOld(place, isLoose: true, &rows)
-            marks.append(Mark(number: number, tag: tag, from: from, to: nil, isLoose: true))
-        }
+        for number in edit.unmoved { noteHeld(number, isLoose: false, &rows) }
+        staying = marks.count
+        for number in edit.leaving { noteHeld(number, isLoose: true, &rows) }
+    }
+
+    /// Marks a row by its number, if it is there.
+    private mutating func noteHeld(_ number: UInt64, isLoose: Bool, _ rows: inout RowStore) {
+        guard let place = rows.hintedPlace(of: number) else { return }
+        var mark = Mark(
+            number: number, tag: rows.withLeaf(place.leaf) { $0.tag(place.at) }, isLoose: isLoose)
+        mark.from = noteOld(place, isLoose: isLoose, &rows)
+        marks.append(mark)
     }
 
     private mutating func noteOld(
@@ -109,7 +119,7 @@ struct ListStep {
     ) -> Spot {
         let index = rows.hintedIndex(of: place.slot)
         let item = rows.item(of: place)
-        let at = touch(place.slot)
+        let at = touch(place.slot, &rows)
         touched[at].oldIndex = index
         touched[at].oldCount = rows.sections[place.slot].count
         if isLoose {
@@ -121,21 +131,19 @@ struct ListStep {
 
     /// Notes where everything stands after the edit.
     mutating func noteAfter(_ rows: inout RowStore) {
-        for at in edit.upserted.indices {
-            guard let place = rows.place(of: marks[at].number) else { continue }
+        for at in 0..<staying {
+            guard let place = rows.hintedPlace(of: marks[at].number) else { continue }
             let index = rows.hintedIndex(of: place.slot)
             let path = ResultsIndexPath(section: index, item: rows.item(of: place))
             marks[at].to = Spot(slot: place.slot, path: path)
-            let section = touch(place.slot)
-            guard marks[at].isLoose else { continue }
-            touched[section].news += 1
-            marks[at].nextNew = touched[section].lastNew
-            touched[section].lastNew = at
-            if let from = marks[at].from, from.slot == place.slot { touched[section].pairs += 1 }
+            let section = touch(place.slot, &rows)
+            if marks[at].isLoose {
+                noteNew(at, path.item, section, rows.sections[place.slot].count)
+            }
         }
         for at in marks.indices where marks[at].isLoose {
             guard let slot = marks[at].from?.slot else { continue }
-            let section = touch(slot)
+            let section = touch(slot, &rows)
             marks[at].nextOld = touched[section].lastOld
             touched[section].lastOld = at
         }
@@ -152,7 +160,21 @@ struct ListStep {
         }
     }
 
+    /// Notes a loose row of a section that has so many rows now.
+    private mutating func noteNew(_ at: Int, _ item: Int, _ section: Int, _ count: Int) {
+        let slot = touched[section].slot
+        touched[section].news += 1
+        marks[at].nextNew = touched[section].lastNew
+        touched[section].lastNew = at
+        if marks[at].from?.slot == slot { touched[section].pairs += 1 }
+        if item == 0 || item == count - 1 { widened.append(slot) }
+    }
+
     private mutating func keep(_ place: RowStore.Place, _ rows: RowStore) {
+        if before.isEmpty {
+            before.reserveCapacity(edit.count)
+            keysBefore.reserveCapacity(64 * edit.count)
+        }
         rows.withLeaf(place.leaf) { leaf in
             leaf.withKey(place.at) { key in
                 keysBefore.append(contentsOf: key.head)
@@ -165,22 +187,21 @@ struct ListStep {
         }
     }
 
-    private mutating func touch(_ slot: Int) -> Int {
-        let at = touched.count
-        if at <= ListStep.few {
-            for known in touched.indices where touched[known].slot == slot { return known }
-        } else if let known = touchedAt[slot] {
+    /// The place of a section in `touched`; the section remembers it once they are more than a look finds.
+    private mutating func touch(_ slot: Int, _ rows: inout RowStore) -> Int {
+        let count = touched.count
+        for known in 0..<min(count, ListStep.few) where touched[known].slot == slot {
             return known
         }
-        touched.append(Touched(slot: slot))
-        if at == ListStep.few {
-            for known in touched.indices { touchedAt[touched[known].slot] = known }
-        } else if at > ListStep.few {
-            touchedAt[slot] = at
+        if count > ListStep.few {
+            let guess = rows.sections[slot].touched
+            if guess < count, touched[guess].slot == slot { return guess }
         }
-        return at
+        if count >= ListStep.few { rows.sections[slot].touched = count }
+        touched.append(Touched(slot: slot))
+        return count
     }
 
-    /// Sections up to which looking through them beats hashing.
+    /// Sections up to which looking through them beats remembering.
     private static let few = 8
 }

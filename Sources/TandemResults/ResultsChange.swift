@@ -42,7 +42,7 @@ public struct ResultsChange: Hashable, Sendable {
         sections: [SectionChange], objects: [ObjectChange], reasons: [UInt64: ChangeReason] = [:]
     ) {
         self.sections = sections.count < 2 ? sections : sections.sorted { $0.rank < $1.rank }
-        self.objects = objects.count < 2 ? objects : objects.sorted { $0.rank < $1.rank }
+        self.objects = objects.count < 2 ? objects : ObjectRank.sorted(objects)
         self.reasons = reasons
     }
 
@@ -102,16 +102,6 @@ extension ResultsChange.ObjectChange {
         switch self {
         case .delete: nil
         case .insert(_, _, let to), .move(_, _, _, let to), .update(_, _, _, let to): to
-        }
-    }
-
-    /// The place in the fixed order.
-    var rank: (Int, Int, Int) {
-        switch self {
-        case .delete(_, _, let path): (0, path.section, path.item)
-        case .insert(_, _, let path): (1, path.section, path.item)
-        case .move(_, _, _, let path): (2, path.section, path.item)
-        case .update(_, _, _, let path): (3, path.section, path.item)
         }
     }
 }

@@ -61,6 +61,7 @@ extension RowStore {
             let part = rest.prefix(Leaf.bulkFill)
             rest = rest.dropFirst(part.count)
             let leaf = add(Leaf(section: UInt32(slot), rows: part))
+            leaves[leaf].hint = UInt32(sections[slot].leaves.count)
             sections[slot].leaves.append(LeafRef(leaf: UInt32(leaf), count: UInt32(part.count)))
         }
         sections[slot].count += rows.count
@@ -90,11 +91,7 @@ extension RowStore {
     private func overlapsNext(_ index: Int) -> Bool {
         guard let last = sections[Int(order[index].slot)].leaves.last else { return false }
         let next = sections[Int(order[index + 1].slot)].leaves[0]
-        return withLeaf(Int(last.leaf)) { last in
-            withLeaf(Int(next.leaf)) { next in
-                next.withKey(0) { last.order(last.count - 1, to: $0, next.number(0)) > 0 }
-            }
-        }
+        return self.order(Int(last.count) - 1, of: Int(last.leaf), to: Int(next.leaf)) > 0
     }
 
     private func disorder(at index: Int) -> OutOfOrderSection {

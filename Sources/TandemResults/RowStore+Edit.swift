@@ -133,6 +133,7 @@ extension RowStore {
         else { return false }
         let leaf = add(Leaf(section: UInt32(place.slot), rows: [row]))
         enter(row.number, in: leaf)
+        leaves[leaf].hint = UInt32(place.leafIndex + 1)
         sections[place.slot].leaves.append(LeafRef(leaf: UInt32(leaf), count: 1))
         return true
     }
@@ -141,6 +142,7 @@ extension RowStore {
         let upper = leaves[place.leaf].split()
         let count = UInt32(upper.count)
         let leaf = add(upper)
+        leaves[leaf].hint = UInt32(place.leafIndex + 1)
         move(upper, from: place.leaf, to: leaf)
         sections[place.slot].leaves[place.leafIndex].count -= count
         let ref = LeafRef(leaf: UInt32(leaf), count: count)

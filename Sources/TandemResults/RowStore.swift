@@ -27,6 +27,8 @@ struct RowStore: Sendable {
         var count = 0
         /// Where the section was last seen in `order`; a guess, verified before use.
         var hint = 0
+        /// Where a step noted it; a guess, verified before use.
+        var touched = 0
     }
 
     /// Where a row is or would be: section slot, index in its leaves, leaf slot, place in the leaf.
@@ -85,18 +87,38 @@ struct RowStore: Sendable {
     /// The place of a row by its number.
     func place(of number: UInt64) -> Place? {
         guard let (leaf, at) = spot(of: number) else { return nil }
-        let slot = Int(leaves[leaf].section)
-        if sections[slot].leaves.count == 1 {
-            return Place(slot: slot, leafIndex: 0, leaf: leaf, at: at)
-        }
-        let index = withLeaf(leaf) { $0.withKey(at) { leafIndex(in: slot, $0, number) } }
+        let (slot, hint) = withLeaf(leaf) { (Int($0.section), Int($0.hint)) }
+        let index =
+            nearbyIndex(of: leaf, in: slot, hint)
+            ?? withLeaf(leaf) { $0.withKey(at) { leafIndex(in: slot, $0, number) } }
         return Place(slot: slot, leafIndex: index, leaf: leaf, at: at)
+    }
+
+    /// The place of a row by its number; the leaf remembers where it is in its section.
+    mutating func hintedPlace(of number: UInt64) -> Place? {
+        guard let place = place(of: number) else { return nil }
+        let index = UInt32(place.leafIndex)
+        if withLeaf(place.leaf, { $0.hint }) != index { leaves[place.leaf].hint = index }
+        return place
+    }
+
+    /// The index of a leaf in its section, if it is where it was last seen or beside that.
+    @inline(__always)
+    private func nearbyIndex(of leaf: Int, in slot: Int, _ hint: Int) -> Int? {
+        sections[slot].leaves.withUnsafeBufferPointer { refs in
+            if refs.count == 1 { return 0 }
+            let wanted = UInt32(leaf)
+            if hint < refs.count, refs[hint].leaf == wanted { return hint }
+            if hint + 1 < refs.count, refs[hint + 1].leaf == wanted { return hint + 1 }
+            if hint > 0, hint <= refs.count, refs[hint - 1].leaf == wanted { return hint - 1 }
+            return nil
+        }
     }
 
     /// The place at which a row of this key and number stands or would be put in a section with rows.
     func place(in slot: Int, _ key: [UInt8], _ number: UInt64) -> Place {
         key.withUnsafeBytes { key in
-            let index = leafIndex(in: slot, KeyParts(key), number)
+            let index = leafIndex(in: slot, key, number)
             let leaf = Int(sections[slot].leaves[index].leaf)
             let at = withLeaf(leaf) { $0.lowerBound(key, number) }
             return Place(slot: slot, leafIndex: index, leaf: leaf, at: at)
@@ -105,11 +127,20 @@ struct RowStore: Sendable {
 
     /// The index of the last leaf of a section that does not begin behind the key and number.
     private func leafIndex(in slot: Int, _ key: KeyParts, _ number: UInt64) -> Int {
-        if sections[slot].leaves.count == 1 { return 0 }
-        let behind = sections[slot].leaves.partition {
-            withLeaf(Int($0.leaf)) { $0.order(0, to: key, number) } > 0
+        leafIndex(in: slot) { $0.order(0, to: key, number) > 0 }
+    }
+
+    private func leafIndex(in slot: Int, _ key: UnsafeRawBufferPointer, _ number: UInt64) -> Int {
+        leafIndex(in: slot) { $0.order(0, to: key, number) > 0 }
+    }
+
+    @inline(__always)
+    private func leafIndex(in slot: Int, _ beginsBehind: (borrowing Leaf) -> Bool) -> Int {
+        sections[slot].leaves.withUnsafeBufferPointer { refs in
+            if refs.count == 1 { return 0 }
+            let behind = refs.partition { withLeaf(Int($0.leaf), beginsBehind) }
+            return max(behind - 1, 0)
         }
-        return max(behind - 1, 0)
     }
 
     /// The row's rank in its section.
@@ -133,10 +164,14 @@ struct RowStore: Sendable {
         let (mine, theirs) = (
             Int(sections[slot].leaves[0].leaf), Int(sections[other].leaves[0].leaf)
         )
-        return withLeaf(mine) { mine in
-            withLeaf(theirs) { theirs in
-                theirs.withKey(0) { mine.order(0, to: $0, theirs.number(0)) < 0 }
-            }
+        return order(0, of: mine, to: theirs) < 0
+    }
+
+    /// Compares a row of a leaf with the first one of another.
+    func order(_ at: Int, of leaf: Int, to other: Int) -> Int {
+        leaves.withUnsafeBufferPointer { leaves in
+            let number = leaves[other].number(0)
+            return leaves[other].withKey(0) { leaves[leaf].order(at, to: $0, number) }
         }
     }
 
@@ -194,8 +229,8 @@ struct RowStore: Sendable {
         if isSectioned, sections[place.slot].name != row.section { return false }
         return row.sortKey.withUnsafeBytes { key in
             withLeaf(place.leaf) { leaf in
-                leaf.tag(place.at) == row.entityTag
-                    && leaf.order(place.at, to: KeyParts(key), row.number) == 0
+                leaf.tag(place.at) == row.entityTag && leaf.number(place.at) == row.number
+                    && leaf.hasKey(key, at: place.at)
             }
         }
     }

@@ -5,13 +5,14 @@ extension SectionedList {
     /// O(n) once. While they are out of order every edit with an effect gives `failed`. Rows that
     /// were inserted and removed again meanwhile leave nothing to report: look at `outOfOrder`.
     public mutating func apply(_ edits: ListEdits) -> ListOutcome {
-        let edit = NetEdits(edits, in: rows)
-        if edit.isEmpty { return .unchanged }
-        if shown != nil { return applyOutOfOrder(edit, edits.reasons) }
+        let edit = NetEdits(edits)
+        if edit.count == 0 { return .unchanged }
+        if shown != nil { return applyOutOfOrder(edit.held(by: rows), edits.reasons) }
         var step = ListStep(edit, on: &rows)
+        if step.marks.isEmpty { return .unchanged }
         step.noteAfter(&rows)
-        if let problem = rows.firstDisorder(among: step.touched.map(\.slot)) {
-            return fail(problem, step, edit, edits.reasons)
+        if !step.widened.isEmpty, let problem = rows.firstDisorder(among: step.widened) {
+            return fail(problem, step, edit.held(by: rows), edits.reasons)
         }
         let change = step.change(edits.reasons, rows)
         rows.forgetEmptySections()
@@ -34,6 +35,7 @@ extension SectionedList {
     private mutating func applyOutOfOrder(
         _ edit: NetEdits, _ reasons: [UInt64: ChangeReason]
     ) -> ListOutcome {
+        if edit.count == 0 { return .unchanged }
         _ = ListStep(edit, on: &rows)
         rows.forgetEmptySections()
         note(edit, reasons)
@@ -50,6 +52,9 @@ extension SectionedList {
     private mutating func note(_ edit: NetEdits, _ reasons: [UInt64: ChangeReason]) {
         for row in edit.upserted {
             pending[row.number, default: []].formUnion(reasons[row.number] ?? [])
+        }
+        for number in edit.unmoved {
+            pending[number, default: []].formUnion(reasons[number] ?? [])
         }
     }
 

@@ -349,6 +349,11 @@ public struct StoreOptions: Hashable, Sendable {
     public var savesKept: UInt64 = 1_000_000
     /// At most this many saves without effect are remembered among them; beyond it the oldest are forgotten.
     public var unchangedKept = 65_536
+    /// Related objects that a request may read for one candidate, in one piece, which takes a quarter of a second; 64 bytes of a
+    /// row or of a long text count like another, and eight members that are only listed like one.
+    public var objectReads = 1 << 18
+    /// And for all its candidates, some ten seconds.
+    public var requestReads = 1 << 24
 
     /// The defaults.
     public init() {}

@@ -7,7 +7,7 @@ struct GlobalOptions: ParsableArguments {
     @Option(help: "The path of the daemon's socket (TANDEM_SOCKET).")
     var socket: String?
 
-    @Option(help: "The name of the daemon (TANDEM_NAME); `default` unless given.")
+    @Option(help: "The daemon's name (TANDEM_NAME); else `default`.")
     var name: String?
 
     /// A container of that daemon, without a model of its own.
@@ -25,16 +25,3 @@ struct GlobalOptions: ParsableArguments {
         return PersistentContainer(socket: path, name: name, author: author, limits: limits)
     }
 }
-
-/// How a verb prints what it found.
-enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
-    /// For people.
-    case short
-    /// For people who want everything.
-    case verbose
-    /// One JSON object a line.
-    case json
-}
-
-/// Writes a line to standard output.
-func printLine(_ text: String) { StandardStream.output.write(text + "\n") }

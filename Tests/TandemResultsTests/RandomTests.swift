@@ -38,7 +38,8 @@ struct RandomTests {
                 else { continue }
                 switch Int.random(in: 0..<5, using: &random) {
                 case 0: edits.removed.append(number)
-                case 1: edits.upserted.append(old)
+                case 1 where Bool.random(using: &random): edits.upserted.append(old)
+                case 1: edits.unmoved += [number, number + 100_000]
                 case 2: edits.upserted.append(fresh(sections))
                 case 3: edits.upserted.append(row(number, key(old.section), old.section))
                 default:
@@ -83,7 +84,7 @@ struct RandomTests {
                 Issue.record("no change in round \(round), seed \(seed)")
                 return
             }
-            let changed = Set(edits.upserted.map(\.number))
+            let changed = Set(edits.upserted.map(\.number) + edits.unmoved)
             try verify(change, from: world.reference, to: new, changed: changed)
             #expect(list.sectionIDs == new.sections, "round \(round), seed \(seed)")
             if round % 10 == 0 { check(list, new) }
@@ -132,10 +133,11 @@ struct RandomTests {
             let key = UInt8.random(in: 0...11, using: &random)
             let strays = Int.random(in: 0..<12, using: &random) == 0
             let name = strays ? "stray" : "s\(key / 4)"
-            let edits =
+            var edits =
                 Bool.random(using: &random)
                 ? ListEdits(removed: [number]) : ListEdits(upserted: [row(number, [key], name)])
-            changed.formUnion(edits.upserted.map(\.number))
+            if key % 3 == 0 { edits.unmoved = [UInt64(key + 1), number] }
+            changed.formUnion(edits.upserted.map(\.number) + edits.unmoved)
             current = current.after(edits)
             let outcome = list.apply(edits)
             if current.isInOrder {

@@ -36,6 +36,12 @@ enum WireCoding {
         switch message {
         case .fetch(let fetch): fetch.interests
         case .read(let read): read.interests
+        case .verdicts(let request):
+            switch request.alongside {
+            case .fetch(let fetch): fetch.interests
+            case .read(let read): read.interests
+            case nil: []
+            }
         default: []
         }
     }

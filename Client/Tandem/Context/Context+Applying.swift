@@ -15,21 +15,25 @@ extension ManagedObjectContext {
         advance(to: group.to)
         settleUnanswered(with: group)
         var touched: [(object: ManagedObject, slots: PropertyMask?)] = []
-        for change in group.changes {
-            guard var record = records[change.object.number] else { continue }
-            if record.reference.tag != change.object.tag {
-                correct(change.object)
-                guard let corrected = records[change.object.number] else { continue }
+        let all = group.changes
+        let changes = all.span
+        for at in changes.indices {
+            let reference = changes[at].object
+            guard var record = records[reference.number] else { continue }
+            if record.reference.tag != reference.tag {
+                correct(reference)
+                guard let corrected = records[reference.number] else { continue }
                 record = corrected
             }
-            take(change, into: record, version: group.versions[change.object.number])
+            take(changes[at], into: record, version: group.versions[reference.number])
+            let kind = changes[at].kind
             // What is taken back says nothing of the members that the object had.
-            if group.isBackward, change.kind == .insert { record.members.removeAll() }
+            if group.isBackward, kind == .insert { record.members.removeAll() }
             guard let object = record.object, object.isRead || !children.isEmpty else { continue }
-            let isWhole = change.kind == .insert || change.kind == .delete
-            touched.append((object, isWhole ? nil : change.changed))
+            let isWhole = kind == .insert || kind == .delete
+            touched.append((object, isWhole ? nil : changes[at].changed))
         }
-        for (number, version) in group.versions {
+        for (number, version) in group.versions.others {
             guard let record = records[number], record.row != nil || record.version != 0 else {
                 continue
             }
@@ -62,7 +66,13 @@ extension ManagedObjectContext {
             }
         }
         standing.told = group.isOtherLog ? group.to : max(standing.told, group.to)
-        for (object, slots) in standing.takeNotices() + touched { object.noteChange(slots) }
+        let notices = standing.takeNotices() + touched
+        if standing.loads == 0 {
+            for (object, slots) in notices { object.noteChange(slots) }
+        } else if !notices.isEmpty {
+            // Who reads under observation is not observing yet: it would never hear of it.
+            postpone { for (object, slots) in notices { object.noteChange(slots) } }
+        }
         processPendingChanges()
         deliver()
     }
@@ -78,12 +88,11 @@ extension ManagedObjectContext {
             record.row = change.row
             record.version = version ?? merged
             record.isMissing = false
-            for property in record.entity.properties where property.isToMany {
-                record.members[property.slot] = []
-            }
+            for slot in record.entity.toManySlots { record.members[slot] = [] }
         case .update:
             // What is pushed is followed from then on: the row is as good as one that was read.
             record.row = change.row
+            if let version { record.version = version }
         case .touch: break
         case .delete:
             undoStack.forget(record)
@@ -100,6 +109,7 @@ extension ManagedObjectContext {
 
     /// Applies gained and lost members where the list is held; a list whose links aren't named is dropped.
     private func takeLinks(_ change: Change, into record: ObjectRecord) {
+        if record.members.isEmpty { return }
         let toMany = record.members.keys.filter { change.changed.contains($0) }
         for slot in toMany where !change.links.contains(where: { $0.slot == slot }) {
             if change.kind != .insert { record.members[slot] = nil }

@@ -11,7 +11,7 @@ struct MergedGroup: Sendable {
     /// The net change of every object.
     let table: ChangeTable
     /// The position at which each row was last written, also where no net change is left.
-    var versions: [ObjectNumber: UInt64]
+    var versions: RowVersions
     /// Whether the stream was interrupted or the model replaced: nothing that was held counts.
     var isRestart = false
     /// Whether what comes is of another log or epoch than what was told of before.
@@ -28,15 +28,20 @@ struct MergedGroup: Sendable {
         self.from = from
         self.to = to
         self.transactions = transactions
-        versions = [:]
-        versions.reserveCapacity(transactions.reduce(0) { $0 + $1.changes.count })
-        for transaction in transactions {
-            for change in transaction.changes where change.kind == .insert || change.kind == .update
-            { versions[change.object.number] = transaction.position }
+        if transactions.count == 1 {
+            table = ChangeTable(transactions[0].changes)
+            versions = RowVersions(table, at: transactions[0].position)
+            return
         }
-        table = ChangeTable(
-            transactions.count == 1
-                ? transactions[0].changes : NetEffect.fold(transactions, model))
+        var written: [ObjectNumber: UInt64] = [:]
+        written.reserveCapacity(transactions.reduce(0) { $0 + $1.changes.count })
+        for transaction in transactions {
+            for change in transaction.changes where change.kind.writesRow {
+                written[change.object.number] = transaction.position
+            }
+        }
+        versions = RowVersions(written)
+        table = transactions.isEmpty ? .empty : ChangeTable(NetEffect.fold(transactions, model))
     }
 
     /// The net change of every object, by entity tag, then number.
@@ -51,10 +56,11 @@ struct MergedGroup: Sendable {
         self.to = to
         self.left = left
         self.transactions = []
-        versions = [:]
+        var written: [ObjectNumber: UInt64] = [:]
         for change in transactions.lazy.flatMap(\.changes) where change.kind != .touch {
-            versions[change.object.number] = to
+            written[change.object.number] = to
         }
+        versions = RowVersions(written)
         let undone = NetEffect.fold(transactions, model).compactMap { change in
             model.entity(tagged: change.object.tag).flatMap { change.undone(in: $0) }
         }
@@ -74,8 +80,8 @@ struct MergedGroup: Sendable {
         self.from = from
         self.to = to
         transactions = []
-        table = ChangeTable([])
-        versions = [:]
+        table = .empty
+        versions = RowVersions()
         isRestart = true
         self.missed = missed
     }

@@ -12,6 +12,8 @@ final class Standing {
     var pin: Pin?
     /// The last position whose saves were told of: who is moved back and forth hears of each once.
     var told: UInt64 = 0
+    /// How many reads of properties are under way that load what isn't held.
+    var loads = 0
     /// What is to be told of objects when the merge that changes them is whole; nil when nothing is being merged.
     private var notices: [(object: ManagedObject, slots: PropertyMask?)]?
     private let link: ContextLink

@@ -292,7 +292,11 @@ extension ManagedObject: Hashable, Identifiable {
 
 extension ManagedObjectContext {
     /// Loads what a property needs; a failure is kept for the next throwing call.
+    ///
+    /// What it merges on the way is told to those who observe objects and declared lists once whoever reads is done.
     func fire(_ step: (ManagedObjectContext) throws -> Step<Void>) {
+        standing.loads += 1
+        defer { standing.loads -= 1 }
         do {
             try step(self).run(on: connection)
         } catch let error as TandemError {

@@ -7,6 +7,9 @@ public struct ChangeCause: Hashable, Sendable {
     /// The object's own properties that differ.
     public var properties: [String]
     /// The key paths of the list through which other objects' values reach it, and reached others than before.
+    ///
+    /// Of a row that came or went, and of one whose own values differ as well, these are all key paths of the condition, or of its
+    /// reason, on which the merge changed something; none of an object that is new or deleted.
     public var keyPaths: [String]
 
     /// A cause of the given names.
@@ -18,51 +21,85 @@ public struct ChangeCause: Hashable, Sendable {
 
 /// What a step learned of the causes of its change.
 struct ChangeCauses: Sendable {
-    /// The slots of the objects of the list's entity that differ.
-    private(set) var own: [ObjectNumber: PropertyMask] = [:]
+    /// The slots of the objects of the list's entity that one merge changed, by number, ascending.
+    private var merged: [(number: ObjectNumber, slots: PropertyMask)] = []
+    /// Those that were noted besides.
+    private var others: [ObjectNumber: PropertyMask] = [:]
     /// The key paths over relationships on which something differs, with their uses.
     private(set) var paths: [String: ObservedPath.Usage] = [:]
+    /// The objects that are new or deleted, where others' values may decide who is in the list.
+    private var ends: Set<ObjectNumber> = []
 
     /// Takes in what a merge changed.
     mutating func note(_ group: MergedGroup, _ judge: RowJudge) {
-        var found: [ObjectNumber: PropertyMask] = [:]
-        found.reserveCapacity(group.changes.count)
-        for change in judge.own { found[change.object.number] = change.changed }
-        if own.isEmpty { own = found } else { own.merge(found) { $0.union($1) } }
-        note(group.changes, judge.plan)
+        let isFirst = merged.isEmpty
+        let isByOthers = judge.plan.compiled.predicateUsesRelated
+        for part in judge.ownParts {
+            if isFirst { merged.reserveCapacity(merged.count + part.count) }
+            for at in part where !group.changes[at].changed.isEmpty {
+                let number = group.changes[at].object.number
+                let slots = group.changes[at].changed
+                let kind = group.changes[at].kind
+                if isByOthers, kind == .insert || kind == .delete { ends.insert(number) }
+                if isFirst { merged.append((number, slots)) } else { note(number, slots) }
+            }
+        }
+        if isFirst, judge.ownParts.count > 1 { merged.sort { $0.number < $1.number } }
+        for path in judge.plan.compiled.paths
+        where !path.hops.isEmpty && path.isTouched(by: group.table, judge.plan.compiled.model) {
+            note(path, judge.plan)
+        }
     }
 
     /// Takes in the key paths through which changes of other objects reach rows.
     mutating func note(_ changes: [Change], _ plan: ResultsPlan) {
-        for path in plan.compiled.paths where !path.hops.isEmpty {
-            guard path.isTouched(by: changes, plan.compiled.model),
-                let name = path.name(in: plan.compiled.model)
-            else { continue }
-            paths[name, default: []].formUnion(path.usage)
+        if changes.isEmpty { return }
+        let table = ChangeTable(changes)
+        for path in plan.compiled.paths
+        where !path.hops.isEmpty && path.isTouched(by: table, plan.compiled.model) {
+            note(path, plan)
         }
+    }
+
+    private mutating func note(_ path: ObservedPath, _ plan: ResultsPlan) {
+        guard let name = path.name(in: plan.compiled.model) else { return }
+        paths[name, default: []].formUnion(path.usage)
     }
 
     /// Takes in what edits changed.
     mutating func note(_ number: ObjectNumber, _ slots: PropertyMask) {
-        own[number] = own[number]?.union(slots) ?? slots
+        others[number] = others[number]?.union(slots) ?? slots
     }
 
     /// Takes in the causes of a later change.
     mutating func formUnion(_ later: ChangeCauses) {
-        own.merge(later.own) { $0.union($1) }
+        for (number, slots) in later.merged { note(number, slots) }
+        others.merge(later.others) { $0.union($1) }
         paths.merge(later.paths) { $0.union($1) }
+        ends.formUnion(later.ends)
     }
 
     /// The cause of one part of a change.
     func cause(
         of object: ResultsChange.ObjectChange, _ reason: ChangeReason, _ model: CompiledModel
     ) -> ChangeCause {
-        let mask = own[object.number] ?? PropertyMask()
+        let mask = slots(of: object.number)
         let properties = model.entity(tagged: object.tag)?.properties ?? []
-        let usage = ChangeCauses.usage(object, reason)
+        let usage = ends.contains(object.number) ? [] : ChangeCauses.usage(object, reason)
         return ChangeCause(
             properties: properties.filter { mask.contains($0.slot) }.map(\.name),
             keyPaths: paths.filter { !$0.value.isDisjoint(with: usage) }.keys.sorted())
+    }
+
+    private func slots(of number: ObjectNumber) -> PropertyMask {
+        let slots = others[number] ?? PropertyMask()
+        var (low, high) = (0, merged.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if merged[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        return low < merged.count && merged[low].number == number
+            ? slots.union(merged[low].slots) : slots
     }
 
     private static func usage(
@@ -80,13 +117,15 @@ struct ChangeCauses: Sendable {
 
 extension ObservedPath {
     /// Whether changes are of objects that the path may lead through, and of the properties it goes on with.
-    fileprivate func isTouched(by changes: [Change], _ model: CompiledModel) -> Bool {
-        let next = hops.dropFirst().map(\.slot) + [final?.slot].compactMap { $0 }
-        for (hop, slot) in zip(hops, next) {
-            guard let entity = model.entity(tagged: hop.destination) else { continue }
-            let tags = Set(entity.descendants + [entity.tag])
-            for change in changes where tags.contains(change.object.tag) {
-                if change.kind == .delete || change.changed.contains(slot) { return true }
+    fileprivate func isTouched(by table: ChangeTable, _ model: CompiledModel) -> Bool {
+        for at in hops.indices {
+            let next = at + 1 < hops.count ? hops[at + 1].slot : final?.slot
+            guard let next, let entity = model.entity(tagged: hops[at].destination) else {
+                continue
+            }
+            for part in table.parts where entity.includes(table.tag(of: part)) {
+                for at in part where table.all[at].changed.contains(next) { return true }
+                for at in part where table.all[at].kind == .delete { return true }
             }
         }
         return false

@@ -25,6 +25,9 @@ struct EditOverlay {
 
     var isEmpty: Bool { laid.isEmpty }
 
+    /// Whether nothing lies over the list and nothing has to be looked at.
+    var isIdle: Bool { laid.isEmpty && related.isEmpty && !isStale }
+
     var count: Int { laid.count }
 
     subscript(number: ObjectNumber) -> OverlaidEdits? { laid[number] }
@@ -65,6 +68,9 @@ struct EditOverlay {
         // A row may come to hang on what is edited.
         for row in edits.upserted where laid[row.number] != nil || !related.isEmpty {
             found.insert(row.number)
+        }
+        for number in edits.unmoved where laid[number] != nil || !related.isEmpty {
+            found.insert(number)
         }
         // Who is a member of whom is not noted.
         return plan.compiled.usesToMany && reachesMembers ? found.union(laid.keys) : found

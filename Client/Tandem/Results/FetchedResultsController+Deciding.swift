@@ -9,26 +9,27 @@ extension FetchedResultsController {
         _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
     ) -> RowJudge {
         var judge = RowJudge(plan: plan, reader: GroupReader(source, group.table))
-        judge.reader.isAuthoritative = verdicts != nil
         judge.note(group)
+        let stored = StoredRows(self)
         if let verdicts {
+            judge.reader.isAuthoritative = true
             judge.reader.answered = Dictionary(
                 verdicts.compactMap { verdict in verdict.row.map { (verdict.object.number, $0) } },
                 uniquingKeysWith: { $1 })
             for verdict in verdicts where judge.isReadable(verdict) {
                 let row = verdict.matches ? verdict.row : nil
                 let reason: ChangeReason = verdict.refreshed ? .refreshPath : []
-                judge.consider(verdict.object, row, reason, held: self.row(verdict.object.number))
+                judge.consider(verdict.object, row, reason, stored)
             }
             return judge
         }
-        for change in group.changes where plan.compiled.includes(tag: change.object.tag) {
-            judge.consider(change, held: row(change.object.number))
-        }
-        let affected = links?.affected(by: group.changes.filter(plan.concernsRelated)) ?? []
+        judge.considerOwn(stored)
+        let related = plan.concerningRelated(group.table)
+        if related.isEmpty { return judge }
+        let affected = links?.affected(by: related) ?? []
         for number in affected.sorted() where !judge.hasConsidered(number, plan) {
-            guard let reference = reference(number) else { continue }
-            judge.considerAffected(reference, held: row(number))
+            guard let reference = stored.reference(number) else { continue }
+            judge.considerAffected(reference, stored)
         }
         return judge
     }
@@ -50,7 +51,7 @@ extension FetchedResultsController {
         judge.note(group)
         let overrides = overrides(tail, verdicts, judge)
         let rows =
-            prefetched.known.map { judge.rows($0.rows, $0.verdicts, overrides) }
+            prefetched.known.map { judge.rows($0.list.rows, $0.verdicts, overrides) }
             ?? judge.rows(answer, overrides)
         var known =
             plan.isWindow
@@ -71,7 +72,7 @@ extension FetchedResultsController {
         }
         var reasons = survivors(of: rows, answer, group, verdicts, judge)
         if interruption == nil { correct(&reasons, fresh, group) }
-        relink(rows, answer, group, plan, judge.reader, overrides)
+        relink(rows, prefetched, group, judge.reader, overrides)
         self.plan = plan
         overlay.replace(by: fresh, related: related)
         sum(answer, overrides, laid.edits, judge, isOpening: isOpening)
@@ -79,6 +80,7 @@ extension FetchedResultsController {
         isRefused = false
         held = known
         if isOpening { outbox.removeAll() }
+        causes = ChangeCauses()
         show(new, changed: reasons, isSilent: isOpening)
         return true
     }
@@ -114,8 +116,13 @@ extension FetchedResultsController {
         for verdict in verdicts ?? [] where verdict.refreshed {
             reasons[verdict.object.number, default: []].formUnion(.refreshPath)
         }
-        // Of one that lost the thread with this group all is known that happened since.
-        if let interruption, let now = source.position, !group.begins(at: interruption, now) {
+        // Of one that lost the thread with this group all is known that happened since, unless the daemon had to judge it.
+        let isUnjudged =
+            verdicts == nil && judge.plan.mode == .verdicts
+            && group.changes.contains(where: judge.plan.concernsRelated)
+        if let interruption, let now = source.position,
+            isUnjudged || !group.begins(at: interruption, now)
+        {
             let isOtherLog = !interruption.isComparable(with: now)
             for object in answer.objects {
                 let number = object.object.number
@@ -166,7 +173,7 @@ extension FetchedResultsController {
         for (object, row) in overrides.values {
             if let row { sums?.note(row, of: object, model) }
         }
-        noteSums(laid, Set(overlay.laid.keys), model, GroupReader(source, ChangeTable([])))
+        noteSums(laid, Set(overlay.laid.keys), model, GroupReader(source, .empty))
     }
 
     /// Leaves out what the context's edits showed before.
@@ -206,15 +213,17 @@ extension FetchedResultsController {
 
     /// Keeps rows at hand, and in step with what they reach.
     private func relink(
-        _ rows: [ResultRow], _ answer: Fetched, _ group: MergedGroup, _ plan: ResultsPlan,
+        _ rows: [ResultRow], _ prefetched: Prefetched, _ group: MergedGroup,
         _ reader: GroupReader, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
     ) {
         var old = links
-        let keepsRows = keepsRows(rows.count)
-        var new = ResultsLinks(plan, pinsRows: keepsRows)
+        let answer = prefetched.answer
+        // Of a cached list the rows are not at hand.
+        let keepsRows = keepsRows(rows.count) && prefetched.known == nil
+        var new = ResultsLinks(prefetched.plan, pinsRows: keepsRows)
         if keepsRows || !new.isEmpty {
-            var versions = answer.versions
-            versions.merge(group.versions) { max($0, $1) }
+            var versions = RowVersions(answer.versions)
+            versions.merge(group.versions)
             let current = rows.lazy.compactMap { row -> (number: ObjectNumber, row: Row)? in
                 let reference = ObjectReference(tag: row.entityTag, number: row.number)
                 guard case .row(let bytes) = reader.row(of: reference) else { return nil }
@@ -224,7 +233,15 @@ extension FetchedResultsController {
                 }
                 return (row.number, current)
             }
-            new.note(current, source, reader, versions)
+            if let (list, verdicts) = prefetched.known {
+                let news = Set(verdicts.map(\.object.number)).union(overrides.keys)
+                new.take(list.links, of: list.rows, without: news, source, reader, versions)
+                for (number, row) in current where news.contains(number) {
+                    new.note(number, row, source, reader, versions)
+                }
+            } else {
+                new.note(current, source, reader, versions)
+            }
         }
         old?.forgetAll(source)
         links = new.isEmpty ? nil : new

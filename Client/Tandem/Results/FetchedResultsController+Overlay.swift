@@ -78,6 +78,7 @@ extension FetchedResultsController {
     func layEdits(
         over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup? = nil
     ) -> Set<ObjectNumber> {
+        if overlay.isIdle { return [] }
         var candidates = overlay.candidates(group, edits, plan)
         let lineage = context.lineage
         if overlay.isStaleWhole {
@@ -109,7 +110,10 @@ extension FetchedResultsController {
                 fresh[number] = edited
             }
             guard let target else {
-                if shownRow(number) != nil { laid.removed.append(number) }
+                if shownRow(number) != nil {
+                    laid.removed.append(number)
+                    noteEdits(number, fresh)
+                }
                 continue
             }
             var reason = edits.reasons[number]?.intersection(.refreshPath) ?? []
@@ -127,6 +131,7 @@ extension FetchedResultsController {
                 if reason.isEmpty { continue }
             } else {
                 reason.insert(.ownValues)
+                noteEdits(number, fresh)
             }
             laid.upserted.append(target)
             laid.reasons[number] = reason
@@ -155,9 +160,10 @@ extension FetchedResultsController {
     /// Takes in edits that came or went.
     func applyOverlay() {
         guard let plan else { return }
+        if good == nil { causes = ChangeCauses() }
         var edits = ListEdits()
         let edited = layEdits(over: &edits, plan)
-        noteSums(edits, edited, plan.compiled.model, GroupReader(source, ChangeTable([])))
+        noteSums(edits, edited, plan.compiled.model, GroupReader(source, .empty))
         apply(edits, plan)
         if isShort { source.fillSoon() }
     }
@@ -200,7 +206,7 @@ extension FetchedResultsController {
 }
 
 extension ListEdits {
-    var isEmpty: Bool { removed.isEmpty && upserted.isEmpty }
+    var isEmpty: Bool { removed.isEmpty && upserted.isEmpty && unmoved.isEmpty }
 
     /// What the edits make of some rows; nothing for those that they leave alone.
     fileprivate func stored(of numbers: Set<ObjectNumber>) -> [ObjectNumber: ResultRow?] {
@@ -216,6 +222,7 @@ extension ListEdits {
         ListEdits(
             removed: removed.filter { !numbers.contains($0) },
             upserted: upserted.filter { !numbers.contains($0.number) },
+            unmoved: unmoved.filter { !numbers.contains($0) },
             reasons: reasons.filter { !numbers.contains($0.key) })
     }
 }

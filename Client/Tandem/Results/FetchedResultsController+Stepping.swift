@@ -9,8 +9,8 @@ struct Prefetched {
     var answer: Fetched
     /// Whether the result has no rows behind those of the answer.
     var isComplete: Bool
-    /// Rows that were cached, and what became of some of them up to the answer's position; nil if the answer has all rows.
-    var known: (rows: [ResultRow], verdicts: [Verdict])?
+    /// A list that was cached, and what became of some of its rows up to the answer's position; nil if the answer has all rows.
+    var known: (list: SectionCache, verdicts: [Verdict])?
 }
 
 extension FetchedResultsController: ResultsParticipant {
@@ -23,7 +23,9 @@ extension FetchedResultsController: ResultsParticipant {
         return held.rows.count < plan?.needed ?? 0
     }
 
-    var verdictItem: VerdictItem? { (opening ?? plan)?.verdictItem }
+    var verdictItem: VerdictItem? {
+        isRefused && opening == nil ? nil : (opening ?? plan)?.verdictItem
+    }
 
     // MARK: Asking
 
@@ -45,7 +47,7 @@ extension FetchedResultsController: ResultsParticipant {
     /// Whether only a text that is too long for its row can tell if an object matches.
     private func dependsOnTexts(_ changes: [Change], _ plan: ResultsPlan) -> Bool {
         guard plan.compiled.predicateReadsTexts else { return false }
-        let reader = GroupReader(source, ChangeTable([]))
+        let reader = GroupReader(source, .empty)
         return changes.contains { change in
             guard plan.compiled.includes(tag: change.object.tag), !plan.leavesPlace(change),
                 let row = change.row,
@@ -65,17 +67,24 @@ extension FetchedResultsController: ResultsParticipant {
     private func canDecide(_ group: MergedGroup, _ plan: ResultsPlan) -> Bool {
         guard let links else { return true }
         let reader = GroupReader(source, group.table)
-        let related = group.changes.filter(plan.concernsRelated)
-        for change in group.changes where plan.compiled.includes(tag: change.object.tag) {
-            guard let row = change.row, !plan.leavesPlace(change) else { continue }
-            if plan.compiled.matches(change.object, row, reader) == false { continue }
-            if !links.isKnown(row, reader) { return false }
+        let table = group.table
+        for part in table.parts where plan.compiled.includes(tag: table.tag(of: part)) {
+            for at in part where table.all[at].kind.writesRow {
+                let (kind, changed) = (table.all[at].kind, table.all[at].changed)
+                if plan.leavesPlace(kind, changed) { continue }
+                guard let row = table.all[at].row else { continue }
+                if plan.compiled.matches(table.all[at].object, row, reader) == false { continue }
+                if !links.isKnown(row, reader) { return false }
+            }
         }
-        return links.affected(by: related).allSatisfy { number in
-            guard let reference = reference(number), case .row(let row) = reader.row(of: reference)
-            else { return false }
-            return links.isKnown(row, reader)
-        }
+        let related = plan.concerningRelated(table)
+        return related.isEmpty
+            || links.affected(by: related).allSatisfy { number in
+                guard let reference = reference(number),
+                    case .row(let row) = reader.row(of: reference)
+                else { return false }
+                return links.isKnown(row, reader)
+            }
     }
 
     // MARK: Refilling
@@ -93,7 +102,7 @@ extension FetchedResultsController: ResultsParticipant {
             if let prefetched, prefetched.answer.position > group.to { return nil }
             return fetch(plan, overlay.count)
         }
-        guard let held, !held.isComplete else { return nil }
+        guard let held, !held.isComplete, interruption == nil else { return nil }
         let losses = losses(group, verdicts, plan)
         return losses == 0 || held.rows.count - losses >= needed ? nil : fetch(plan, losses)
     }
@@ -156,7 +165,7 @@ extension FetchedResultsController: ResultsParticipant {
         plan.compiled.model.entity(tagged: object.object.tag).map(object.row.isValid) ?? false
     }
 
-    /// Gives up what can't succeed: the fetch under way, or following a list that the model no longer has.
+    /// Gives up what can't succeed: the fetch under way, or following a list that the model no longer has or the daemon refuses.
     private func refuse(_ error: TandemError) {
         prefetched = nil
         if opening != nil {

@@ -29,7 +29,7 @@ struct HeldRows {
     /// The row of a number.
     func row(_ number: ObjectNumber) -> ResultRow? { byNumber[number] }
 
-    /// Takes rows out and puts others in; O(held rows + log of them for each row).
+    /// Takes rows out and puts others in, unmoved ones stay as they are; O(held rows + log of them for each row).
     mutating func apply(_ edits: ListEdits) {
         for number in edits.removed { remove(number) }
         for row in edits.upserted {

@@ -3,7 +3,9 @@ import TandemQuery
 import TandemWire
 
 /// What a request means for stepping: who decides what, and which changes concern it at all.
-struct ResultsPlan {
+///
+/// Immutable, and one reference for all who step over a list with it.
+final class ResultsPlan: Sendable {
     /// What it takes to follow a merge.
     enum Mode {
         /// Own values decide everything; the daemon is asked only about texts that are too long for their rows.
@@ -19,7 +21,7 @@ struct ResultsPlan {
     let sectionKeyPath: String?
     /// The key paths through which rows show values of other objects.
     let refreshKeyPaths: [String]
-    private(set) var mode: Mode
+    let mode: Mode
     /// The slots of the row itself that any observed path begins with.
     let ownSlots: PropertyMask
     /// For objects reached by a path: the slots that the path goes on with.
@@ -59,6 +61,19 @@ struct ResultsPlan {
         relatedPaths = ResultsPlan.relatedPaths(compiled, everything: mode == .related)
     }
 
+    /// The same with another mode.
+    private init(_ other: ResultsPlan, _ mode: Mode) {
+        request = other.request
+        compiled = other.compiled
+        sectionKeyPath = other.sectionKeyPath
+        refreshKeyPaths = other.refreshKeyPaths
+        self.mode = mode
+        ownSlots = other.ownSlots
+        watched = other.watched
+        interests = other.interests
+        relatedPaths = other.relatedPaths
+    }
+
     static func check(_ request: FetchRequest) throws(TandemError) {
         guard !request.sort.isEmpty else {
             throw TandemError(
@@ -84,9 +99,7 @@ struct ResultsPlan {
 
     /// The same for a list whose related objects are not held.
     var judgedByDaemon: ResultsPlan {
-        var plan = self
-        if mode == .related { plan.mode = .verdicts }
-        return plan
+        mode == .related ? ResultsPlan(self, .verdicts) : self
     }
 
     /// How many rows from the first on have to be known; nil for all.
@@ -138,6 +151,16 @@ struct ResultsPlan {
         }
     }
 
+    /// The changes of objects reached by a path that can matter.
+    func concerningRelated(_ table: ChangeTable) -> [Change] {
+        if watched.isEmpty { return [] }
+        var found: [Change] = []
+        for part in table.parts where watched[table.tag(of: part)] != nil {
+            for at in part where concernsRelated(table.all[at]) { found.append(table.all[at]) }
+        }
+        return found
+    }
+
     /// Whether edits of an object reached by a path can matter.
     static func concerns(_ edited: ObjectRecord, _ watched: [EntityTag: PropertyMask]) -> Bool {
         guard let mask = watched[edited.reference.tag] else { return false }
@@ -148,8 +171,12 @@ struct ResultsPlan {
 
     /// Whether a change of an object that may be a row leaves membership, place and section alone.
     func leavesPlace(_ change: Change) -> Bool {
-        (change.kind == .update || change.kind == .touch)
-            && ownSlots.intersection(change.changed).isEmpty
+        leavesPlace(change.kind, change.changed)
+    }
+
+    /// Whether a change of this kind and these properties does.
+    func leavesPlace(_ kind: Change.Kind, _ changed: PropertyMask) -> Bool {
+        (kind == .update || kind == .touch) && ownSlots.intersection(changed).isEmpty
     }
 
     // MARK: Facts

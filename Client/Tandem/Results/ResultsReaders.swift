@@ -20,9 +20,9 @@ struct GroupReader: GraphReader {
     }
 
     func row(of object: ObjectReference) -> RowLookup {
-        if let change = changes[object.number] {
-            if let row = change.row { return .row(row) }
-            if change.kind == .delete { return .missing }
+        if let at = changes.index(of: object.number) {
+            if let row = changes.all[at].row { return .row(row) }
+            if changes.all[at].kind == .delete { return .missing }
         }
         let held = ContextReader(context: context).row(of: object)
         if case .row = held { return held }

@@ -122,6 +122,10 @@ extension FetchedResultsController {
             let object = ObjectReference(tag: row.entityTag, number: row.number)
             if case .row(let row) = reader.row(of: object) { sums?.note(row, of: object, model) }
         }
+        for number in edits.unmoved where overlay[number] == nil {
+            guard let object = reference(number) else { continue }
+            if case .row(let row) = reader.row(of: object) { sums?.note(row, of: object, model) }
+        }
         for number in edited {
             // What was edited before it was loaded shows its numbers later than its place.
             guard let record = overlay[number]?.record,

@@ -6,14 +6,19 @@ import TandemWire
 /// Collects what a group makes of single rows.
 struct RowJudge {
     let plan: ResultsPlan
-    var reader: GroupReader
+    var reader: GroupReader { didSet { memo.clear() } }
     /// The changes of the group that is decided, of which some are of objects of the list's entity.
-    private var noted = ChangeTable([])
+    private var noted = ChangeTable.empty
+    /// What order and sections say of related objects, as the reader knows them.
+    private let memo: PlaceMemo
     private(set) var edits = ListEdits()
+    /// For each row in `edits.upserted` the place of its own change among those noted; negative where it has none.
+    private(set) var origins: [Int] = []
 
     init(plan: ResultsPlan, reader: GroupReader) {
         self.plan = plan
         self.reader = reader
+        memo = PlaceMemo(of: plan.compiled)
     }
 
     /// Notes which objects changed by themselves.
@@ -26,13 +31,18 @@ struct RowJudge {
     /// The changes of objects of the list's entity whose own values or relationships differ.
     var own: some Sequence<Change> { noted.all.lazy.filter(isOwn) }
 
-    /// How an object of the list's entity differs by itself.
-    func own(_ number: ObjectNumber) -> Change? {
-        noted[number].flatMap { isOwn($0) ? $0 : nil }
+    /// The parts of the noted changes that are of objects of the list's entity.
+    var ownParts: [Range<Int>] {
+        noted.parts.filter { plan.compiled.includes(tag: noted.tag(of: $0)) }
+    }
+
+    /// The place of an object's change, if it is of the list's entity and differs by itself.
+    private func own(_ number: ObjectNumber) -> Int? {
+        noted.index(of: number).flatMap { isOwn(noted.all[$0]) ? $0 : nil }
     }
 
     private func isOwn(_ change: Change) -> Bool {
-        plan.compiled.includes(tag: change.object.tag) && !change.changed.isEmpty
+        !change.changed.isEmpty && plan.compiled.includes(tag: change.object.tag)
     }
 
     /// Whether a verdict is about a row of the list's entity that can be read.
@@ -45,7 +55,7 @@ struct RowJudge {
 
     /// Whether a row's own change said everything, so that what it reaches need not be looked at.
     func hasConsidered(_ number: ObjectNumber, _ plan: ResultsPlan) -> Bool {
-        own(number).map { !plan.leavesPlace($0) } ?? false
+        own(number).map { !plan.leavesPlace(noted.all[$0]) } ?? false
     }
 
     /// Whether an object matches; what can't be known does not.
@@ -55,55 +65,77 @@ struct RowJudge {
 
     // MARK: Single rows
 
-    /// Considers a change by what the object's own values say.
-    mutating func consider(_ change: Change, held: ResultRow?) {
-        if let held, plan.leavesPlace(change) {
-            if !change.changed.isEmpty { upsert(held, .ownValues) }
-            return
-        }
-        switch change.kind {
-        case .delete: consider(change.object, nil, [], held: held)
-        case .insert, .update:
-            // An object outside the list stays there if nothing that decides is different.
-            if plan.leavesPlace(change) { return }
-            let row = change.row.flatMap { matches(change.object, $0) ? $0 : nil }
-            consider(change.object, row, [], held: held)
-        case .touch:
-            if let held, !change.changed.isEmpty { upsert(held, .ownValues) }
+    /// Considers the noted changes of objects of the list's entity by what their own values say.
+    mutating func considerOwn(_ stored: StoredRows) {
+        edits.unmoved.reserveCapacity(noted.all.count)
+        origins.reserveCapacity(noted.all.count)
+        let all = noted.all
+        let changes = all.span
+        for part in ownParts {
+            for at in part { consider(changes[at], at, stored) }
         }
     }
 
+    private mutating func consider(_ change: Change, _ at: Int, _ stored: StoredRows) {
+        let object = change.object
+        // An object outside the list stays there if nothing that decides is different.
+        if change.kind == .touch || plan.leavesPlace(change.kind, change.changed) {
+            if !change.changed.isEmpty, stored.contains(object.number) { stay(object.number) }
+            return
+        }
+        guard let row = change.row, change.kind != .delete, matches(object, row) else {
+            if stored.contains(object.number) { edits.removed.append(object.number) }
+            return
+        }
+        consider(object, row, [], change.changed.isEmpty ? -1 : at, stored)
+    }
+
     /// Considers a row that reaches something that changed.
-    mutating func considerAffected(_ object: ObjectReference, held: ResultRow?) {
+    mutating func considerAffected(_ object: ObjectReference, _ stored: StoredRows) {
         guard case .row(let row) = reader.row(of: object) else { return }
-        consider(object, row, isRefreshed(object) ? .refreshPath : [], held: held)
+        consider(object, row, isRefreshed(object) ? .refreshPath : [], stored)
     }
 
     /// Considers an object that matches with this row, or does not match.
     mutating func consider(
-        _ object: ObjectReference, _ row: Row?, _ reason: ChangeReason, held: ResultRow?
+        _ object: ObjectReference, _ row: Row?, _ reason: ChangeReason, _ stored: StoredRows
     ) {
-        let number = object.number
-        guard let row, let new = resultRow(object, row) else {
-            if held != nil { edits.removed.append(number) }
+        guard let row else {
+            if stored.contains(object.number) { edits.removed.append(object.number) }
+            return
+        }
+        consider(object, row, reason, own(object.number) ?? -1, stored)
+    }
+
+    private mutating func consider(
+        _ object: ObjectReference, _ row: Row, _ reason: ChangeReason, _ origin: Int,
+        _ stored: StoredRows
+    ) {
+        guard let new = resultRow(object, row) else {
+            if stored.contains(object.number) { edits.removed.append(object.number) }
             return
         }
         var reason = reason
-        let isOwn = own(number) != nil
-        if isOwn { reason.insert(.ownValues) }
-        if let held {
-            reason.formUnion(RowJudge.difference(held, new))
+        if origin >= 0 { reason.insert(.ownValues) }
+        if let difference = stored.difference(of: new) {
+            reason.formUnion(difference)
             if reason.isEmpty { return }
-        } else if !isOwn {
+        } else if origin < 0 {
             reason.insert(.predicatePath)
         }
-        upsert(new, reason)
+        edits.upserted.append(new)
+        edits.reasons[object.number] = reason
+        origins.append(origin)
     }
 
-    private mutating func upsert(_ row: ResultRow, _ reason: ChangeReason) {
-        edits.upserted.append(row)
-        edits.reasons[row.number] = reason
+    /// Notes a row that changed and stays as it is.
+    private mutating func stay(_ number: ObjectNumber) {
+        edits.unmoved.append(number)
+        edits.reasons[number] = .ownValues
     }
+
+    /// The change by which a row came to be in `edits.upserted`; nil where it was something else.
+    func origin(_ at: Int) -> Change? { origins[at] < 0 ? nil : noted.all[origins[at]] }
 
     /// Whether the values that a row shows of other objects differ.
     func isRefreshed(_ object: ObjectReference) -> Bool {
@@ -117,10 +149,11 @@ struct RowJudge {
 
     /// What places a row; nil when the row isn't one of the list's entity.
     func resultRow(_ object: ObjectReference, _ row: Row) -> ResultRow? {
-        guard let key = plan.compiled.sortKey(object, row, reader) else { return nil }
-        guard case .known(let name) = plan.compiled.section(object, row, reader) else { return nil }
-        return ResultRow(
-            number: object.number, entityTag: object.tag, sortKey: key, section: name)
+        plan.compiled.place(of: object, row, reader, memo).map { place in
+            ResultRow(
+                number: object.number, entityTag: object.tag, sortKey: place.key,
+                section: place.section)
+        }
     }
 
     static func difference(_ old: ResultRow, _ new: ResultRow) -> ChangeReason {

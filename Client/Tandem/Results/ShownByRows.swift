@@ -9,7 +9,7 @@ struct ShownByRows {
 
     init(_ plan: ResultsPlan, _ context: ManagedObjectContext, _ group: MergedGroup?) {
         self.plan = plan
-        now = GroupReader(context, group?.table ?? ChangeTable([]))
+        now = GroupReader(context, group?.table ?? .empty)
     }
 
     /// Whether a row shows other values than before; nil where that isn't known.

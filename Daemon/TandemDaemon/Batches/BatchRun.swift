@@ -12,7 +12,7 @@ import TandemWire
 /// changed in objects to come, as the other ends of links, is no reason to leave them out.
 ///
 /// State:
-/// - `read`: what looks for the objects, in steps between the saves of others.
+/// - `read`, `order`: what looks for the objects, then picks them, in steps between the saves of others.
 /// - `found`, `next`: the objects, and the first that is not done.
 /// - `part`: what is in the batch of saves that is being built, and counts once that is durable.
 /// - `own`: the positions of its transactions since it looked.
@@ -32,6 +32,7 @@ final class BatchRun: BatchWork {
     private var compiled: CompiledRequest?
     private var modelPosition: UInt64 = 0
     private var read: ReadUnderWay?
+    private var order: BatchOrder?
     private var found: [ObjectReference] = []
     private var foundAt: UInt64?
     private var next = 0
@@ -59,10 +60,14 @@ final class BatchRun: BatchWork {
 
     var seeks: Bool { hasBegun && foundAt == nil }
 
-    var isSearching: Bool { read != nil }
+    var isSearching: Bool { read != nil || isOrdering }
+
+    /// Whether it picks them from what it found.
+    var isOrdering: Bool { order != nil }
 
     var heldBytes: Int {
-        (read?.bytes ?? 0) + found.count * MemoryLayout<ObjectReference>.stride
+        (read?.bytes ?? 0) + (order?.bytes ?? 0)
+            + found.count * MemoryLayout<ObjectReference>.stride
     }
 
     var isOver: Bool { failure != nil || (progress.hasEnded && part == nil) }
@@ -99,18 +104,26 @@ final class BatchRun: BatchWork {
     func search(_ committer: Committer) throws {
         try checkModel(committer)
         let limits = committer.limits
+        var budget = limits.sliceReads
+        if order == nil { try look(committer, &budget) }
+        guard let objects = try order?.step(&budget, limits, committer.limitCounts) else { return }
+        found = objects
+        foundAt = order?.position
+        order = nil
+    }
+
+    /// Looks for all that match; what is to be worked off of it is picked then.
+    private func look(_ committer: Committer, _ budget: inout Int) throws {
+        let limits = committer.limits
         let read = try self.read ?? reading(committer)
         self.read = read
-        var budget = limits.sliceReads
-        let isDone = try Answerer.telling { try read.step(committer, &budget) }
+        let isDone = try committer.telling { try read.step(committer, &budget) }
         guard read.bytes <= limits.readBytes else {
             throw committer.limitCounts.refusal(
                 .readBytes, limits, "the batch's search holds \(read.bytes) bytes")
         }
-        guard isDone else { return }
-        found = try meant(
-            try Answerer.telling { try read.cursor?.result().references ?? [] }, committer)
-        foundAt = committer.position
+        guard isDone, let references = read.cursor?.references else { return }
+        order = BatchOrder(references, at: committer.position, of: batch, progress)
         self.read = nil
     }
 
@@ -122,37 +135,11 @@ final class BatchRun: BatchWork {
         var request = batch.request
         if request.limit == nil { request.sort = [] }
         request.limit = nil
-        return try Answerer.telling {
+        return try committer.telling {
             try ReadUnderWay(
                 .batch(batch), Fetch(request: request, kind: .references), at: 0, id: id,
                 in: model, committer)
         }
-    }
-
-    /// Of what matches, in the request's order, what is to be worked off, in that of references.
-    ///
-    /// Nothing is copied or put in order before it is known to be few enough.
-    private func meant(
-        _ matches: [ObjectReference], _ committer: Committer
-    ) throws(TandemError) -> [ObjectReference] {
-        let reached = progress.reached
-        let number = min(matches.count { $0 > reached }, left)
-        guard number <= committer.limits.batchObjects else {
-            throw committer.limitCounts.refusal(
-                .batchObjects, committer.limits,
-                "the batch is about \(number) objects; do it in parts, by a narrower predicate or "
-                    + "a limit")
-        }
-        let rest = Array(matches.lazy.filter { $0 > reached }.prefix(number))
-        // Without a limit they came in this order.
-        return batch.request.limit == nil ? rest : rest.sorted()
-    }
-
-    /// How many objects the request's limit leaves.
-    private var left: Int {
-        guard let limit = batch.request.limit else { return .max }
-        let left = UInt64(max(0, limit)).subtractingReportingOverflow(progress.done)
-        return left.overflow ? 0 : Int(clamping: left.partialValue)
     }
 
     /// What was found, and the predicate, are of the model that there was.
@@ -255,17 +242,17 @@ final class BatchRun: BatchWork {
         guard let stored = row, !excluded.contains(object) else { return false }
         // What only the batch changed is still what was found.
         guard stored.version > foundAt ?? 0, !own.contains(stored.version) else { return true }
-        return try matches(stored, store)
+        return try matches(stored, committer)
     }
 
-    private func matches(_ stored: Store.Stored, _ store: Store) throws -> Bool {
+    private func matches(_ stored: Store.Stored, _ committer: Committer) throws -> Bool {
         guard let compiled else { return false }
-        let budget = ReadBudget()
+        let budget = committer.store.readBudget()
         defer { judged += 1 + budget.takeSpent() }
         budget.beginObject()
-        let reader = StoreReader(store, budget: budget)
+        let reader = StoreReader(committer.store, budget: budget)
         if let matches = compiled.matches(stored.object, stored.row, reader) { return matches }
-        if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }
+        if let refusal = budget.refusal { try committer.telling { throw refusal } }
         throw TandemError(
             .storage,
             "the store could not be read while judging an object; run `tandem check`")
@@ -322,6 +309,7 @@ final class BatchRun: BatchWork {
     func fail(_ error: TandemError) {
         part = nil
         read = nil
+        order = nil
         found = []
         failure = error
     }

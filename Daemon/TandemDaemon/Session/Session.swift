@@ -115,7 +115,7 @@ final class Session {
     var sent: UInt64 { behind ?? committer.position }
 
     /// It needs every transaction behind this one: to be sent, or for its fetch.
-    var needed: UInt64 { min(sent, read?.position ?? .max) }
+    var needed: UInt64 { min(sent, read?.needed ?? .max) }
 
     /// The entities that it follows.
     var interests: Set<EntityTag> { audience?.interests ?? [] }

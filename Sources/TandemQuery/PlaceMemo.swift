@@ -1,0 +1,97 @@
+public import TandemModel
+
+/// What a request's order and sections say of related objects, for as long as those stay the same.
+///
+/// Many rows of a list reach the same few objects, and both their keys and their sections read these. So what an object adds is worked out
+/// once and found by its number from then on: one lookup a row. It serves one to-one relationship, the first that order or
+/// section lead over, and paths of this one hop; whatever else leads elsewhere is read as ever. It begins anew when it is full.
+///
+///     let memo = PlaceMemo(of: request)
+///     for (object, row) in rows { places.append(request.place(of: object, row, reader, memo)) }
+public final class PlaceMemo {
+    /// Objects of which it knows something at a time.
+    static let capacity = 1_024
+
+    /// What is known of one object.
+    struct Reached {
+        /// The components of the sort key by place; empty where they are not known.
+        var keys: [[UInt8]]
+        /// The name of the section; nil where it is not known.
+        var section: String?
+    }
+
+    /// The relationship by slot; none if order and sections stay in the row.
+    let slot: Int?
+    private let keyCount: Int
+    private var places: [ObjectNumber: Int] = [:]
+    var all: [Reached] = []
+
+    /// A memo that knows nothing yet.
+    public init(of request: CompiledRequest) {
+        slot = request.placingSlot
+        keyCount = request.sort.count
+    }
+
+    /// Forgets everything, as when a reader knows other rows.
+    public func clear() {
+        if all.isEmpty { return }
+        places.removeAll(keepingCapacity: true)
+        all.removeAll(keepingCapacity: true)
+    }
+
+    /// The place of an object in `all`.
+    func place(of number: ObjectNumber) -> Int {
+        if let place = places[number] { return place }
+        if all.count >= PlaceMemo.capacity { clear() }
+        places[number] = all.count
+        all.append(Reached(keys: [[UInt8]](repeating: [], count: keyCount)))
+        return all.count - 1
+    }
+}
+
+extension CompiledRequest {
+    /// Where an object stands in a list: its encoded sort keys and the name of its section; nil when the reader does not hold
+    /// what they need.
+    ///
+    /// The same as ``sortKey(_:_:_:)`` and ``section(_:_:_:)``. The memo is of this request, and of rows that this reader knows.
+    public func place<R: GraphReader & ~Copyable>(
+        of object: ObjectReference, _ row: Row, _ reader: borrowing R, _ memo: PlaceMemo
+    ) -> (key: [UInt8], section: String)? {
+        row.withView { row in
+            guard let evaluation = evaluation(object, row) else { return nil }
+            let reached = memo.slot.flatMap {
+                row.reference($0, in: evaluation.object.entity).map { memo.place(of: $0.number) }
+            }
+            var encoder = KeyEncoder()
+            for at in sort.indices {
+                guard let reached, isServed(sort[at].path, memo) else {
+                    guard append(at, of: evaluation, reader, to: &encoder) else { return nil }
+                    continue
+                }
+                if memo.all[reached].keys[at].isEmpty {
+                    var component = KeyEncoder()
+                    guard append(at, of: evaluation, reader, to: &component) else { return nil }
+                    memo.all[reached].keys[at] = component.bytes
+                }
+                encoder.append(encoded: memo.all[reached].keys[at])
+            }
+            let name = section(of: evaluation, reader, memo, reached)
+            return name.map { (encoder.bytes, $0) }
+        }
+    }
+
+    private func isServed(_ path: CompiledPath, _ memo: PlaceMemo) -> Bool {
+        path.hops.count == 1 && path.root == 0 && path.hops[0].slot == memo.slot
+    }
+
+    private func section<R: GraphReader & ~Copyable>(
+        of evaluation: Evaluation, _ reader: borrowing R, _ memo: PlaceMemo, _ reached: Int?
+    ) -> String? {
+        guard let sectionPath else { return "" }
+        let reached = isServed(sectionPath, memo) ? reached : nil
+        if let reached, let known = memo.all[reached].section { return known }
+        guard let name = evaluation.value(sectionPath, reader)?.sectionName else { return nil }
+        if let reached { memo.all[reached].section = name }
+        return name
+    }
+}

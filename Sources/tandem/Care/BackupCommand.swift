@@ -1,0 +1,36 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+import TandemJournal
+import TandemStore
+
+/// `tandem backup`: a copy of store and journal while the daemon goes on.
+struct BackupCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "backup",
+        abstract: "Copies store and journal, beside a running daemon or not.",
+        discussion: """
+            It reads the store's files itself, so it needs the right to, and holds nobody up. What it writes \
+            has its name only when it is whole and was checked.
+            """)
+
+    @OptionGroup var place: StoreDirectory
+
+    @Argument(help: "The directory to make; it must not exist yet.")
+    var target: String
+
+    func run() throws {
+        let store = try place.openForReading()
+        defer { store.close() }
+        let journal = JournalFolder(place.journal)
+        let manifest = try mapped {
+            try StoreBackup.make(of: store, at: target) { after, folder in
+                try journal.copyTail(after: after, to: folder)
+            }
+        }
+        let bytes = manifest.files.reduce(0) { $0 + $1.bytes }
+        printLine(
+            "backed up \(place.path) to \(target): store at position \(manifest.position), journal "
+                + "to \(manifest.last), \(bytes) bytes")
+    }
+}

@@ -1,0 +1,46 @@
+import FoundationEssentials
+import Tandem
+
+/// The daemon's answer about itself.
+struct DaemonStatus {
+    let json: JSON
+
+    init(_ global: GlobalOptions) throws {
+        json = try JSON(parsing: try global.container().status())
+    }
+
+    /// Whether the daemon refuses saves.
+    var isReadOnly: Bool { json["readOnly"]?.bool ?? false }
+
+    private var since: String {
+        guard let seconds = json["readOnlySince"]?.number else { return "?" }
+        return Date(timeIntervalSince1970: seconds).formatted(.iso8601)
+    }
+
+    /// What people want to know first.
+    var lines: [(String, String)] {
+        func text(_ key: String) -> String { json[key]?.plain ?? "?" }
+        return [
+            (
+                "State",
+                isReadOnly ? "read-only since \(since): \(text("readOnlyReason"))" : "running"
+            ),
+            ("Position", text("cursor")), ("Checkpoint", text("checkpoint")),
+            ("Journal", "from \(text("journalFirst"))"), ("Store", text("store")),
+            ("Used", "\(text("usedBytes")) of \(text("mapBytes")) bytes"),
+            ("Model", text("model")), ("PID", text("pid")),
+            ("Uptime", "\(text("uptimeSeconds")) s"),
+            ("Clients", "\(json["clients"]?.array?.count ?? 0), \(text("refused")) refused"),
+            (
+                "Saves",
+                "\(text("transactions")) in \(text("batches")) batches, flush "
+                    + "\(text("meanFlushMicroseconds")) us on average, "
+                    + "\(text("longestFlushMicroseconds")) us at most"
+            ),
+            (
+                "Checkpoints",
+                "\(text("checkpoints")), \(text("longestCheckpointMicroseconds")) us at most"
+            ),
+        ]
+    }
+}

@@ -1,0 +1,39 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+import TandemJournal
+import TandemStore
+
+/// `tandem restore`: a backup brought back as a store of its own.
+struct RestoreCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Brings a backup back, into an empty or absent directory.",
+        discussion: """
+            The epoch is raised: clients that stood at a position of the old store are told that their history \
+            expired, and start again from what is there.
+            """)
+
+    @Argument(help: "The directory of the backup.")
+    var backup: String
+
+    @Option(help: "The directory of the store to make.")
+    var store: String
+
+    func run() throws {
+        var position = Position(log: LogID(high: 0, low: 0), epoch: 0, number: 0)
+        try mapped {
+            _ = try StoreRestore.run(backup, to: store) { folder, manifest in
+                // A segment of the new epoch; the daemon makes its own in the size that it is told.
+                let journal = try JournalFolder(folder).open(
+                    appliedPosition: manifest.position, segmentBytes: 1 << 20)
+                try journal.beginEpoch()
+                position = Position(
+                    log: manifest.identity.log, epoch: journal.identity.epoch,
+                    number: journal.bounds.last)
+                try journal.close()
+            }
+        }
+        printLine("restored \(backup) to \(store) at \(position)")
+    }
+}

@@ -1,0 +1,27 @@
+import Tandem
+
+/// Values as JSON with object ids printed by name.
+enum ValueText {
+    static func json(_ value: Value, _ model: CompiledModel) -> JSON {
+        if let reference = value.reference { return .string(model.id(of: reference).description) }
+        return value.json
+    }
+
+    /// A short text for a line of the log; long values are cut.
+    static func short(_ value: Value, _ model: CompiledModel) -> String {
+        let text = json(value, model).text
+        return text.count > 40 ? String(text.prefix(39)) + "…" : text
+    }
+
+    /// Appends what ``json(_:_:)`` prints, without the detour over it where that is easy.
+    static func write(_ value: Value, _ model: CompiledModel, into bytes: inout [UInt8]) {
+        switch value {
+        case .null: bytes.put("null")
+        case .bool(let value): bytes.put(value ? "true" : "false")
+        case .int(let value): bytes.put(number: value)
+        case .string(let value), .url(let value): JSON.write(value, into: &bytes)
+        case .double(let value), .date(let value): bytes.put(JSON.number(value))
+        default: json(value, model).write(into: &bytes)
+        }
+    }
+}

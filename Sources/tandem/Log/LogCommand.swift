@@ -1,0 +1,105 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// `tandem log`: the journal, oldest first, with journalctl's letters.
+struct LogCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "log", abstract: "Reads the journal, oldest first, as journalctl does.")
+
+    @OptionGroup var wanted: LogMatchOptions
+    @OptionGroup var range: LogRangeOptions
+
+    @Option(name: [.customShort("n"), .long], help: "The last LINES transactions only.")
+    var lines: Int?
+
+    @Flag(name: .shortAndLong, help: "Goes on as they come; -n 10 unless given.")
+    var follow = false
+
+    @Flag(name: .shortAndLong, help: "Newest first.")
+    var reverse = false
+
+    @Flag(name: [.customShort("e"), .long], help: "Jumps to the end of the pager; -n 1000.")
+    var pagerEnd = false
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("Format.", valueName: "format"))
+    var output: LogFormat = .short
+
+    @Option(help: ArgumentHelp("Only these keys, with commas between.", valueName: "keys"))
+    var outputFields: String?
+
+    @Flag(help: "Times in UTC.")
+    var utc = false
+
+    @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
+    var color: ColorChoice = .auto
+
+    @Flag(help: "No pager on a terminal (TANDEM_PAGER, PAGER).")
+    var noPager = false
+
+    @Flag(help: "Prints the last cursor at the end.")
+    var showCursor = false
+
+    @Flag(name: .shortAndLong, help: "No remarks.")
+    var quiet = false
+
+    @Option(name: [.customShort("F"), .long], help: "All values of a field of matches.")
+    var field: String?
+
+    @Flag(name: [.customShort("N"), .long], help: "All fields of matches.")
+    var fields = false
+
+    @Option(
+        name: [.customShort("D"), .long],
+        help: ArgumentHelp("Reads a store's directory, damaged too.", valueName: "dir"))
+    var directory: String?
+
+    @OptionGroup var global: GlobalOptions
+
+    func validate() throws {
+        if follow, reverse { throw ValidationError("--follow and --reverse exclude each other") }
+        if follow, directory != nil { throw ValidationError("--follow needs a daemon, not -D") }
+        if follow, range.to != nil || range.until != nil {
+            throw ValidationError("--follow has no end: neither --to nor --until")
+        }
+        if let lines, lines < 0 { throw ValidationError("-n needs a number that is not negative") }
+        if outputFields != nil, !output.takesFields {
+            throw ValidationError(
+                "--output-fields goes with verbose, json, json-pretty, csv, export")
+        }
+        if wanted.isShow, wanted.matches.count != 2 {
+            throw ValidationError("`log show` takes one position")
+        }
+    }
+
+    func run() throws {
+        if fields { return MatchField.allCases.forEach { printLine($0.rawValue) } }
+        let isPaged = !noPager && !follow && !wanted.isShow && field == nil
+        let colors = color.isOn(StandardStream.output.descriptor)
+        let output = LineOutput(
+            flushesLines: follow, pager: isPaged ? PagerChoice.command(toEnd: pagerEnd) : nil)
+        defer { output.finish() }
+        try LogRun(self, output, Style(isOn: colors)).run()
+    }
+
+    /// Where it is read from.
+    func source() -> any LogSource {
+        if let directory { return FolderSource(directory, isQuiet: quiet) }
+        return DaemonSource(global.container(isPatient: follow))
+    }
+
+    /// The keys that are shown; nil for all.
+    func shownFields() throws -> Set<String>? {
+        guard let outputFields else { return nil }
+        let known = output == .csv ? CSVFormat.columns : LogEntry.fields
+        let names = outputFields.split(separator: ",").map(String.init)
+        if let other = names.first(where: { !known.contains($0) }) {
+            throw CommandFailure(
+                "`\(other)` is no key of \(output.rawValue); known are "
+                    + known.joined(separator: ", "), code: 2)
+        }
+        return Set(names)
+    }
+}

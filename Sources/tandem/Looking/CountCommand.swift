@@ -1,0 +1,23 @@
+import ArgumentParser
+import Tandem
+
+/// `tandem count`: how many objects match.
+struct CountCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "count", abstract: "Counts objects.")
+
+    @OptionGroup var global: GlobalOptions
+    @OptionGroup var options: RequestOptions
+
+    func run() throws {
+        let (container, options) = (global.container(), options)
+        try onMainActor {
+            let context = container.makeContext(name: "tandem")
+            let request = try options.request()
+            let count =
+                try options.position(context).map { try context.count(for: request, at: $0) }
+                ?? context.count(for: request)
+            printLine(String(count))
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import ArgumentParser
+import Tandem
+
+/// The request that `fetch` and `count` share.
+struct RequestOptions: ParsableArguments {
+    @Argument(help: "The entity.")
+    var entity: String
+
+    @Option(help: "A predicate, such as 'wins > 2 AND zone = \"Africa\"'.")
+    var `where`: String?
+
+    @Option(help: "Key paths to sort by, separated by commas; - before one sorts descending.")
+    var sort: String?
+
+    @Option(help: "At most this many.")
+    var limit: Int?
+
+    @Option(help: "Leave out this many at the beginning.")
+    var offset: Int = 0
+
+    @Option(help: "At this position of the journal instead of now.")
+    var at: UInt64?
+
+    func validate() throws {
+        if let limit, limit < 0 { throw ValidationError("--limit is not negative") }
+        if offset < 0 { throw ValidationError("--offset is not negative") }
+    }
+
+    /// The position to read at, if one was named.
+    @MainActor func position(_ context: ManagedObjectContext) throws -> Position? {
+        try at.map { try context.connect().at($0) }
+    }
+
+    func request() throws -> FetchRequest {
+        var request = FetchRequest(entity: entity, limit: limit, offset: offset)
+        if let text = `where` { request.predicate = try ObjectPredicate(format: text) }
+        request.sort = try (sort ?? "").split(separator: ",").map { text in
+            guard let key = SortKey(String(text)) else {
+                throw CommandFailure("`\(text)` is no key path to sort by", code: 2)
+            }
+            return key
+        }
+        return request
+    }
+}
+
+/// Runs a verb's work on the main actor, which the main thread is.
+func onMainActor(_ body: @MainActor @Sendable () throws -> Void) throws {
+    try MainActor.assumeIsolated(body)
+}

@@ -1,0 +1,20 @@
+import Tandem
+import TandemIO
+
+/// Writes a line to standard output.
+func printLine(_ text: String) { StandardStream.output.write(text + "\n") }
+
+extension JSON {
+    /// A string without quotes, anything else as JSON.
+    var plain: String { string ?? text }
+}
+
+extension String {
+    /// The text with spaces up to a width.
+    func padded(to width: Int) -> String {
+        count >= width ? self + " " : self + String(repeating: " ", count: width - count)
+    }
+
+    /// The text without spaces at its end.
+    var trimmed: String { String(reversed().drop { $0 == " " }.reversed()) }
+}

@@ -1,0 +1,43 @@
+import TandemModel
+import Testing
+
+@testable import TandemQuery
+
+/// Places by memo against keys and sections one by one.
+struct PlaceMemoTests {
+    @Test(arguments: [["league.name", "name"], ["name", "-league.name"], ["league", "wins"]])
+    func `a place with a memo is the key and the section without`(_ sort: [String]) throws {
+        let seed = seed
+        var random = SplitMix64(seed: seed)
+        var graph = try Graph()
+        let leagues = try (0..<1_500).map { number in
+            try graph.add(
+                "League", 10_000 + UInt64(number),
+                number % 7 == 0 ? [:] : ["name": .string("League \(number % 40)")])
+        }
+        for number in 1...4_000 as ClosedRange<UInt64> {
+            let league = Int.random(in: 0..<1_600, using: &random)
+            var values: [String: Value] = ["name": .string("team \(number % 50)")]
+            if league < leagues.count { values["league"] = .reference(leagues[league]) }
+            try graph.add("Team", number, values)
+        }
+        graph.hidden = Set(leagues.prefix(20))
+        for section in [nil, "league.name", "name"] as [String?] {
+            let keys = sort.map { SortKey(stringLiteral: $0) }
+            let request = try CompiledRequest(
+                FetchRequest(entity: "Team", sort: keys), sectionKeyPath: section,
+                in: graph.model)
+            let memo = PlaceMemo(of: request)
+            for (object, row) in graph.rows where request.includes(tag: object.tag) {
+                let place = request.place(of: object, row, graph, memo)
+                let key = request.sortKey(object, row, graph)
+                guard case .known(let name) = request.section(object, row, graph), let key else {
+                    #expect(place == nil, "TANDEM_SEED=\(seed)")
+                    continue
+                }
+                #expect(place?.key == key && place?.section == name, "TANDEM_SEED=\(seed)")
+            }
+            #expect(memo.all.count <= PlaceMemo.capacity)
+        }
+    }
+}
