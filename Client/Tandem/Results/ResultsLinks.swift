@@ -226,7 +226,7 @@ extension ResultsLinks {
     /// Takes over what rows reached when they were kept, apart from those of which there is news; the objects are held if the reader has them.
     mutating func take(
         _ kept: KeptLinks, of rows: [ResultRow], without news: Set<ObjectNumber>,
-        _ context: ManagedObjectContext, _ reader: GroupReader, _ versions: [ObjectNumber: UInt64]
+        _ context: ManagedObjectContext, _ reader: GroupReader, _ versions: RowVersions
     ) {
         for at in nodes.indices {
             var links: [LinkTable.Link] = []
