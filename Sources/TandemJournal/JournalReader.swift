@@ -69,6 +69,12 @@ public final class JournalReader {
         segment.map { ($0.header.firstPosition, offset) }
     }
 
+    /// The position behind the last batch that was passed, whether or not its entries were wanted; nil where that is unknown.
+    ///
+    /// A reader that began at the highest position and was read to the tail so tells where the log ends, for the cost of
+    /// finding the last batch.
+    public var following: UInt64? { chain?.position }
+
     /// Begins at a position.
     ///
     /// Nothing is opened before the first ``next()``.

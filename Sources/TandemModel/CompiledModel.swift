@@ -20,7 +20,7 @@ public final class CompiledModel: Sendable {
     private let byName: [String: CompiledEntity]
     private let byTag: [CompiledEntity?]
 
-    /// Compiles a model, keeping the numbers of the one it replaces.
+    /// Compiles a model, keeping the numbers of the one it replaces, also under new names.
     ///
     /// Throws ``ModelError`` with everything that is wrong in it.
     public convenience init(
@@ -32,9 +32,15 @@ public final class CompiledModel: Sendable {
                 ModelProblem("the store has had \(version) models; copy its objects to a new store")
             ])
         }
-        try self.init(
-            model, version: version + 1,
-            identifiers: previous?.identifiers ?? [:])
+        let problems = ModelCheck.problems(in: model)
+        guard problems.isEmpty else { throw ModelError(problems) }
+        let contradictions = ModelCheck.contradictions(in: model)
+        guard contradictions.isEmpty else { throw ModelError(contradictions) }
+        let identifiers =
+            previous.map {
+                ModelRenames(from: $0.model, to: model).applied(to: $0.identifiers, of: $0.model)
+            } ?? [:]
+        try self.init(model, version: version + 1, identifiers: identifiers)
     }
 
     init(
@@ -258,7 +264,7 @@ public final class CompiledProperty: Sendable {
     }
 
     /// Whether it is in the row and must not be null.
-    var needsValue: Bool { !allowsNull || (!isToMany && relationship?.isOptional == false) }
+    public var needsValue: Bool { !allowsNull || (!isToMany && relationship?.isOptional == false) }
 
     /// Whether a value that is there, or the members, may be against the rules.
     var hasLimits: Bool { limitsValues || (relationship?.limitsCount ?? false) }

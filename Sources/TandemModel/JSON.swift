@@ -104,7 +104,8 @@ extension JSON: CustomStringConvertible {
     /// The same as ``text``.
     public var description: String { text }
 
-    private func write(into bytes: inout [UInt8]) {
+    /// Appends the text of one line.
+    package func write(into bytes: inout [UInt8]) {
         switch self {
         case .null: bytes.append(contentsOf: "null".utf8)
         case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
@@ -117,7 +118,7 @@ extension JSON: CustomStringConvertible {
     }
 
     /// JSON has no infinities; they are written as null, as browsers do.
-    private static func number(_ value: Double) -> String {
+    package static func number(_ value: Double) -> String {
         guard value.isFinite else { return "null" }
         return value.description
     }
@@ -142,23 +143,43 @@ extension JSON: CustomStringConvertible {
         bytes.append(UInt8(ascii: "}"))
     }
 
-    private static func write(_ string: String, into bytes: inout [UInt8]) {
-        let digits = Array("0123456789abcdef".utf8)
+    /// Appends a string with its quotes.
+    package static func write(_ string: String, into bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in string.utf8 {
+        var text = string
+        text.withUTF8 { escape($0, into: &bytes) }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Appends what needs no escape in runs.
+    private static func escape(
+        _ text: UnsafeBufferPointer<UInt8>, into bytes: inout [UInt8]
+    ) {
+        var start = 0
+        for (index, byte) in text.enumerated() where isEscaped(byte) {
+            bytes.append(contentsOf: text[start..<index])
+            start = index + 1
             switch byte {
             case UInt8(ascii: "\""): bytes.append(contentsOf: "\\\"".utf8)
             case UInt8(ascii: "\\"): bytes.append(contentsOf: "\\\\".utf8)
             case 0x0a: bytes.append(contentsOf: "\\n".utf8)
             case 0x09: bytes.append(contentsOf: "\\t".utf8)
             case 0x0d: bytes.append(contentsOf: "\\r".utf8)
-            case ..<0x20, 0x7f:
+            default:
                 bytes.append(contentsOf: "\\u00".utf8)
-                bytes.append(digits[Int(byte >> 4)])
-                bytes.append(digits[Int(byte & 15)])
-            default: bytes.append(byte)
+                bytes.append(hexDigit(byte >> 4))
+                bytes.append(hexDigit(byte & 15))
             }
         }
-        bytes.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: text[start...])
+    }
+
+    @inline(__always)
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == 0x7f || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 }

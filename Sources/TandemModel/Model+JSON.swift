@@ -40,6 +40,7 @@ extension Entity {
         }
         if !uniqueness.isEmpty { members["uniqueness"] = Entity.lists(uniqueness) }
         if !indexes.isEmpty { members["indexes"] = Entity.lists(indexes) }
+        if let renamedFrom { members["renamedFrom"] = .string(renamedFrom) }
         return .object(members)
     }
 
@@ -54,8 +55,8 @@ extension Attribute {
         if !optional { members["optional"] = .bool(false) }
         if !defaultValue.isNull { members["default"] = defaultValue.modelJSON }
         if let allowedValues { members["values"] = .array(allowedValues.map(\.modelJSON)) }
-        if let minimum { members["min"] = .plain(minimum) }
-        if let maximum { members["max"] = .plain(maximum) }
+        if let minimum { members["min"] = minimum.json }
+        if let maximum { members["max"] = maximum.json }
         if let pattern { members["pattern"] = .string(pattern) }
         if let renamedFrom { members["renamedFrom"] = .string(renamedFrom) }
         return .object(members)
@@ -73,13 +74,6 @@ extension Relationship {
         if let maximum { members["max"] = .int(Int64(maximum)) }
         if let renamedFrom { members["renamedFrom"] = .string(renamedFrom) }
         return .object(members)
-    }
-}
-
-extension JSON {
-    /// A double as an integer where it is one, so that `1` stays `1`.
-    fileprivate static func plain(_ value: Double) -> JSON {
-        if let int = Int64(exactly: value) { .int(int) } else { .double(value) }
     }
 }
 
@@ -108,12 +102,15 @@ private struct ModelParser {
     }
 
     mutating func entity(_ name: String, _ json: JSON) -> Entity {
-        let keys = ["parent", "attributes", "relationships", "uniqueness", "indexes"]
+        let keys = [
+            "parent", "attributes", "relationships", "uniqueness", "indexes", "renamedFrom",
+        ]
         let members = object(json, keys, "the entity")
         var entity = Entity(name: name)
         entity.parent = string(members["parent"], "parent")
         entity.uniqueness = lists(members["uniqueness"], "uniqueness")
         entity.indexes = lists(members["indexes"], "indexes")
+        entity.renamedFrom = string(members["renamedFrom"], "renamedFrom")
         for (name, json) in properties(members["attributes"], "attributes") {
             property = name
             entity.attributes[name] = attribute(name, json)
@@ -218,10 +215,15 @@ private struct ModelParser {
         return json.bool ?? standard
     }
 
-    mutating func number(_ json: JSON?, _ key: String) -> Double? {
-        guard let json, json != .null else { return nil }
-        if json.number == nil { problem("`\(key)` must be a number") }
-        return json.number
+    mutating func number(_ json: JSON?, _ key: String) -> NumberLimit? {
+        switch json {
+        case nil, .null: return nil
+        case .int(let value): return NumberLimit(value)
+        case .double(let value) where !value.isNaN: return NumberLimit(value)
+        default:
+            problem("`\(key)` must be a number")
+            return nil
+        }
     }
 
     mutating func count(_ json: JSON?, _ key: String) -> Int? {

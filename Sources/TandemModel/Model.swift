@@ -18,10 +18,15 @@
 public struct Model: Hashable, Sendable {
     /// The entities by name.
     public var entities: [String: Entity]
+    /// The names that several entities were given, which ``CompiledModel`` refuses.
+    private(set) var repeatedNames: Set<String> = []
 
-    /// A model of the given entities; of two with one name the later one wins.
+    /// A model of the given entities, each with a name of its own.
     public init(entities: [Entity] = []) {
-        self.entities = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
+        self.entities = [:]
+        for entity in entities where self.entities.updateValue(entity, forKey: entity.name) != nil {
+            repeatedNames.insert(entity.name)
+        }
     }
 
     /// A model declared with the builder.
@@ -47,18 +52,26 @@ public struct Entity: Hashable, Sendable {
     public var uniqueness: [[String]]
     /// Lists of properties over which an index is kept.
     public var indexes: [[String]]
+    /// The name this entity had in an earlier model.
+    public var renamedFrom: String?
+    /// The names that several properties were given, which ``CompiledModel`` refuses.
+    private(set) var repeatedNames: Set<String> = []
 
     /// An entity declared with the builder.
     public init(
         _ name: String, parent: String? = nil, uniqueness: [[String]] = [],
-        indexes: [[String]] = [],
+        indexes: [[String]] = [], renamedFrom: String? = nil,
         @ModelBuilder<any Property> _ properties: () -> [any Property] = { [] }
     ) {
         self.name = name
         self.parent = parent
         self.uniqueness = uniqueness
         self.indexes = indexes
+        self.renamedFrom = renamedFrom
         for property in properties() {
+            if attributes[property.name] != nil || relationships[property.name] != nil {
+                repeatedNames.insert(property.name)
+            }
             if let attribute = property as? Attribute { attributes[attribute.name] = attribute }
             if let relationship = property as? Relationship {
                 relationships[relationship.name] = relationship
@@ -89,10 +102,10 @@ public struct Attribute: Property {
     public var defaultValue: Value
     /// The only values allowed, if not nil.
     public var allowedValues: [Value]?
-    /// The smallest value allowed; for strings and data the smallest length.
-    public var minimum: Double?
-    /// The largest value allowed; for strings and data the largest length.
-    public var maximum: Double?
+    /// The smallest value allowed; for texts and data the smallest length.
+    public var minimum: NumberLimit?
+    /// The largest value allowed; for texts and data the largest length.
+    public var maximum: NumberLimit?
     /// A regular expression that the whole of a string or URL has to match, see ``TextPattern``.
     public var pattern: String?
     /// The name this attribute had in an earlier model.
@@ -102,7 +115,8 @@ public struct Attribute: Property {
     public init(
         _ name: String, _ type: AttributeType, optional: Bool = true,
         default defaultValue: Value = .null,
-        values: [Value]? = nil, min minimum: Double? = nil, max maximum: Double? = nil,
+        values: [Value]? = nil, min minimum: NumberLimit? = nil,
+        max maximum: NumberLimit? = nil,
         pattern: String? = nil, renamedFrom: String? = nil
     ) {
         self.name = name

@@ -5,6 +5,9 @@ enum ModelCheck {
         for (_, entity) in model.entities.sorted(by: { $0.key < $1.key }) {
             problems += check(entity, model)
         }
+        for name in model.repeatedNames.sorted() {
+            problems.append(ModelProblem(entity: name, "several entities have this name"))
+        }
         return problems
     }
 
@@ -33,6 +36,9 @@ enum ModelCheck {
             if entity.attributes[name] != nil, entity.relationships[name] != nil {
                 problem(name, "it is an attribute and a relationship; rename one of them")
             }
+        }
+        for name in entity.repeatedNames.sorted() {
+            problem(name, "several properties have this name")
         }
         let all = lineage.flatMap(\.ownNames)
         if all.count > PropertyMask.capacity {

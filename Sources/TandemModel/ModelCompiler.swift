@@ -17,7 +17,7 @@ struct ModelCompiler {
 
     mutating func compile() -> [CompiledEntity] {
         let names = model.entities.keys.sorted()
-        for name in names { _ = identifier("entity:\(name)") }
+        for name in names { _ = tag(name) }
         return names.compactMap { compile($0) }
     }
 
@@ -29,8 +29,12 @@ struct ModelCompiler {
         var uniqueness: [CompiledIndex] = []
         var indexes: [CompiledIndex] = []
         for entity in lineage.reversed() {
-            uniqueness += entity.uniqueness.map { index("unique", entity, $0) }
-            indexes += entity.indexes.map { index("index", entity, $0) }
+            uniqueness += entity.uniqueness.map {
+                index(Self.key(unique: $0, of: entity.name), entity, $0)
+            }
+            indexes += entity.indexes.map {
+                index(Self.key(index: $0, of: entity.name), entity, $0)
+            }
         }
         return CompiledEntity(
             name: name, tag: tag(name), ancestors: lineage.map { tag($0.name) },
@@ -59,7 +63,8 @@ struct ModelCompiler {
             CompiledRelationship(
                 declaration: relationship, destination: tag(destination.name),
                 inverseSlot: slot(of: inverse.name, in: destination), inverseToMany: inverse.toMany,
-                linkID: relationship.toMany ? identifier("link:\(entity.name).\(name)") : 0))
+                linkID: relationship.toMany
+                    ? identifier(Self.key(link: name, of: entity.name)) : 0))
     }
 
     private func slot(of property: String, in entity: Entity) -> Int {
@@ -69,15 +74,29 @@ struct ModelCompiler {
     }
 
     private mutating func index(
-        _ kind: String, _ entity: Entity, _ names: [String]
+        _ key: String, _ entity: Entity, _ names: [String]
     ) -> CompiledIndex {
         CompiledIndex(
-            id: identifier("\(kind):\(entity.name)(\(names.joined(separator: ",")))"),
+            id: identifier(key),
             entity: tag(entity.name), slots: names.map { slot(of: $0, in: entity) },
             properties: names)
     }
 
-    private mutating func tag(_ name: String) -> EntityTag { identifier("entity:\(name)") }
+    private mutating func tag(_ name: String) -> EntityTag { identifier(Self.key(entity: name)) }
+
+    // MARK: What numbers are given to
+
+    static func key(entity name: String) -> String { "entity:\(name)" }
+
+    static func key(link name: String, of entity: String) -> String { "link:\(entity).\(name)" }
+
+    static func key(unique names: [String], of entity: String) -> String {
+        "unique:\(entity)(\(names.joined(separator: ",")))"
+    }
+
+    static func key(index names: [String], of entity: String) -> String {
+        "index:\(entity)(\(names.joined(separator: ",")))"
+    }
 
     private mutating func identifier(_ key: String) -> UInt16 {
         if let known = identifiers[key] { return known }

@@ -53,6 +53,9 @@ public struct RowLayout: Sendable {
     /// The columns that may hold a blob.
     let longColumns: [Column]
 
+    /// Whether everything stands in the rows themselves.
+    public var hasNoLongColumns: Bool { longColumns.isEmpty }
+
     /// The length of a row without the content of its variable columns.
     var minimumBytes: Int { endsOffset + 4 * variableCount }
 

@@ -33,11 +33,11 @@ extension CompiledProperty {
         guard attribute.minimum != nil || attribute.maximum != nil,
             let size = try attribute.size(value, content)
         else { return nil }
-        if let minimum = attribute.minimum, size < minimum {
-            return "it is below the minimum of \(JSON.double(minimum).text)"
+        if let minimum = attribute.minimum, size.isLess(than: minimum.measure) {
+            return "it is below the minimum of \(minimum.text)"
         }
-        if let maximum = attribute.maximum, size > maximum {
-            return "it is above the maximum of \(JSON.double(maximum).text)"
+        if let maximum = attribute.maximum, maximum.measure.isLess(than: size) {
+            return "it is above the maximum of \(maximum.text)"
         }
         return nil
     }
@@ -74,27 +74,27 @@ extension Attribute {
     /// What `min` and `max` limit: the number, the characters of a text, the bytes of data; nil when nothing does or it isn't known.
     fileprivate func size(
         _ value: Value, _ content: (BlobReference) throws -> [UInt8]?
-    ) rethrows -> Double? {
+    ) rethrows -> Measure? {
         switch value {
-        case .int(let number): return Double(number)
-        case .double(let number), .date(let number): return number
-        case .decimal(let number): return Double(number.description) ?? 0
+        case .int(let number): return .int(number)
+        case .double(let number), .date(let number): return .double(number)
+        case .decimal(let number): return .decimal(number)
         case .string(let text), .url(let text): return count(text)
         case .longText(let reference):
             return try content(reference.blob).map { count(String(decoding: $0, as: UTF8.self)) }
-        case .data(let bytes): return Double(bytes.count)
-        case .blob(let blob): return Double(blob.length)
+        case .data(let bytes): return .int(Int64(bytes.count))
+        case .blob(let blob): return .int(Int64(blob.length))
         default: return nil
         }
     }
 
-    private func count(_ text: String) -> Double {
-        let most = max(minimum ?? 0, maximum ?? 0)
-        var count = 0.0
+    private func count(_ text: String) -> Measure {
+        let most = max(minimum ?? 0, maximum ?? 0).measure
+        var count: Int64 = 0
         for _ in text {
             count += 1
-            if count > most { break }
+            if most.isLess(than: .int(count)) { break }
         }
-        return count
+        return .int(count)
     }
 }

@@ -103,18 +103,22 @@ extension Value {
         return text.map { Array(TextFolding.caseFolded($0)) }
     }
 
-    /// The value as the name of a section: whole numbers without point, dates in seconds.
-    var sectionName: String {
+    /// The value as the name of a section: whole numbers without point or exponent (below 2^127), dates in seconds.
+    package var sectionName: String {
         switch self {
         case .null, .data, .blob, .reference: ""
         case .bool(let value): value ? "1" : "0"
         case .int(let value): String(value)
         case .double(let value), .date(let value):
-            Int64(exactly: value).map(String.init) ?? value.description
+            value.wholeNumber ?? value.description
         case .decimal(let value): value.description
         case .string(let value), .url(let value): value
         case .longText(let value): value.name
         case .uuid(let value): value.uuidString
         }
     }
+}
+
+extension Double {
+    fileprivate var wholeNumber: String? { Int128(exactly: self).map { String($0) } }
 }

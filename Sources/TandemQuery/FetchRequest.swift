@@ -59,6 +59,8 @@ public struct FetchRequest: Hashable, Sendable {
     /// The order.
     public var sort: [SortKey]
     /// At most this many; nil for all.
+    ///
+    /// A results controller with a limit or an offset takes O(limit + offset) for every merge that changes its list.
     public var limit: Int?
     /// How many of the first to leave out.
     public var offset: Int

@@ -83,6 +83,10 @@ public final class FetchCursor {
         }
     }
 
+    /// The objects that were found, without offset and limit, and without their rows, to be gone through in steps; after
+    /// ``step(_:)`` returned true and before the store changes.
+    public var references: FoundReferences { matches.references }
+
     /// What was found; after ``step(_:)`` returned true and before the store changes.
     public func result() throws(StoreError) -> FetchResult {
         var result = FetchResult()

@@ -6,34 +6,25 @@ import TandemQuery
 /// What is judged again (``forget(_:)``) is kept apart: only the last judgement of an object counts.
 /// Bound to one thread.
 final class FetchMatches {
-    /// An object that matches; with its row unless that is read when the answer is known.
-    struct Match {
-        var key: [UInt8]
-        var object: ObjectReference
-        var stored: Store.Stored?
-
-        static func precedes(_ a: Match, _ b: Match) -> Bool {
-            a.key == b.key ? a.object < b.object : a.key.lexicographicallyPrecedes(b.key)
-        }
-
-        var bytes: Int {
-            MemoryLayout<Match>.stride + key.count + (stored?.row.bytes.count ?? 0)
-        }
-    }
+    /// An object that matches; its tail is the place of its row in `rows`, or negative when that is read once the answer is known.
+    typealias Match = SortKeyArena.Entry
 
     private let request: CompiledRequest
     private let store: Store
-    private let budget = ReadBudget()
+    private let budget: ReadBudget
     private let reader: PastReader
     /// When it is fetched; nil for now.
     private let past: PastGraph?
     private let limit: Int?
     /// Whether every row that matches is in the answer.
     private let keepsRows: Bool
-    /// Those judged since ``endRun()``.
-    private var found: [Match] = []
+    private let keys = SortKeyArena()
+    /// The rows of those that matched, where they are kept, in the order of judging.
+    private var rows: [Store.Stored] = []
+    /// Those judged since ``endRun()``, and where their keys begin.
+    private var (found, runStart): ([Match], Int) = ([], 0)
     /// Those judged before, in order by run.
-    private var runs = RunMerge<Match>(by: Match.precedes)
+    private var runs: RunMerge<Match>
     /// Where only their number is wanted.
     private var counted: [ObjectReference] = []
     /// What was judged more than once; nil for what does not match, or is not judged yet.
@@ -46,9 +37,11 @@ final class FetchMatches {
         self.request = request
         self.store = store
         self.past = past
+        budget = store.readBudget()
         reader = PastReader(store: StoreReader(store, budget: budget), past: past)
         limit = part == .count ? 0 : request.request.limit.map { max(0, $0) }
         keepsRows = part == .rows && limit == nil
+        runs = RunMerge(by: keys.precedes)
     }
 
     // MARK: Judging
@@ -92,18 +85,25 @@ final class FetchMatches {
         guard let matches = request.matches(object, row, reader) else { return unsettled }
         guard matches else { return nil }
         guard limit != 0 else {
-            note(Match(key: [], object: object))
+            note(keys.add(object, key: [], tail: -1))
             return nil
         }
         guard let key = request.sortKey(object, row, reader) else { return unsettled }
-        note(Match(key: key, object: object, stored: keepsRows ? stored() : nil))
+        note(keys.add(object, key: key, tail: keep(stored)))
         return nil
+    }
+
+    /// Keeps a row if rows are kept; its place, or -1.
+    private func keep(_ stored: () -> Store.Stored?) -> Int32 {
+        guard keepsRows, rows.count < Int32.max, let stored = stored() else { return -1 }
+        rows.append(stored)
+        bytes += MemoryLayout<Store.Stored>.stride + stored.row.bytes.count
+        return Int32(rows.count - 1)
     }
 
     /// Why something is not known.
     private var unsettled: StoreError {
-        if budget.isExhausted { return StoreError(.tooMuch, ReadBudget.message) }
-        return budget.failure ?? store.unreadable
+        budget.refusal ?? budget.failure ?? store.unreadable
     }
 
     private func note(_ match: Match) {
@@ -116,24 +116,23 @@ final class FetchMatches {
         } else {
             found.append(match)
         }
-        bytes += match.bytes
+        bytes += MemoryLayout<Match>.stride + match.keyBytes
     }
 
-    /// What was judged of an object counts no more: it is judged again.
+    /// What was judged of an object counts no more: it is judged again. What was kept for it stays until the end.
     func forget(_ object: ObjectReference) {
-        if let old = again.updateValue(nil, forKey: object) {
-            bytes -= old?.bytes ?? 0
-        } else {
-            bytes += MemoryLayout<Match?>.stride
-        }
+        guard again.updateValue(nil, forKey: object) == nil else { return }
+        bytes += MemoryLayout<Match?>.stride
     }
 
     // MARK: In order
 
     /// Puts those judged since the last call in order.
     func endRun() {
+        defer { runStart = keys.count }
         guard !found.isEmpty else { return }
-        found.sort(by: Match.precedes)
+        found.sort(by: keys.precedes)
+        keys.lay(&found, behind: runStart)
         runs.add(found)
         found = []
     }
@@ -159,18 +158,21 @@ final class FetchMatches {
         return found[start..<(start + (wanted ?? found.count - start))]
     }
 
+    /// The matches, where others than their number are wanted, to be gone through in steps; after ``merge(_:)`` returned true.
+    var references: FoundReferences { FoundReferences(runs.whole, again, keys, bytes: bytes) }
+
     /// The row of a match, if it is still there.
     func stored(_ match: Match) throws(StoreError) -> Store.Stored? {
-        if let stored = match.stored { return stored }
+        if match.tail >= 0 { return rows[Int(match.tail)] }
         guard let past else { return try store.stored(match.object) }
         return try past.stored(match.object, in: store)
     }
 
     /// The last judgement of each object.
     private func settled() -> [Match] {
-        var merge = RunMerge<Match>(by: Match.precedes)
+        var merge = RunMerge<Match>(by: keys.precedes)
         merge.add(runs.whole.filter { again.index(forKey: $0.object) == nil })
-        merge.add(again.values.compactMap { $0 }.sorted(by: Match.precedes))
+        merge.add(again.values.compactMap { $0 }.sorted(by: keys.precedes))
         var budget = Int.max
         _ = merge.step(&budget)
         return merge.whole

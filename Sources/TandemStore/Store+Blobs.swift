@@ -70,7 +70,7 @@ extension Store {
         for blob in lost { try count(blob, -1, position, open) }
     }
 
-    private func count(
+    func count(
         _ blob: BlobReference, _ step: Int64, _ position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) {
         guard let bytes = try open.get(tables.blobUses, blob.hash),

@@ -1,73 +1,85 @@
-package import TandemModel
+public import TandemModel
 
-/// Installing a model: the first one, or one that replaces another, with every row rewritten that has another layout.
+/// Installing a model: the first one, or one that replaces another, with every row rewritten.
 extension Store {
+    /// How many hashes of models are kept.
+    static let knownModelsKept = 64
+
     func install(
         _ bytes: [UInt8], at position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) {
-        var reader = ByteReader(bytes)
-        let installed: CompiledModel
+        let installation: ModelInstallation
         do {
-            installed = try CompiledModel(from: &reader)
+            installation = try ModelInstallation(bytes)
         } catch {
             throw StoreError(
                 .damaged, "the model in transaction \(position) can't be read: \(error)")
         }
         try open.put(tables.meta, MetaKey.model.key, bytes)
+        let installed = installation.model
         if let model {
-            for entity in installed.entities {
-                guard let old = model.entity(tagged: entity.tag) else { continue }
-                try rewrite(old, as: entity, installed.version, open)
-            }
+            writtenRows.removeAll()
+            let migration = StoreMigration(self, from: model, to: installed, at: position, open)
+            try migration.run()
+            uncommittedChanges += migration.written
         }
         model = installed
         modelPosition = position
+        try knowModel(installed.hash)
+        if let declared = installation.declared { try knowModel(declared) }
     }
 
-    private func rewrite(
-        _ old: CompiledEntity, as new: CompiledEntity, _ version: UInt16, _ open: LMDBTransaction
+    /// Notes that the store serves who declares the model of a hash; the last ``knownModelsKept`` are kept.
+    public func knowModel(_ hash: StableHash) throws(StoreError) {
+        guard knownModels.last != hash else { return }
+        var known = knownModels.filter { $0 != hash } + [hash]
+        known.removeFirst(max(0, known.count - Store.knownModelsKept))
+        let bytes = known.flatMap { StoreKey.number($0.first) + StoreKey.number($0.second) }
+        try current.put(tables.meta, MetaKey.knownModels.key, bytes)
+        knownModels = known
+    }
+
+    static func knownModels(_ bytes: UnsafeRawBufferPointer?) -> [StableHash] {
+        guard let bytes, bytes.count % 16 == 0 else { return [] }
+        return stride(from: 0, to: bytes.count, by: 16).map {
+            StableHash(
+                first: bytes.bigEndian($0, as: UInt64.self),
+                second: bytes.bigEndian($0 + 8, as: UInt64.self))
+        }
+    }
+
+    /// Calls `body` with the rows of one entity in steps: between them nothing is read, so that it may write.
+    ///
+    /// `body` must not write rows of other numbers than those of its step.
+    func rows(
+        of tag: EntityTag, _ body: (Stored) throws(StoreError) -> Void
     ) throws(StoreError) {
-        let plan = RowMigration(from: old, to: new)
-        writtenRows.removeAll()
-        var objects: [Stored] = []
-        try open.scan(tables.rows, prefix: StoreKey.tag(old.tag)) {
-            (key, value) throws(StoreError) -> Bool in
-            objects.append(try stored(try object(old.tag, key, in: .rows), at: value))
-            return true
-        }
-        for stored in objects {
-            let row = Row(plan.values(of: stored.row), of: new, version: version)
-            var value = ByteWriter(capacity: 8 + row.bytes.count)
-            value.uint64(stored.version)
-            value.raw(row.bytes)
-            try open.put(tables.rows, StoreKey.row(stored.object), value.bytes)
-            // Indexes keep their numbers; putting an entry that is there already changes nothing.
-            try index(row, stored.object, new, unlessSameAs: nil, open)
-        }
-        uncommittedChanges += objects.count
-    }
-}
-
-/// Where each value of a new row comes from.
-package struct RowMigration {
-    private let old: CompiledEntity
-    private let defaults: [Value]
-    private let sources: [Int?]
-
-    package init(from old: CompiledEntity, to new: CompiledEntity) {
-        self.old = old
-        defaults = new.defaults
-        sources = new.properties.map { property in
-            let earlier =
-                property.attribute?.renamedFrom ?? property.relationship?.declaration.renamedFrom
-            return old.slot(of: property.name) ?? earlier.flatMap { old.slot(of: $0) }
+        let prefix = StoreKey.tag(tag)
+        var next = prefix
+        while true {
+            var step: [Stored] = []
+            try current.scan(tables.rows, from: next) { (key, value) throws(StoreError) -> Bool in
+                guard key.starts(with: prefix) else { return false }
+                let number = UnsafeRawBufferPointer(rebasing: key[prefix.count...])
+                step.append(try stored(try object(tag, number, in: .rows), at: value))
+                return step.count < StoreLimits.migrationStep
+            }
+            guard let last = step.last else { return }
+            for stored in step { try body(stored) }
+            next = StoreKey.row(last.object) + [0]
         }
     }
 
-    package func values(of row: Row) -> [Value] {
-        sources.enumerated().map { slot, source in
-            guard let source else { return defaults[slot] }
-            return row.value(source, in: old)
+    /// Whether there is an object of an entity or of one that inherits from it.
+    public func hasObjects(of entity: CompiledEntity) throws(StoreError) -> Bool {
+        for tag in entity.descendants {
+            var isThere = false
+            try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { _, _ in
+                isThere = true
+                return false
+            }
+            if isThere { return true }
         }
+        return false
     }
 }

@@ -22,6 +22,8 @@ public final class Store {
     public internal(set) var model: CompiledModel?
     /// The position at which the model was installed; rows of older transactions have another layout.
     public internal(set) var modelPosition: UInt64 = 0
+    /// The hashes of models that the store has had or served, the latest last; who declares one of them is an older app.
+    public internal(set) var knownModels: [StableHash] = []
     /// All object numbers from here on are unused and not leased.
     public internal(set) var nextNumber: ObjectNumber = 1
     /// Save ids of transactions below this position are forgotten.
@@ -321,6 +323,8 @@ public final class Store {
         modelPosition = try number(.modelPosition) ?? 0
         nextNumber = try number(.leases) ?? 1
         saveFloor = try number(.saveFloor) ?? 0
+        knownModels = Store.knownModels(
+            try transaction.get(tables.meta, MetaKey.knownModels.key))
         uncommittedChanges = 0
         uncommittedBytes = 0
         writtenRows.removeAll()
@@ -349,6 +353,11 @@ public struct StoreOptions: Hashable, Sendable {
     public var savesKept: UInt64 = 1_000_000
     /// At most this many saves without effect are remembered among them; beyond it the oldest are forgotten.
     public var unchangedKept = 65_536
+    /// Related objects that a request may read for one candidate, in one piece, which takes a quarter of a second; 64 bytes of a
+    /// row or of a long text count like another, and eight members that are only listed like one.
+    public var objectReads = 1 << 18
+    /// And for all its candidates, some ten seconds.
+    public var requestReads = 1 << 24
 
     /// The defaults.
     public init() {}

@@ -17,6 +17,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case damaged
         /// The request asks for more than a request may; the store is none the worse for it.
         case tooMuch
+        /// It asks for more than it may for one object; the store is none the worse for it.
+        case tooMuchOfObject
         /// Any other failure of LMDB or the file system.
         case failed
     }
@@ -52,6 +54,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// True when the store could not take more for now, and is none the worse for it.
     public var isShortage: Bool { code == .noSpace || code == .mapLimit }
+
+    /// True when a request asks for more than it may.
+    public var isTooMuch: Bool { code == .tooMuch || code == .tooMuchOfObject }
 
     /// The message.
     public var description: String { message }

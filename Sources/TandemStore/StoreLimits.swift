@@ -14,14 +14,14 @@ enum StoreLimits {
     static let replayChanges = 1_000_000
     /// The last part of the largest map, or an eighth of it: for what is in the journal, not for more saves.
     static let mapReserveBytes = 16 << 20
+    /// A change of the model goes through rows and keys in steps of so many.
+    static let migrationStep = 1_024
     /// So many rows at most are kept in memory after they were written.
     static let cachedRows = 1 << 14
     /// A row of more bytes is not kept.
     static let cachedRowBytes = 512
-    /// Related objects that one request may read for one candidate; 64 bytes of a row or of a long text count like another.
-    static let objectReads = 1 << 21
-    /// And for all its candidates: some ten seconds.
-    static let requestReads = 1 << 24
+    /// To list so many members takes as long as to read one related object.
+    static let membersForOne = 8
     /// A map for which there is no address space is halved, but not below this.
     static let smallestMapBytes = 64 << 20
 }

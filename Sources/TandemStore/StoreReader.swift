@@ -59,7 +59,7 @@ public struct StoreReader: GraphReader {
     ) -> [ObjectReference]? {
         do {
             let members = try store.members(of: object.number, relationship)
-            return budget.spend(1 + members.count) ? members : nil
+            return budget.spend(members: members.count) ? members : nil
         } catch {
             budget.note(error)
             return nil

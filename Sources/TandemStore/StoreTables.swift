@@ -59,6 +59,8 @@ enum MetaKey: String {
     case applied
     /// The compiled model.
     case model
+    /// The hashes of models whose clients are served, 16 bytes each, the latest last.
+    case knownModels
     /// The position at which the model was installed, 8 bytes.
     case modelPosition
     /// The number below which all object numbers may be in use, 8 bytes.

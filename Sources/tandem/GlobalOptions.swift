@@ -7,7 +7,7 @@ struct GlobalOptions: ParsableArguments {
     @Option(help: "The path of the daemon's socket (TANDEM_SOCKET).")
     var socket: String?
 
-    @Option(help: "The name of the daemon (TANDEM_NAME); `default` unless given.")
+    @Option(help: "The daemon's name (TANDEM_NAME); else `default`.")
     var name: String?
 
     /// A container of that daemon, without a model of its own.

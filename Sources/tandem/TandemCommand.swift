@@ -26,6 +26,10 @@ struct TandemCommand: ParsableCommand {
         version: "0.1.0",
         subcommands: [
             LogCommand.self,
+            BlameCommand.self,
+            HistoryCommand.self,
+            ShowCommand.self,
+            DiffCommand.self,
             StatusCommand.self,
             ClientsCommand.self,
             ConsumersCommand.self,

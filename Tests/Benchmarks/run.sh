@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests/Benchmarks/run.sh [SCENARIO] [N]
-#   SCENARIO  p1, p2, p3, p4, p6, p7, or all of these (default); clients (saves as in p1 with and without a
+#   SCENARIO  p1, p2, p3, p4, p5, p6, p7, or all of these (default); clients (saves as in p1 with and without a
 #             thousand clients, a hundred of them stopped; the daemon's memory); load (10 s under load: the slowest saves and what
 #             they waited for), recovery (changes applied a second), memory (a million saves), batch
 #             (batches over all objects while another client saves: the time of its saves);
@@ -8,7 +8,7 @@
 #             count where the scheduler puts whom);
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
-#   N         number of contents; default: 10000, p3 and p4 1000, 10000 and 100000,
+#   N         number of contents; default: 10000, p3, p4 and p5 1000, 10000 and 100000,
 #             p7, recovery and batch 100000; p6: of
 #             subscribers, 64 and 256; clients: of clients, 1000; sync: appends a round, 300; journal: MiB, 1024
 # Environment:
@@ -20,7 +20,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p2 | p3 | p4 | p6 | p7 | p6apart | clients | load | recovery | memory | batch | sync | journal | all) ;; *)
+case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p6apart | clients | load | recovery | memory | batch | sync | journal | all) ;; *)
     sed -n '2,18s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
@@ -143,6 +143,7 @@ p4() {
         one p4-controller "$n"
     done
 }
+p5() { for n in $(sizes 1000 10000 100000); do one p5 "$n"; done; }
 p7() { for n in $(sizes 100000); do one p7 "$n"; done; }
 p3() { for n in $(sizes 1000 10000 100000); do one p3 "$n"; done; }
 
@@ -151,6 +152,7 @@ if [[ $scenario == all ]]; then
     p2
     p3
     p4
+    p5
     p6
     p7
 else

@@ -97,28 +97,36 @@ enum ModelProperties {
     /// A model that may follow another keeps its numbers and takes over its rows.
     static func check(change first: CompiledModel, to second: CompiledModel) throws {
         try hold(
-            ModelChange.refusals(from: first.model, to: first.model).isEmpty, "no change is refused"
-        )
-        let refusals = ModelChange.refusals(from: first.model, to: second.model)
-        try hold(refusals.allSatisfy { !$0.isEmpty }, "a refusal without a reason")
-        guard refusals.isEmpty,
+            first.model.differences(to: first.model).isEmpty, "a model differs from itself")
+        let differences = first.model.differences(to: second.model)
+        for difference in differences {
+            try hold(ModelDifference(json: difference.json) == difference, "\(difference)")
+        }
+        try check(adopting: second.model, by: first.model)
+        guard differences.allSatisfy({ $0.effect != .impossible }),
             let compiled = try? CompiledModel(second.model, replacing: first)
         else { return }
-        for (name, number) in first.identifiers {
-            try hold(compiled.identifiers[name] == number, "\(name) got another number")
-        }
+        let numbers = compiled.identifiers.values
+        try hold(Set(numbers).count == numbers.count, "two things have one number")
+        let renames = ModelRenames(from: first.model, to: second.model)
         for entity in first.entities {
-            guard let later = compiled.entity(tagged: entity.tag) else {
-                throw FuzzFinding("\(entity.name) is gone, and nobody refused it")
-            }
+            let name = renames.entities[entity.name] ?? entity.name
+            guard let later = compiled.entity(named: name) else { continue }
+            try hold(later.tag == entity.tag, "\(name) got another number")
             try check(entity, becomes: later, compiled)
         }
+    }
+
+    /// What was taken over is there, and taking it over again changes nothing.
+    private static func check(adopting declared: Model, by store: Model) throws {
+        let merged = store.adopting(declared)
+        try hold(declared.missing(in: merged).isEmpty, "something that was taken over is missing")
+        try hold(merged.adopting(declared) == merged, "it is taken over twice")
     }
 
     private static func check(
         _ old: CompiledEntity, becomes new: CompiledEntity, _ model: CompiledModel
     ) throws {
-        try hold(old.name == new.name, "\(old.name) became \(new.name)")
         let migration = RowMigration(from: old, to: new)
         let values = migration.values(of: Row(old.defaults, of: old, version: 1))
         for (property, value) in zip(new.properties, values) where !property.isToMany {

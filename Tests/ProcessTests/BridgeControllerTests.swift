@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import TandemIO
 import TandemModel
@@ -66,6 +67,50 @@ import Testing
         #expect(bridge.takeEvents().isEmpty)
     }
 
+    @Test func `law 4: a cached list outlives the kill of its bridge, also under another name`()
+        throws
+    {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let writer = try daemon.first()
+        try writer.ask(contents)
+        let told = daemon.place.path + "/told"
+        func fetches() throws -> Int {
+            let lines = try String(contentsOfFile: told, encoding: .utf8).split(separator: "\n")
+            return lines.count { $0.hasPrefix("tandem fetch:") }
+        }
+        func open(_ cache: String) throws -> (bridge: BridgeProcess, answer: JSON) {
+            let bridge = try BridgeProcess(daemon.place.socket, debug: told)
+            let answer = try bridge.ask(
+                #"""
+                {"do": "open", "controller": "c", "entity": "Team", "sort": ["zone", "-wins"],
+                "sections": "zone", "cache": "\#(cache)"}
+                """#)
+            return (bridge, answer)
+        }
+        let first = try open("one").bridge
+        try first.ask(#"{"do": "refetch", "controller": "c", "cache": "two"}"#)
+        first.kill()
+        #expect(try fetches() == 2)
+        try writer.ask(
+            #"""
+            {"do": "save", "ops": [{"update": "Team/1", "set": {"zone": "Asia"}}, {"delete": "Team/2"}]}
+            """#)
+        let expected = try writer.ask(self.open)
+        for cache in ["one", "two"] {
+            let (bridge, answer) = try open(cache)
+            #expect(answer == expected, "\(cache)")
+            bridge.kill()
+        }
+        #expect(try fetches() == 2)
+        // Without a name nothing is kept, and a refused one leaves the request as it was.
+        let (bridge, _) = try open("two")
+        #expect(try bridge.refusal(#"{"do": "refetch", "controller": "c", "cache": 3}"#) == "usage")
+        let refetched = try bridge.ask(#"{"do": "refetch", "controller": "c", "cache": null}"#)
+        #expect(refetched == expected)
+        #expect(try bridge.finish() == .exited(0))
+    }
+
     @Test func `a change is written before the answer to the save that made it`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
@@ -119,6 +164,47 @@ import Testing
         // It follows again, unprompted.
         try one.ask(#"{"do": "save", "ops": [{"delete": "$a"}]}"#)
         #expect(try two.event()["position"] == .int(6))
+    }
+
+    @Test func `a save of a context that lags behind is one change, whatever its ops read`() throws
+    {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let (bridge, other) = (try daemon.first(), try daemon.bridge("other"))
+        try bridge.ask(contents)
+        try bridge.ask(
+            #"""
+            {"do": "save", "ops": [{"insert": "Tag", "set": {"name": "x", "teams": ["Team/1"]}}, {"insert": "Tag", "set": {"name": "y"}}, 
+            {"insert": "Player", "set": {"name": "p", "team": "Team/1"}}]}
+            """#)
+        for (place, op) in [
+            #"{"update": "Team/1", "set": {"tags": ["Tag/5"]}}"#,
+            #"{"update": "Team/1", "set": {"players": []}}"#,
+            #"{"update": "Team/1", "add": {"tags": ["Tag/4"]}}"#,
+            #"{"update": "Team/1", "remove": {"tags": ["Tag/5"]}}"#,
+            #"{"insert": "Team", "set": {"name": "D", "tags": ["Tag/5"]}}"#,
+        ].enumerated() {
+            // A context of its own for each: it knows the row, and none of its members.
+            let name = "w\(place)"
+            try bridge.ask(
+                open.replacing(
+                    #""controller": "c""#, with: #""context": "\#(name)", "controller": "\#(name)""#
+                ))
+            let missed = try other.ask(
+                #"{"do": "save", "ops": [{"update": "Team/1", "set": {"wins": \#(50 + place)}}]}"#)
+            let before = bridge.takeEvents().filter { $0["controller"]?.string == name }
+            let saved = try bridge.ask(
+                #"{"do": "save", "policy": "objectTrump", "context": "\#(name)", "ops": [\#(op)]}"#)
+            let changes = bridge.takeEvents().filter { $0["controller"]?.string == name }
+            #expect(before.isEmpty)
+            #expect(changes.map { $0["position"] } == [saved["position"]], "\(op)")
+            #expect(missed["position"] != saved["position"])
+        }
+        #expect(
+            try bridge.ask(
+                #"{"do": "fetch", "entity": "Team", "where": "name == 'A'", "properties": ["tags", "players", "wins"]}"#
+            ).firstValues
+                == .of(#"{"players": [], "tags": ["Tag/4"], "wins": 54}"#))
     }
 
     @Test func `sections out of order fail until the order is right again`() throws {

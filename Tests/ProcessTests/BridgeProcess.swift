@@ -10,13 +10,16 @@ final class BridgeProcess {
     /// The events that were read and not taken yet.
     private var events: [JSON] = []
 
-    /// Starts one; `debug` is the file into which it tells what it does.
+    /// Starts one; `debug` is the file into which it tells what it does, beside which it caches lists.
     init(
         _ socket: String, author: String = "bridge", cachedRows: Int? = nil, debug: String? = nil
     ) throws {
         let cache = cachedRows.map { ["--cached-rows", "\($0)"] } ?? []
         let shell = debug.map {
-            ["/bin/sh", "-c", "TANDEM_DEBUG=1 exec \"$0\" \"$@\" 2>'\($0)'"]
+            [
+                "/bin/sh", "-c",
+                "XDG_CACHE_HOME='\($0)-caches' TANDEM_DEBUG=1 exec \"$0\" \"$@\" 2>>'\($0)'",
+            ]
         }
         let words =
             (shell ?? []) + [

@@ -55,7 +55,7 @@ import Testing
         try #require(run.lines.count == 6, "\(run.output)")
         #expect(run.lines[0].hasSuffix("install model \(models.old.hash)"))
         #expect(run.lines[2].hasSuffix("wins 1→2"))
-        #expect(run.lines[3].hasSuffix("install model \(models.new.hash)"))
+        #expect(run.lines[3].contains("install model \(models.new.hash): "))
         #expect(run.lines[5].hasSuffix("wins 3→4"))
         #expect(try tandem("log", "--from", "3", "--to", "3").lines == [run.lines[2]])
         #expect(try tandem("log", "-n", "1").lines == [run.lines[5]])

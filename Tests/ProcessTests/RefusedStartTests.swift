@@ -91,6 +91,41 @@ import Testing
         #expect(!RealFileSystem().exists(place.store + "/store/data.mdb"))
     }
 
+    @Test func `a store of a newer format is refused, and both directories stay as they are`()
+        throws
+    {
+        let place = try world()
+        let path = place.store + "/store/data.mdb"
+        var bytes = try RealFileSystem().contents(of: path, maximumBytes: 64 << 20)
+        let (key, value) = (Array("format".utf8), [UInt8]([1, 0, 0, 0]))
+        var count = 0
+        for start in bytes.indices.dropLast(10)
+        where bytes[start] == key[0] && Array(bytes[start..<start + 10]) == key + value {
+            bytes[start + 6] = 2
+            count += 1
+        }
+        try #require(count > 0)
+        try Data(bytes).write(to: URL(filePath: path))
+        let output = try refusal(place)
+        #expect(output.contains("has format 2; this program knows 1"), "\(output)")
+        #expect(output.contains("newer program"), "\(output)")
+    }
+
+    @Test func `a journal of a newer format is refused, and both directories stay as they are`()
+        throws
+    {
+        let place = try world()
+        let path = try #require(try segments(place).last)
+        var bytes = try RealFileSystem().contents(of: path, maximumBytes: 64 << 20)
+        bytes[12] = 2
+        let sum = CRC32C.checksum(bytes[12..<4_096])
+        withUnsafeBytes(of: sum.littleEndian) { bytes.replaceSubrange(8..<12, with: $0) }
+        try Data(bytes).write(to: URL(filePath: path))
+        let output = try refusal(place)
+        #expect(output.contains("format version 2, this program reads 1"), "\(output)")
+        #expect(output.contains(path), "\(output)")
+    }
+
     @Test(arguments: [0.1, 0.5, 0.9])
     func `damage before the last batch is refused with segment and offset`(
         _ part: Double

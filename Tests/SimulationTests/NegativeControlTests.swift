@@ -44,6 +44,11 @@ import Testing
         #expect(laws == [3], "\(laws)")
     }
 
+    @Test func `law 4: a verdict that says the opposite is found`() throws {
+        let laws = try found(.turnsVerdicts)
+        #expect(laws == [4], "\(laws)")
+    }
+
     @Test func `law 6: a row that no transaction made is found`() throws {
         let laws = try found(.writesIntoStore)
         #expect(laws.contains(6), "\(laws)")

@@ -111,6 +111,13 @@ struct LimitTests {
                 try client.send(.batch(try bench.batch("Tag", id: [$0])))
             }
             return failure(try client.answer(ids[1]))
+        case .objectReads, .requestReads:
+            for number in UInt64(1)...3 {
+                let parent = Value.reference(try bench.bench.reference("Tag", number - 1))
+                let values = number > 1 ? ["parent": parent] : [:]
+                try client.save([try bench.bench.insert("Tag", number, values)])
+            }
+            return failure(try client.ask(.fetch(Fetch(request: try related))))
         case .sliceReads, .readBytes:
             for number in UInt64(1)...100 { try save(number) }
             return failure(try client.ask(.fetch(Fetch(request: FetchRequest(entity: "Tag")))))
@@ -122,6 +129,41 @@ struct LimitTests {
         default: try checkpoint(limit, bench, clock) { try large(client, $0) }
         }
         return nil
+    }
+
+    /// Reads two objects beside one.
+    private var related: FetchRequest {
+        get throws {
+            let predicate = try ObjectPredicate(format: "parent.parent.label != nil")
+            return FetchRequest(entity: "Tag", predicate: predicate)
+        }
+    }
+
+    @Test
+    func `law 8: members that are only counted take an eighth of what those take that are read`()
+        throws
+    {
+        var limits = DaemonLimits()
+        limits.objectReads = 20
+        let bench = try EngineBench(model: limitModel, limits: limits)
+        let client = try bench.client()
+        try client.save([try bench.bench.insert("Tag", 1)])
+        let parent = Value.reference(try bench.bench.reference("Tag", 1))
+        let from = bench.position.number
+        try client.save(
+            try (UInt64(2)...101).map { try bench.bench.insert("Tag", $0, ["parent": parent]) })
+        func code(_ format: String) throws -> [TandemError.Code?] {
+            let predicate = try ObjectPredicate(format: format)
+            let request = FetchRequest(entity: "Tag", predicate: predicate)
+            let item = VerdictItem(request: request)
+            return [
+                failure(try client.ask(.fetch(Fetch(request: request))))?.code,
+                failure(try client.ask(.verdicts(VerdictRequest(from: from, items: [item]))))?.code,
+            ]
+        }
+        #expect(try code("children.@count > 50") == [nil, nil])
+        #expect(try code("ANY children.label = 'x'") == [.limitExceeded, .limitExceeded])
+        #expect(bench.engine.limitCounts[.objectReads] == 2)
     }
 
     private func checkpoint(
@@ -213,12 +255,14 @@ extension EngineBench {
     }
 }
 
-/// Texts and data without links.
+/// Texts and data, and what leads from one to another.
 private let limitModel = Model {
     Entity("Tag") {
         Attribute("label", .string)
         Attribute("link", .url)
         Attribute("scan", .data)
+        Relationship("parent", to: "Tag", inverse: "children")
+        Relationship("children", to: "Tag", inverse: "parent", toMany: true)
     }
 }
 
@@ -242,7 +286,8 @@ extension Limit {
     fileprivate var code: TandemError.Code? {
         switch self {
         case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,
-            .controllers, .transactionBytes, .consumers, .readBytes, .batchObjects,
+            .controllers, .transactionBytes, .consumers, .readBytes, .batchObjects, .objectReads,
+            .requestReads,
             .lookBackTransactions, .pinsPerConnection, .batchesPerConnection, .batchesPerUser:
             .limitExceeded
         case .handshakeMilliseconds: .timeout

@@ -8,12 +8,12 @@ import Testing
 
 /// Who may do what.
 struct RoleTests {
-    private static let reader = PeerCredentials(uid: 5_001, gid: 5_001, pid: 11)
+    static let reader = PeerCredentials(uid: 5_001, gid: 5_001, pid: 11)
     private static let writer = PeerCredentials(uid: 5_002, gid: 5_002, pid: 12)
     private static let admin = PeerCredentials(uid: 5_003, gid: 5_003, pid: 13, groups: [77])
     private static let stranger = PeerCredentials(uid: 5_004, gid: 5_004, pid: 14, groups: [78])
 
-    private static let policy: RolePolicy = {
+    static let policy: RolePolicy = {
         var policy = RolePolicy()
         policy.others = .none
         policy.users = [.reader: [5_001], .writer: [5_002]]

@@ -115,6 +115,8 @@ final class CommitBench {
         options.mapBytes = settings.mapBytes
         options.maximumMapBytes = settings.maximumMapBytes
         options.savesKept = UInt64(settings.limits.savesKept)
+        options.objectReads = settings.limits.objectReads
+        options.requestReads = settings.limits.requestReads
         if let kept = settings.savesKept { options.savesKept = kept }
         let store = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1),

@@ -35,7 +35,8 @@ import Testing
                 window.add(change, try #require(model.entity(tagged: change.object.tag)))
             }
         }
-        return try VerdictEvaluator(request, window, bench.store).verdicts().map(\.matches)
+        return try VerdictEvaluator(request, window, bench.store)
+            .verdicts(AnswerSize(bench.committer)).verdicts.map(\.matches)
     }
 
     private func code(_ body: () throws -> Void) -> TandemError.Code? {

@@ -43,7 +43,7 @@ import Testing
             var random = try RandomGraph(seed: seed &+ 100 &+ round)
             for _ in 0..<25 { try random.step() }
             for window in 0..<12 {
-                let before = try VerdictTests.lists.map { try Snapshot($0, random.bench) }
+                let before = try VerdictTests.lists.map { try ListSnapshot($0, random.bench) }
                 let from = random.bench.committer.position
                 for _ in 0...(window % 3) { try random.step() }
                 for (item, old) in zip(VerdictTests.lists, before) {
@@ -55,7 +55,8 @@ import Testing
     }
 
     private func check(
-        _ item: VerdictItem, _ old: Snapshot, _ from: UInt64, _ bench: CommitBench, _ what: String
+        _ item: VerdictItem, _ old: ListSnapshot, _ from: UInt64, _ bench: CommitBench,
+        _ what: String
     ) throws {
         let model = try bench.model
         let compiled = try item.compiled(model)
@@ -65,8 +66,17 @@ import Testing
                 window.add(change, try #require(model.entity(tagged: change.object.tag)))
             }
         }
-        let verdicts = try VerdictEvaluator(compiled, window, bench.store).verdicts()
-        let new = try Snapshot(item, bench)
+        let verdicts = try VerdictEvaluator(compiled, window, bench.store)
+            .verdicts(AnswerSize(bench.committer)).verdicts
+        try VerdictTests.check(verdicts, item, old, bench, what)
+    }
+
+    /// Whether verdicts speak of all that is another than it was, and say of each object what is so.
+    static func check(
+        _ verdicts: [Verdict], _ item: VerdictItem, _ old: ListSnapshot, _ bench: CommitBench,
+        _ what: String
+    ) throws {
+        let new = try ListSnapshot(item, bench)
         let judged = Set(verdicts.map(\.object))
         #expect(judged.count == verdicts.count, "\(what)")
         for verdict in verdicts {
@@ -96,7 +106,7 @@ extension VerdictItem {
 }
 
 /// A list as brute force sees it: every object of the entity is looked at.
-private struct Snapshot {
+struct ListSnapshot {
     /// Sort key, section and row of every object that matches.
     var members: [ObjectReference: [[UInt8]]] = [:]
     /// What the refresh paths reach, of every object of the entity.

@@ -31,7 +31,10 @@ struct DaemonLimitTests {
         let error = #expect(throws: TandemError.self) { try third.performFetch() }
         #expect(error?.code == .limitExceeded)
         #expect(error?.message.contains("limits.controllers is 2") == true)
+        weak let gone = second
         second = nil
+        // Its context does not keep it.
+        #expect(gone == nil)
         try third.performFetch()
         // Another connection has places of its own.
         let others = try controller(fixture.container().viewContext)

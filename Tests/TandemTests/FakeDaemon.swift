@@ -41,6 +41,8 @@ final class FakeDaemon: Sendable {
         var silentWelcomes = 0
         var expiresHistory = false
         var refusesHistory: TandemError?
+        /// The entities about which no questions for verdicts are answered, and those of which nothing is fetched.
+        var (unjudged, unfetched): (Set<String>, Set<String>) = ([], [])
         var epoch: UInt32 = 1
         var saveIDFloor: UInt64 = 0
         /// What new objects become instead of themselves, by number; nil for nothing.

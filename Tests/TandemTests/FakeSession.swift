@@ -95,6 +95,9 @@ final class FakeSession: Sendable {
                 daemonState.losesNextFetch = false
                 return
             }
+            if daemonState.unfetched.contains(fetch.request.entity) {
+                return send(.failure(TandemError(.limitExceeded, "it reaches too much")), id)
+            }
             send(.fetched(fetched(fetch, daemonState)), id)
         case .read(let read):
             saveIfBusy(&daemonState)
@@ -133,6 +136,9 @@ final class FakeSession: Sendable {
             }
             saveIfBusy(&daemonState)
             note([], daemonState.end)
+            if request.items.contains(where: { daemonState.unjudged.contains($0.request.entity) }) {
+                return send(.failure(TandemError(.limitExceeded, "it reaches too much")), id)
+            }
             let items = request.items.map { _ in [Verdict]() }
             let alongside = request.alongside.map { part -> AlongsideAnswer in
                 switch part {

@@ -221,6 +221,79 @@ import Testing
         #expect(screen.rows.map(\.size) == [9, 7, 5, 1])
     }
 
+    @Test func `what the properties of objects bring in is published after reading, too`()
+        async throws
+    {
+        let contents = try save(1, 5, 5)
+        screen.bySize.source = .store(reader)
+        var published = 0
+        screen.bySize.onChange = { _ in published += 1 }
+        let shown = Array(screen.bySize)
+        for content in shown { reader.refresh(content, mergeChanges: false) }
+        writer.delete(contents[0])
+        (contents[1].name, contents[2].name) = ("first", "second")
+        try writer.insert(Content.self).size = 3
+        try await writer.save()
+        // One goes and another comes while the body reads.
+        var read: [[String]] = []
+        var heard = observe {
+            for section in screen.bySize.sections { read.append(section.map(\.name)) }
+        }
+        #expect(read.map(\.count) == [1, 2] && read.last == ["first", "second"])
+        #expect(published == 0 && heard.withLock { $0 } == 0)
+        while published == 0 { await Task.yield() }
+        #expect(heard.withLock { $0 } == 1)
+        #expect(screen.bySize.map(\.size) == [3, 5, 5])
+        // An object that was read before others in the same body, too.
+        heard = observe { _ = shown[1].name }
+        reader.refresh(shown[2], mergeChanges: false)
+        contents[1].name = "changed"
+        try await writer.save()
+        let late = observe { _ = (shown[1].name, shown[2].name) }
+        #expect(shown[1].name == "changed")
+        while late.withLock({ $0 }) == 0 { await Task.yield() }
+        #expect(heard.withLock { $0 } == 1)
+    }
+
+    @Test func `literal values have sections by name, or say that they can't`() throws {
+        var request = ResultsRequest(sort: ["-size"], sectionNameKeyPath: "name")
+        let values = [("x", 1), ("x", 2), ("y", 3)].map { Row(name: $0, size: $1) }
+        let rows = FetchedResults<Row>(source: .values(values), request: request)
+        #expect(rows.error?.code == .usage && rows.isEmpty)
+        rows.source = .values(values, sectionName: \.name)
+        #expect(rows.error == nil && rows.sections.map(\.id) == ["x", "y"])
+        #expect(rows.sections.map { $0.map(\.size) } == [[1, 2], [3]])
+        rows.source = .values([])
+        #expect(rows.error == nil && rows.sections.isEmpty)
+        request.sectionNameKeyPath = nil
+        rows.request = request
+        #expect(rows.sections.map(\.count) == [0])
+        // Objects say it themselves, also over relationships.
+        let bucket = try writer.insert(Bucket.self)
+        bucket.name = "home"
+        let contents = try save(1, 2)
+        contents[0].bucket = bucket
+        request.sectionNameKeyPath = "bucket.name"
+        let objects = FetchedResults<Content>(source: .values(contents), request: request)
+        #expect(objects.sections.map(\.id) == ["home", ""])
+    }
+
+    @Test func `a declared list is cached and adds up as its request says`() throws {
+        let contents = try save(1, 5)
+        reader.core.cacheDirectory = fixture.cacheDirectory
+        var request = ResultsRequest(sort: ["size"])
+        request.sumProperties = ["size"]
+        let rows = FetchedResults<Row>(source: .store(reader), request: request)
+        #expect(rows.controller?.sum(of: "size") == .int(6))
+        #expect(rows.controller?.offset(of: contents[1].id) == 1)
+        request.sumProperties = []
+        request.cacheName = "declared"
+        rows.request = request
+        #expect(rows.controller?.fetches == 1)
+        rows.request = request
+        #expect(rows.controller?.fetches == 0 && rows.map(\.size) == [1, 5])
+    }
+
     final class Other: ManagedObject, ManagedEntity {
         static let entity = Content.entity
     }

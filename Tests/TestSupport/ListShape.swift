@@ -18,6 +18,7 @@ package struct ListShape {
     package private(set) var entity = "Content"
     package private(set) var includesSubentities = true
     var rule: Rule
+    /// Key paths; `-` before one is descending, `[c]` behind it leaves case aside.
     package private(set) var sort: [String]
     package private(set) var section: String?
     package private(set) var refresh: [String]
@@ -29,7 +30,7 @@ package struct ListShape {
 
     /// The key paths that decide where a row stands.
     var placing: [String] {
-        sort.map { $0.hasPrefix("-") ? String($0.dropFirst()) : $0 } + [section].compactMap { $0 }
+        sort.map { ListOrder($0).keyPath } + [section].compactMap { $0 }
     }
 
     package init(isLimited: Bool, _ random: inout SplitMix) {
@@ -41,7 +42,10 @@ package struct ListShape {
         includesSubentities = random.next(5) > 0
         if isLimited || random.next(4) == 0 { limit = 1 + random.next(4) }
         if random.next(8) == 0 { offset = random.next(3) }
-        let refreshes = [[], ["bucket.name"], ["tags.name"], ["tags"], ["bucket.owner.name"]]
+        let refreshes = [
+            [], ["bucket.name"], ["tags.name"], ["tags"], ["bucket.owner.name"],
+            ["bucket.contents.name"], ["tags.contents"], ["bucket.owner.buckets.rank"],
+        ]
         refresh = refreshes[random.next(refreshes.count)]
     }
 
@@ -49,7 +53,7 @@ package struct ListShape {
     func request() throws -> FetchRequest {
         var request = FetchRequest(entity: entity)
         request.predicate = try rule.format.map { try ObjectPredicate(format: $0) }
-        request.sort = sort.compactMap { SortKey($0) }
+        request.sort = sort.map { ListOrder($0).key }
         request.includesSubentities = includesSubentities
         request.limit = limit
         request.offset = offset
@@ -64,6 +68,9 @@ package struct ListShape {
         (["-isEven", "-bucket.rank"], nil), (["-bucket.rank", "name"], "bucket.rank"),
         (["-size", "-isEven", "-bucket.rank"], "size"),
         (["bucket.owner.name", "-bucket.name"], "bucket.owner.name"), (["-bucket.name"], nil),
+        (["at", "name"], nil), (["-rate", "name"], "rate"), (["name[c]", "-size"], nil),
+        (["-name[c]"], nil), (["-at"], "at"),
+        (["bucket.owner.seat.name", "-size"], "bucket.owner.seat.name"),
     ]
 
     private static let rules: [Rule] = [
@@ -126,4 +133,24 @@ package struct ListShape {
             graph.siblings(row).map { max(0, $0.int("size")) }.reduce(0, +) > 3
         },
     ]
+}
+
+/// One key of an order in the words of ``ListShape/sort``.
+package struct ListOrder {
+    package let keyPath: String
+    package let isDescending: Bool
+    package let isFolded: Bool
+
+    package init(_ text: String) {
+        isDescending = text.hasPrefix("-")
+        isFolded = text.hasSuffix("[c]")
+        keyPath = String(text.dropFirst(isDescending ? 1 : 0).dropLast(isFolded ? 3 : 0))
+    }
+
+    /// The same in the words of the library.
+    var key: SortKey {
+        SortKey(
+            keyPath, ascending: !isDescending,
+            selector: isFolded ? .caseInsensitiveCompare : .compare)
+    }
 }

@@ -25,11 +25,13 @@ import TandemQuery
                 extras
                 Relationship(
                     "buckets", to: "Bucket", inverse: "owner", toMany: true, deleteRule: rule())
+                Relationship("seat", to: "Bucket", inverse: "chair")
             }
             Entity("Bucket", indexes: random.next(2) == 0 ? [["name"]] : []) {
                 Attribute("name", .string)
                 Attribute("rank", .int)
                 Relationship("owner", to: "Owner", inverse: "buckets", deleteRule: rule())
+                Relationship("chair", to: "Owner", inverse: "seat")
                 Relationship(
                     "contents", to: "Content", inverse: "bucket", toMany: true, deleteRule: rule())
                 if random.next(2) == 0 {
@@ -40,6 +42,8 @@ import TandemQuery
                 Attribute("name", .string)
                 Attribute("size", .int)
                 Attribute("isEven", .bool)
+                Attribute("at", .date)
+                Attribute("rate", .double)
                 extras
                 Relationship("bucket", to: "Bucket", inverse: "contents")
                 Relationship("tags", to: "Tag", inverse: "contents", toMany: true)
@@ -60,6 +64,8 @@ import TandemQuery
                 Relationship(
                     "contents", to: "Content", inverse: "tags", toMany: true, deleteRule: rule())
             }
+            Entity("Box", parent: "Bucket") { Attribute("height", .int) }
+            Entity("Label", parent: "Tag") { Attribute("color", .string) }
         }
         if random.next(2) == 0 { model.entities["Spare"] = Entity("Spare") }
         return model
@@ -116,7 +122,12 @@ import TandemQuery
 
     // MARK: Saves
 
-    static let names = ["a", "b", "c", "Ä", "ä", ""]
+    package nonisolated static let names = ["a", "b", "c", "Ä", "ä", ""]
+    package nonisolated static let numbers = [-1.5, 0, 0.25, 2, 1e19]
+    /// What edits are of; the entities that related objects may be of as well as the others.
+    package nonisolated static let entities = [
+        "Owner", "Bucket", "Content", "Content", "Image", "Tag", "Box", "Label", "Content",
+    ]
 
     /// Saves some random edits.
     @discardableResult
@@ -132,7 +143,7 @@ import TandemQuery
     }
 
     private func edit(_ context: ManagedObjectContext, _ random: inout SplitMix) throws {
-        let entity = ["Owner", "Bucket", "Content", "Content", "Image", "Tag"][random.next(6)]
+        let entity = RandomWorld.entities[random.next(RandomWorld.entities.count)]
         let all = try context.fetch(FetchRequest(entity: entity))
         let kind = random.next(10)
         if all.count < 3 || kind < 3 {
@@ -174,6 +185,9 @@ import TandemQuery
         switch property.attribute?.type {
         case .int: return .int(Int64(random.next(4)))
         case .bool: return .bool(random.next(2) == 0)
+        case .double:
+            return .double(RandomWorld.numbers[random.next(RandomWorld.numbers.count)])
+        case .date: return .date(RandomWorld.numbers[random.next(RandomWorld.numbers.count)])
         default: return .string(RandomWorld.names[random.next(RandomWorld.names.count)])
         }
     }

@@ -10,6 +10,10 @@ final class Connection: Sendable {
     let transport: Transport
     let author: String
     let declaredModel: Model?
+    /// The same by itself, which says what it holds; nil without one or where it can't be used.
+    let compiledModel: CompiledModel?
+    /// What is wrong with it.
+    let modelProblem: TandemError?
     let limits: ClientLimits
     let state: Locked<ConnectionState>
     let clock: any Clock
@@ -23,6 +27,13 @@ final class Connection: Sendable {
         self.transport = transport
         self.author = author
         declaredModel = model
+        do throws(ModelError) {
+            compiledModel = try model.map { model throws(ModelError) in try CompiledModel(model) }
+            modelProblem = nil
+        } catch {
+            compiledModel = nil
+            modelProblem = TandemError(.usage, error.description)
+        }
         self.limits = limits
         self.clock = clock
         payloads = PayloadHub(limits)
@@ -128,7 +139,7 @@ final class Connection: Sendable {
         guard isReady else { return limits.connectMilliseconds }
         switch message {
         case .sync(let sync): return UInt64(sync.timeoutMilliseconds) + limits.connectMilliseconds
-        case .batch: return limits.batchMilliseconds
+        case .batch, .insert, .schema: return limits.batchMilliseconds
         default: return limits.answerMilliseconds
         }
     }

@@ -36,6 +36,12 @@ enum WireCoding {
         switch message {
         case .fetch(let fetch): fetch.interests
         case .read(let read): read.interests
+        case .verdicts(let request):
+            switch request.alongside {
+            case .fetch(let fetch): fetch.interests
+            case .read(let read): read.interests
+            case nil: []
+            }
         default: []
         }
     }
@@ -50,6 +56,7 @@ enum WireCoding {
         case .synced(let position): position
         case .schema(let answer): answer.position
         case .batched(let answer): answer.position
+        case .inserted(let answer): answer.position
         default: nil
         }
     }

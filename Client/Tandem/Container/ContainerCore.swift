@@ -14,6 +14,11 @@ final class ContainerCore: Sendable {
         var types: [String: ManagedObject.Type] = [:]
         /// The entities whose class came when there may have been objects already.
         var late: Set<String> = []
+        /// The entities whose class was not yet held against the model, and the last model in which they were not found.
+        var unchecked: Set<String> = []
+        var checked: CompiledModel?
+        /// What is wrong with a class.
+        var problem: TandemError?
     }
 
     init(_ connection: Connection, _ limits: ClientLimits) {
@@ -33,6 +38,8 @@ final class ContainerCore: Sendable {
     func register(_ type: any ManagedEntity.Type, isEarly: Bool = false) {
         classes.withLock { classes in
             classes.types[type.entity.name] = type
+            classes.unchecked.insert(type.entity.name)
+            classes.checked = nil
             if !isEarly { classes.late.insert(type.entity.name) }
         }
     }
@@ -42,8 +49,33 @@ final class ContainerCore: Sendable {
         classes.withLock { classes in
             guard classes.types[type.entity.name] == nil else { return }
             classes.types[type.entity.name] = type
+            classes.unchecked.insert(type.entity.name)
+            classes.checked = nil
             classes.late.insert(type.entity.name)
         }
+    }
+
+    /// Throws `unknownProperty`, or `usage` for one of another type, when a class shows what the model does not have.
+    ///
+    /// A class is looked at once: what becomes of the model later is no mistake in it.
+    func checkClasses(_ model: CompiledModel) throws(TandemError) {
+        let types = try classes.withLock {
+            (classes) throws(TandemError) -> [String: ManagedObject.Type] in
+            if let problem = classes.problem { throw problem }
+            if classes.unchecked.isEmpty || classes.checked === model { return [:] }
+            return classes.types.filter { classes.unchecked.contains($0.key) }
+        }
+        guard !types.isEmpty else { return }
+        let known = types.filter { model.entity(named: $0.key) != nil }
+        let found = known.sorted { $0.key < $1.key }.lazy.compactMap { name, type in
+            model.entity(named: name).flatMap { ClassCheck.problem(of: type, for: $0) }
+        }.first
+        classes.withLock { classes in
+            classes.checked = model
+            classes.problem = found
+            classes.unchecked.subtract(known.keys)
+        }
+        if let found { throw found }
     }
 
     /// Whether objects may have been made before all classes were known.

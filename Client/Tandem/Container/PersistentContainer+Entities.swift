@@ -3,6 +3,9 @@ import TandemModel
 extension PersistentContainer {
     /// A container whose model is what classes declare; objects come as instances of these classes.
     ///
+    /// A class that shows what its entity does not have makes every use throw `unknownProperty`, or `usage` for another type.
+    /// To look at that, an object of each class is made that belongs to no context.
+    ///
     ///     let container = PersistentContainer(entities: [Team.self, Player.self], author: "worldcup")
     /// - Parameters:
     ///   - types: The classes, each with the entity that it declares.
@@ -19,5 +22,11 @@ extension PersistentContainer {
             model: Model(entities: types.map { $0.entity }), socket: socket, name: name,
             author: author, transport: transport, limits: limits)
         for type in types { core.register(type, isEarly: true) }
+        guard let declared = connection.compiledModel else { return }
+        do {
+            try core.checkClasses(declared)
+        } catch {
+            connection.fail(error)
+        }
     }
 }

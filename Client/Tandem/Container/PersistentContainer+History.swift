@@ -44,6 +44,16 @@ extension PersistentContainer {
     ) throws -> HistoryPage {
         var filter = HistoryFilter()
         filter.entities = entities
+        return try history(after: number, through: end, filter, limit: limit)
+    }
+
+    /// Transactions after a number, up to another one or the end for 0, that meet a filter; blocks.
+    ///
+    /// Throws `historyExpired` when the journal no longer reaches back to `number`, `unknownEntity`, `unknownProperty`.
+    public func history(
+        after number: UInt64, through end: UInt64 = 0, _ filter: HistoryFilter,
+        limit: UInt32 = 1_000
+    ) throws -> HistoryPage {
         let session = try connection.session()
         let request = try filter.request(
             after: number, through: end, limit: limit, session.model)

@@ -24,6 +24,7 @@ public final class PersistentContainer: Sendable {
     /// A container of the daemon at a socket or of a name.
     ///
     /// Nothing is connected yet. An empty store takes over `model`; one with a model that does not fit refuses with `schemaMismatch`.
+    /// With a model that can't be used every use throws `usage` at once, with all that is wrong in it.
     /// - Parameters:
     ///   - model: The model; nil takes the daemon's.
     ///   - socket: The path of the socket; nil derives it from `name`, see ``TandemPaths``.
@@ -47,6 +48,8 @@ public final class PersistentContainer: Sendable {
             connection?.knownSession?.position(number)
         }
         core = ContainerCore(connection, limits)
+        // It will be no better with a daemon.
+        if let problem = connection.modelProblem { connection.fail(problem) }
     }
 
     /// Ends the connection; whatever waits fails with `disconnected`, and so does all that follows.
@@ -100,9 +103,13 @@ public final class PersistentContainer: Sendable {
 
     /// Lets objects of a class's entity be shown by that class from now on.
     ///
-    /// Fetching, inserting and listing by class does so too where the entity has no class yet.
-    public func register(_ type: any ManagedEntity.Type) {
+    /// Fetching, inserting and listing by class does so too where the entity has no class yet. Throws `unknownProperty` when the
+    /// class shows what the model does not have, `usage` when it shows it as another type; where the model is not known yet, the
+    /// first use throws that.
+    public func register(_ type: any ManagedEntity.Type) throws(TandemError) {
         core.register(type)
+        guard let model = connection.knownSession?.model ?? connection.compiledModel else { return }
+        try core.checkClasses(model)
     }
 
     // MARK: The daemon

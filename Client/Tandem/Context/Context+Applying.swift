@@ -65,7 +65,8 @@ extension ManagedObjectContext {
             }
         }
         standing.told = group.isOtherLog ? group.to : max(standing.told, group.to)
-        for (object, slots) in standing.takeNotices() + touched { object.noteChange(slots) }
+        standing.tell(standing.takeNotices() + touched)
+        if standing.hasUntold { postpone { [standing] in standing.tell([]) } }
         processPendingChanges()
         deliver()
     }

@@ -53,7 +53,7 @@ extension ManagedObjectContext {
     ///
     /// Reading at a pin moves nothing: meanwhile a list may have been fetched by another request, or objects of which the group
     /// has no changes.
-    private func isUnderWay(_ move: Move) -> Bool {
+    func isUnderWay(_ move: Move) -> Bool {
         guard merged == move.start, standing.pin === move.pin else { return false }
         if move.target == move.start { return true }
         return connection.interests == move.interests
@@ -61,7 +61,7 @@ extension ManagedObjectContext {
     }
 
     /// Goes on with a move from where the context is now.
-    private func againStep(_ move: Move) throws -> Step<Void> {
+    func againStep(_ move: Move) throws -> Step<Void> {
         if move.target == move.start { return try mergeStep(through: merged) }
         guard standing.pin != nil else { return try mergeStep(through: move.target) }
         return try moveStep(to: move.target, isExact: move.isExact, attempt: move.attempt + 1)
@@ -104,6 +104,9 @@ extension ManagedObjectContext {
                 for asker in askers { asker.loseThread() }
                 return try self.settleStep(group, [:], [], move)
             }
+            if case .failure(let error) = result, !error.isPassing {
+                return try self.judgeAloneStep(group, move)
+            }
             guard case .verdicts(let answer) = try result.get(),
                 answer.items.count == askers.count, answer.position == group.to
             else { throw TandemError(.storage, "the daemon gave no verdicts") }
@@ -115,21 +118,21 @@ extension ManagedObjectContext {
     }
 
     /// Fetches what lists lack, one after the other, and takes the group in.
-    private func settleStep(
+    func settleStep(
         _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
         _ related: [StoredObject], _ move: Move
     ) throws -> Step<Void> {
-        guard isUnderWay(move), let pin = move.pin else { return try againStep(move) }
+        let isMove = group.to != move.start
+        guard isUnderWay(move), isMove || move.pin != nil else { return try againStep(move) }
         for participant in participants.compactMap(\.value) {
             let own = verdicts[ObjectIdentifier(participant)]
             guard var fetch = participant.refill(for: group, own) else { continue }
-            let isMove = group.to != move.start
-            (fetch.at, fetch.lease) = (group.to, isMove ? 0 : pin.lease)
+            let pin = isMove ? nil : move.pin
+            (fetch.at, fetch.lease) = (group.to, pin?.lease ?? 0)
             let asked = fetch
-            return try (isMove ? .done(()) : pin.takeStep(at: move.start)).then {
-                _ -> Step<Void> in
+            return try (try pin?.takeStep(at: move.start) ?? .done(())).then { _ -> Step<Void> in
                 self.toldAsk(.fetch(asked)) { result in
-                    guard self.merged == move.start, self.standing.pin === pin else {
+                    guard self.merged == move.start, self.standing.pin === move.pin else {
                         return try self.againStep(move)
                     }
                     switch result {
@@ -164,8 +167,8 @@ private struct Question: Equatable {
     var item: VerdictItem?
 }
 
-/// A pinned context's way to a position, or its staying where it is, and what was true when that began.
-private struct Move {
+/// A context's way to one exact position, or its staying where it is, and what was true when that began.
+struct Move {
     let start: UInt64
     let target: UInt64
     let isExact: Bool
@@ -173,7 +176,7 @@ private struct Move {
     let pin: Pin?
     let interests: Set<EntityTag>
     /// What lists would have asked when they were asked; nil before.
-    var questions: [Question]?
+    fileprivate var questions: [Question]?
 
     init(
         _ context: ManagedObjectContext, to target: UInt64? = nil, isExact: Bool = false,

@@ -47,16 +47,17 @@ extension ManagedObjectContext {
         link.signal()
     }
 
+    /// Asks again, with the verdicts that merging needs, or without them after they were refused.
     private func againStep<Answer, Output>(
         _ part: Alongside, _ read: @escaping (AlongsideAnswer) -> Answer?, attempt: Int,
-        use: @escaping (Answer) throws -> Output
+        isRefused: Bool = false, use: @escaping (Answer) throws -> Output
     ) throws -> Step<Output> {
         try checkAttempt(attempt)
         let from = merged
         let generation = session?.generation
         // Lists that wait for a fetch are served by that: they may yet be refused and follow another request.
         let askers = participants.compactMap(\.value).filter {
-            !$0.isWaiting && $0.verdictItem != nil
+            !isRefused && !$0.isWaiting && $0.verdictItem != nil
         }
         let request = VerdictRequest(
             from: from, items: askers.compactMap(\.verdictItem), alongside: part)
@@ -70,11 +71,14 @@ extension ManagedObjectContext {
                 let now = self.connection.knownSession
             {
                 merging = try self.restartStep(in: now)
+            } else if case .failure(let error) = result, !error.isPassing, !askers.isEmpty {
+                return try self.againStep(
+                    part, read, attempt: attempt + 1, isRefused: true, use: use)
             } else if case .verdicts(let answer) = try result.get(), let part = answer.alongside {
                 found = part
                 let isHere = self.merged == from && self.session?.generation == generation
                 merging =
-                    isHere
+                    isHere && !isRefused
                     ? try self.judgedStep(answer, askers)
                     : try self.mergeStep(through: answer.position)
             } else {
@@ -86,7 +90,8 @@ extension ManagedObjectContext {
                 {
                     return .done(try use(try Self.read(found, read)))
                 }
-                return try self.againStep(part, read, attempt: attempt + 1, use: use)
+                return try self.againStep(
+                    part, read, attempt: attempt + 1, isRefused: isRefused, use: use)
             }
         }
     }

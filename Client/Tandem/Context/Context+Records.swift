@@ -168,13 +168,17 @@ extension ManagedObjectContext {
 
     /// Reads rows and members, and adopts them.
     private func readStep(_ read: Read) throws -> Step<Void> {
-        let step = {
+        try told(read) {
             try self.positionedStep(.read(read)) { part -> Objects? in
                 if case .objects(let answer) = part { answer } else { nil }
             } use: { answer in
                 try self.adopt(answer)
             }
         }
+    }
+
+    /// Does a read and tells of it if the debug switch asks for that.
+    func told(_ read: Read, _ step: @escaping () throws -> Step<Void>) throws -> Step<Void> {
         guard let debug, debug.tells(.fault) else { return try step() }
         let first = read.objects.first ?? read.members.first?.owner
         let entity = first.map { record($0).entity.name } ?? "-"
@@ -199,7 +203,8 @@ extension ManagedObjectContext {
         }
     }
 
-    private func adopt(_ answer: Objects) throws {
+    /// Takes over what was read at the context's position.
+    func adopt(_ answer: Objects) throws {
         for object in answer.objects { try adopt(object) }
         for missing in answer.missing where records[missing.number] != nil {
             let record = record(missing)

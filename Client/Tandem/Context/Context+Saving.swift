@@ -99,7 +99,9 @@ extension ManagedObjectContext {
         _ session: Session, _ options: SaveOptions, _ records: [ObjectRecord]
     ) -> SaveRequest {
         let policy = options.policy ?? mergePolicy
-        let builder = SaveBuilder(model: session.model, policy: policy, records: records)
+        let builder = SaveBuilder(
+            model: session.model, policy: policy, records: records,
+            declared: connection.declaredModel)
         return SaveRequest(
             saveID: options.saveID ?? saveIDs.next(),
             contentHash: options.contentHash

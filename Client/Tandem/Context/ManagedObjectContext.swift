@@ -147,9 +147,13 @@ public final class ManagedObjectContext {
             faultFailure = nil
             throw failure
         }
-        if let session { return .done(session) }
+        if let session {
+            try core.checkClasses(session.model)
+            return .done(session)
+        }
         return .connect { found in
-            .ask(.sync(Sync(number: 0, timeoutMilliseconds: 0))) {
+            try self.core.checkClasses(found.model)
+            return .ask(.sync(Sync(number: 0, timeoutMilliseconds: 0))) {
                 if case .synced = $0 { true } else { nil }
             } then: { (_: Bool) in
                 if let session = self.session { return .done(session) }

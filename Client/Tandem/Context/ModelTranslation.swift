@@ -9,8 +9,10 @@ struct ModelTranslation {
     let old: CompiledModel
     /// The model that they are wanted of.
     let new: CompiledModel
+    private let renames: ModelRenames
 
     init(from old: CompiledModel, to new: CompiledModel) {
+        renames = ModelRenames(from: old.model, to: new.model)
         self.old = old
         self.new = new
     }
@@ -32,7 +34,8 @@ struct ModelTranslation {
         _ tag: EntityTag
     ) throws(TandemError) -> (old: CompiledEntity, new: CompiledEntity) {
         guard let before = old.entity(tagged: tag) else { throw lacks("the entity \(tag)") }
-        guard let now = new.entity(named: before.name) else { throw lacks(before.name) }
+        let later = renames.entities[before.name] ?? before.name
+        guard let now = new.entity(named: later) else { throw lacks(before.name) }
         return (before, now)
     }
 
@@ -40,7 +43,11 @@ struct ModelTranslation {
         let (before, now) = try entities(tag)
         guard slot < before.properties.count else { throw lacks("\(before.name), slot \(slot)") }
         let property = before.properties[slot]
-        guard let same = now.property(named: property.name), same.isToMany == property.isToMany
+        let later = now.ancestors.lazy.compactMap {
+            new.entity(tagged: $0).flatMap { renames.properties[$0.name]?[property.name] }
+        }.first
+        guard let same = now.property(named: later ?? property.name),
+            same.isToMany == property.isToMany
         else { throw lacks("\(before.name).\(property.name)") }
         return same
     }

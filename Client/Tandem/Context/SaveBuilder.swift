@@ -11,8 +11,16 @@ struct SaveBuilder {
     /// The links that an object sends, by its number.
     private let links: [ObjectNumber: [LinkChange]]
 
-    init(model: CompiledModel, policy: MergePolicy, records: [ObjectRecord]) {
+    /// What the app declares, beyond which `overwrite` leaves everything as it is; nil for everything.
+    private let declared: Model?
+    private let model: CompiledModel
+
+    init(
+        model: CompiledModel, policy: MergePolicy, records: [ObjectRecord], declared: Model? = nil
+    ) {
         self.policy = policy
+        self.model = model
+        self.declared = declared
         var ordinals: [ObjectNumber: Int] = [:]
         var links = SentLinks(model: model)
         var hasHints = false
@@ -83,9 +91,12 @@ struct SaveBuilder {
     private func writeValues(of record: ObjectRecord, into writer: inout SaveOperationWriter) {
         let (reference, row) = (record.reference, record.row)
         if policy == .overwrite, row != nil, !record.pending.values.isEmpty {
-            let values = record.entity.properties.lazy.filter { !$0.isToMany }.compactMap {
-                property in record.value(property.slot).map { (property.slot, $0) }
-            }
+            let known = declaredNames(of: record.entity)
+            let values = record.entity.properties.filter { property in
+                !property.isToMany
+                    && (known?.contains(property.name) ?? true
+                        || record.pending.values[property.slot] != nil)
+            }.compactMap { property in record.value(property.slot).map { (property.slot, $0) } }
             writer.update(reference, baseVersion: record.version, values: values.count)
             for (slot, value) in values {
                 writer.value(slot, value, base: row?.value(slot, in: record.entity))
@@ -96,6 +107,17 @@ struct SaveBuilder {
             reference, baseVersion: record.version, values: record.pending.values.count)
         for (slot, value) in record.pending.values {
             writer.value(slot, value, base: row?.value(slot, in: record.entity))
+        }
+    }
+
+    /// The names of the properties that the app knows of an entity; nil for all.
+    private func declaredNames(of entity: CompiledEntity) -> Set<String>? {
+        guard let declared else { return nil }
+        return entity.ancestors.reduce(into: []) { names, tag in
+            guard let known = model.entity(tagged: tag).flatMap({ declared.entities[$0.name] })
+            else { return }
+            names.formUnion(known.attributes.keys)
+            names.formUnion(known.relationships.keys)
         }
     }
 

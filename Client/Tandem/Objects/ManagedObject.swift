@@ -3,7 +3,7 @@ public import TandemModel
 
 /// What ties an object to its context; made by contexts only.
 public struct ObjectBinding {
-    let context: ManagedObjectContext
+    let context: ManagedObjectContext?
     let record: ObjectRecord
 }
 
@@ -30,7 +30,7 @@ open class ManagedObject: Observable {
     /// Made by contexts: insert or fetch objects instead.
     public required init(binding: ObjectBinding) {
         managedObjectContext = binding.context
-        properties = binding.context.propertyCache
+        properties = binding.context?.propertyCache ?? PropertyCache()
         record = binding.record
     }
 
@@ -292,7 +292,11 @@ extension ManagedObject: Hashable, Identifiable {
 
 extension ManagedObjectContext {
     /// Loads what a property needs; a failure is kept for the next throwing call.
+    ///
+    /// What it merges on the way is told to those who observe objects and declared lists once whoever reads is done.
     func fire(_ step: (ManagedObjectContext) throws -> Step<Void>) {
+        standing.loads += 1
+        defer { standing.loads -= 1 }
         do {
             try step(self).run(on: connection)
         } catch let error as TandemError {

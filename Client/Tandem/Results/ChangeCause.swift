@@ -7,6 +7,9 @@ public struct ChangeCause: Hashable, Sendable {
     /// The object's own properties that differ.
     public var properties: [String]
     /// The key paths of the list through which other objects' values reach it, and reached others than before.
+    ///
+    /// Of a row that came or went, and of one whose own values differ as well, these are all key paths of the condition, or of its
+    /// reason, on which the merge changed something; none of an object that is new or deleted.
     public var keyPaths: [String]
 
     /// A cause of the given names.
@@ -24,15 +27,20 @@ struct ChangeCauses: Sendable {
     private var others: [ObjectNumber: PropertyMask] = [:]
     /// The key paths over relationships on which something differs, with their uses.
     private(set) var paths: [String: ObservedPath.Usage] = [:]
+    /// The objects that are new or deleted, where others' values may decide who is in the list.
+    private var ends: Set<ObjectNumber> = []
 
     /// Takes in what a merge changed.
     mutating func note(_ group: MergedGroup, _ judge: RowJudge) {
         let isFirst = merged.isEmpty
+        let isByOthers = judge.plan.compiled.predicateUsesRelated
         for part in judge.ownParts {
             if isFirst { merged.reserveCapacity(merged.count + part.count) }
             for at in part where !group.changes[at].changed.isEmpty {
                 let number = group.changes[at].object.number
                 let slots = group.changes[at].changed
+                let kind = group.changes[at].kind
+                if isByOthers, kind == .insert || kind == .delete { ends.insert(number) }
                 if isFirst { merged.append((number, slots)) } else { note(number, slots) }
             }
         }
@@ -68,6 +76,7 @@ struct ChangeCauses: Sendable {
         for (number, slots) in later.merged { note(number, slots) }
         others.merge(later.others) { $0.union($1) }
         paths.merge(later.paths) { $0.union($1) }
+        ends.formUnion(later.ends)
     }
 
     /// The cause of one part of a change.
@@ -76,7 +85,7 @@ struct ChangeCauses: Sendable {
     ) -> ChangeCause {
         let mask = slots(of: object.number)
         let properties = model.entity(tagged: object.tag)?.properties ?? []
-        let usage = ChangeCauses.usage(object, reason)
+        let usage = ends.contains(object.number) ? [] : ChangeCauses.usage(object, reason)
         return ChangeCause(
             properties: properties.filter { mask.contains($0.slot) }.map(\.name),
             keyPaths: paths.filter { !$0.value.isDisjoint(with: usage) }.keys.sorted())

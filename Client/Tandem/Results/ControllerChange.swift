@@ -3,26 +3,38 @@ public import TandemResults
 
 /// What one merge did to the list of a results controller.
 ///
-/// A value: send it elsewhere, keep it, apply it (``TandemResults/ResultsChange/apply(to:)``).
+/// A value: send it elsewhere, keep it, apply it, merge it with the next one.
+///
+///     shown = try change.apply(to: shown)                        // [FetchedResultsSection]
+///     let both = try first.merging(second, from: shown)
 public struct ControllerChange: Sendable {
     /// The position that the list stands at now.
     public let position: Position
     /// Sections and objects, in one fixed order.
     public let change: ResultsChange
 
-    /// Whether it leads from nothing to the first list, which a view need not animate.
+    /// Whether it leads from nothing to the first list, which a view need not animate; such a change may be empty.
     public let isFirstLoad: Bool
+    /// Why the list can't be shown as it is now; nil while all is well.
+    ///
+    /// Such a change is empty, for the last good list stays. The next one without it, which may be empty as well, says that the list
+    /// has recovered, and leads on from that list.
+    public let error: TandemError?
 
+    private let isRecovery: Bool
     private let causes: ChangeCauses
     private let model: CompiledModel
 
     init(
-        position: Position, change: ResultsChange, isFirstLoad: Bool = false,
+        position: Position, change: ResultsChange = .none, isFirstLoad: Bool = false,
+        isRecovery: Bool = false, error: TandemError? = nil,
         causes: ChangeCauses = ChangeCauses(), model: CompiledModel
     ) {
         self.position = position
         self.change = change
         self.isFirstLoad = isFirstLoad
+        self.isRecovery = isRecovery
+        self.error = error
         self.causes = causes
         self.model = model
     }
@@ -32,9 +44,13 @@ public struct ControllerChange: Sendable {
         var causes = earlier.causes
         causes.formUnion(self.causes)
         return ControllerChange(
-            position: position, change: change, isFirstLoad: earlier.isFirstLoad, causes: causes,
+            position: position, change: change, isFirstLoad: earlier.isFirstLoad,
+            isRecovery: isRecovery || earlier.isRecovery, error: error, causes: causes,
             model: model)
     }
+
+    /// Whether it says anything.
+    var isNews: Bool { !change.isEmpty || isFirstLoad || isRecovery || error != nil }
 
     /// Why an object is part of the change: which of its own properties differ, and on which key paths of the list others' values do.
     ///
@@ -46,6 +62,33 @@ public struct ControllerChange: Sendable {
     /// The id of the object that a part of the change is about.
     public func id(of object: ResultsChange.ObjectChange) -> ObjectID {
         model.id(of: ObjectReference(tag: object.tag, number: object.number))
+    }
+
+    // MARK: Applying
+
+    /// The sections that the change makes of those before it, by the rules of a table's batch update; O(n).
+    ///
+    /// Throws `ReplayError` if it is no change of these.
+    public func apply(
+        to old: [FetchedResultsSection]
+    ) throws(ReplayError) -> [FetchedResultsSection] {
+        var ids: [ObjectNumber: ObjectID] = [:]
+        for id in old.lazy.flatMap(\.objectIDs) { ids[id.number] = id }
+        for object in change.objects { ids[object.number] = id(of: object) }
+        return try change.apply(to: old.map(\.numbers)).map { section in
+            FetchedResultsSection(
+                name: section.name, objectIDs: section.numbers.compactMap { ids[$0] })
+        }
+    }
+
+    /// This change and the one that follows it as one, with the net effect: position and error of the later one, the causes of both.
+    ///
+    /// `old` are the sections before this one; O(n). Throws `ReplayError` when the changes don't fit them or each other.
+    public func merging(
+        _ next: ControllerChange, from old: [FetchedResultsSection]
+    ) throws(ReplayError) -> ControllerChange {
+        let merged = try change.merging(next.change, from: old.map(\.numbers))
+        return next.replacing(change: merged ?? .none, since: self)
     }
 
     // MARK: Shapes
@@ -80,5 +123,16 @@ public struct ControllerChange: Sendable {
                     }
                 }
             })
+    }
+}
+
+extension ResultsChange {
+    /// Nothing.
+    static let none = ResultsChange(sections: [], objects: [])
+}
+
+extension FetchedResultsSection {
+    fileprivate var numbers: SectionIDs {
+        SectionIDs(name: name, numbers: objectIDs.map(\.number))
     }
 }

@@ -18,24 +18,33 @@ extension FetchedResultsController {
             // A context that is pinned stands where it is.
             source.pinnedPosition == nil, let found = cache?.load(cacheName),
             found.request == plan.cacheHash, found.position.isComparable(with: session.position(0)),
-            found.position.number <= session.position
+            found.position.number <= session.position, found.fits(plan)
         else { return nil }
         return found
     }
 
-    /// Brings a cached list forward to the present, then merges up to that; nil when history does not reach back.
+    /// What follows a list that is opened from its cache: the same as of one that is fetched, unless it leads to more than the context keeps.
+    func followed(_ found: SectionCache, _ plan: ResultsPlan) -> ResultsPlan {
+        let isTooMuch = found.links.objects.count > source.core.limits.cachedRows / 2
+        return isTooMuch || found.links.hops == 0 ? plan.judgedByDaemon : plan
+    }
+
+    /// Brings a cached list forward to the present, then merges up to that; nothing happens when history does not reach back.
     func forwardStep(_ found: SectionCache, _ plan: ResultsPlan) throws -> Step<Void> {
-        let read = Read(objects: [], members: [], interests: plan.interests)
-        return try source.askStep(.read(read)).then { _ in
-            guard self.source.pinnedPosition == nil else { return .done(()) }
-            let request = VerdictRequest(from: found.position.number, items: [plan.cacheItem])
-            return try self.source.askStep(.verdicts(request)).then { answer in
-                guard case .verdicts(let verdicts)? = answer, verdicts.items.count == 1,
-                    self.opening != nil, self.source.pinnedPosition == nil
-                else { return .done(()) }
-                self.prefetched = Prefetched(cached: found, verdicts, plan)
-                return try self.source.mergeStep(through: verdicts.position)
-            }
+        // What rows reach comes with what became of them, at one position.
+        let read = Read(
+            objects: plan.mode == .related ? found.links.objects : [],
+            interests: plan.interests)
+        let request = VerdictRequest(
+            from: found.position.number, items: [plan.cacheItem], alongside: .read(read))
+        return try source.askStep(.verdicts(request)).then { answer in
+            guard case .verdicts(let verdicts)? = answer, verdicts.items.count == 1,
+                case .objects(let related)? = verdicts.alongside, self.opening != nil,
+                self.source.pinnedPosition == nil,
+                let prefetched = Prefetched(cached: found, verdicts, related, plan)
+            else { return .done(()) }
+            self.prefetched = prefetched
+            return try self.source.mergeStep(through: verdicts.position)
         }
     }
 
@@ -50,26 +59,50 @@ extension FetchedResultsController {
         var rows = list.allRows.filter { overlay[$0.number] == nil }
         rows += overlay.laid.values.compactMap(\.stored)
         rows.sort { $0.precedes($1) }
-        let kept = SectionCache(request: plan.cacheHash, position: position, rows: rows)
+        var kept = SectionCache(request: plan.cacheHash, position: position, rows: rows)
+        if let links {
+            guard let found = links.kept(of: rows, source) else { return }
+            kept.links = found
+        } else if ResultsLinks(plan, pinsRows: false).hops > 0 {
+            return
+        }
         cache.save(kept, as: cacheName)
     }
 }
 
 extension Prefetched {
-    /// A cached list with what became of it since.
-    init(cached: SectionCache, _ verdicts: Verdicts, _ plan: ResultsPlan) {
+    /// A cached list with what became of it since, and what it leads to; nil if some of that can't be read.
+    init?(
+        cached: SectionCache, _ verdicts: Verdicts, _ related: Objects, _ plan: ResultsPlan
+    ) {
+        let all = verdicts.related + related.objects
+        for object in all {
+            let entity = plan.compiled.model.entity(tagged: object.object.tag)
+            guard let entity, object.row.isValid(for: entity) else { return nil }
+        }
         self.plan = plan
         isComplete = true
-        answer = Fetched(
-            position: verdicts.position, count: 0, related: verdicts.related)
-        known = (cached.rows, verdicts.items[0])
+        answer = Fetched(position: verdicts.position, count: 0, related: all)
+        known = (cached, verdicts.items[0])
+    }
+}
+
+extension SectionCache {
+    /// Whether all that it names is of the plan's model.
+    fileprivate func fits(_ plan: ResultsPlan) -> Bool {
+        let model = plan.compiled.model
+        return [0, ResultsLinks(plan, pinsRows: false).hops].contains(links.hops)
+            && rows.allSatisfy { plan.compiled.includes(tag: $0.entityTag) }
+            && links.objects.allSatisfy { model.entity(tagged: $0.tag) != nil }
     }
 }
 
 extension ResultsPlan {
     /// The question what became of the list since a position.
     fileprivate var cacheItem: VerdictItem {
-        VerdictItem(request: unlimited, sectionKeyPath: sectionKeyPath, refreshKeyPaths: [])
+        VerdictItem(
+            request: unlimited, sectionKeyPath: sectionKeyPath,
+            refreshKeyPaths: compiled.refreshKeyPaths)
     }
 
     /// What the list is of: request and model.

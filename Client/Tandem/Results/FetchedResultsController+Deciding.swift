@@ -52,7 +52,7 @@ extension FetchedResultsController {
         judge.note(group)
         let overrides = overrides(tail, verdicts, judge)
         let rows =
-            prefetched.known.map { judge.rows($0.rows, $0.verdicts, overrides) }
+            prefetched.known.map { judge.rows($0.list.rows, $0.verdicts, overrides) }
             ?? judge.rows(answer, overrides)
         var known =
             plan.isWindow
@@ -73,7 +73,7 @@ extension FetchedResultsController {
         }
         var reasons = survivors(of: rows, answer, group, verdicts, judge)
         if interruption == nil { correct(&reasons, fresh, group) }
-        relink(rows, answer, group, plan, judge.reader, overrides)
+        relink(rows, prefetched, group, judge.reader, overrides)
         self.plan = plan
         overlay.replace(by: fresh, related: related)
         sum(answer, overrides, laid.edits, judge, isOpening: isOpening)
@@ -81,6 +81,7 @@ extension FetchedResultsController {
         isRefused = false
         held = known
         if isOpening { outbox.removeAll() }
+        causes = ChangeCauses()
         show(new, changed: reasons, isSilent: isOpening)
         return true
     }
@@ -116,8 +117,13 @@ extension FetchedResultsController {
         for verdict in verdicts ?? [] where verdict.refreshed {
             reasons[verdict.object.number, default: []].formUnion(.refreshPath)
         }
-        // Of one that lost the thread with this group all is known that happened since.
-        if let interruption, let now = source.position, !group.begins(at: interruption, now) {
+        // Of one that lost the thread with this group all is known that happened since, unless the daemon had to judge it.
+        let isUnjudged =
+            verdicts == nil && judge.plan.mode == .verdicts
+            && group.changes.contains(where: judge.plan.concernsRelated)
+        if let interruption, let now = source.position,
+            isUnjudged || !group.begins(at: interruption, now)
+        {
             let isOtherLog = !interruption.isComparable(with: now)
             for object in answer.objects {
                 let number = object.object.number
@@ -208,12 +214,14 @@ extension FetchedResultsController {
 
     /// Keeps rows at hand, and in step with what they reach.
     private func relink(
-        _ rows: [ResultRow], _ answer: Fetched, _ group: MergedGroup, _ plan: ResultsPlan,
+        _ rows: [ResultRow], _ prefetched: Prefetched, _ group: MergedGroup,
         _ reader: GroupReader, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
     ) {
         var old = links
-        let keepsRows = keepsRows(rows.count)
-        var new = ResultsLinks(plan, pinsRows: keepsRows)
+        let answer = prefetched.answer
+        // Of a cached list the rows are not at hand.
+        let keepsRows = keepsRows(rows.count) && prefetched.known == nil
+        var new = ResultsLinks(prefetched.plan, pinsRows: keepsRows)
         if keepsRows || !new.isEmpty {
             var versions = RowVersions(answer.versions)
             versions.merge(group.versions)
@@ -226,7 +234,20 @@ extension FetchedResultsController {
                 }
                 return (row.number, current)
             }
-            new.note(current, source, reader, versions)
+            if let (list, verdicts) = prefetched.known {
+                let news = Set(verdicts.map(\.object.number)).union(overrides.keys)
+                new.take(list.links, of: list.rows, without: news, source, reader, versions)
+                let judged = Dictionary(
+                    verdicts.map { ($0.object.number, $0.row) }, uniquingKeysWith: { $1 })
+                for number in rows.lazy.map(\.number) where news.contains(number) {
+                    guard let row = overrides[number]?.row ?? judged[number] ?? nil else {
+                        continue
+                    }
+                    new.note(number, row, source, reader, versions)
+                }
+            } else {
+                new.note(current, source, reader, versions)
+            }
         }
         old?.forgetAll(source)
         links = new.isEmpty ? nil : new

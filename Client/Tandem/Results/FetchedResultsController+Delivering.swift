@@ -7,7 +7,8 @@ enum ResultsDelivery {
     case change(ControllerChange, isSilent: Bool)
     /// A fetch of the whole list gave what was there.
     case unchanged
-    case failure(TandemError)
+    /// The list failed; the change says so to those who hear of changes alone.
+    case failure(TandemError, ControllerChange?)
 }
 
 extension FetchedResultsController {
@@ -35,8 +36,11 @@ extension FetchedResultsController {
                 onChange?(change)
             case .unchanged:
                 (delegate as? any FetchedResultsSnapshotDelegate)?
-                    .controller(self, didChangeContentWith: snapshot(reloading: []))
-            case .failure(let error): delegate?.controller(self, didFailWith: error)
+                    .controller(
+                        self, didChangeContentWith: FetchedResultsSnapshot(sections: sections))
+            case .failure(let error, let change):
+                delegate?.controller(self, didFailWith: error)
+                if let change { onChange?(change) }
             }
         }
     }
@@ -44,8 +48,7 @@ extension FetchedResultsController {
     /// Tells the delegate in the richest form that it takes, and in no other.
     private func tell(_ change: ControllerChange, _ isSilent: Bool) {
         if let delegate = delegate as? any FetchedResultsSnapshotDelegate {
-            let reloaded = change.reloadedIDs
-            delegate.controller(self, didChangeContentWith: snapshot(reloading: reloaded))
+            delegate.controller(self, didChangeContentWith: snapshot(change))
         } else if isSilent {
             return
         } else if let delegate = delegate as? any FetchedResultsDifferenceDelegate,
@@ -58,9 +61,10 @@ extension FetchedResultsController {
         }
     }
 
-    /// The list as ids, with those to be read anew.
-    private func snapshot(reloading reloaded: [ObjectID]) -> FetchedResultsSnapshot {
-        FetchedResultsSnapshot(sections: sections, reloaded: reloaded)
+    /// The list as ids, with those that a change lets be read anew.
+    private func snapshot(_ change: ControllerChange) -> FetchedResultsSnapshot {
+        FetchedResultsSnapshot(
+            sections: sections, reloaded: change.reloadedIDs, isFirstLoad: change.isFirstLoad)
     }
 
     private func tellParts(_ change: ControllerChange) {

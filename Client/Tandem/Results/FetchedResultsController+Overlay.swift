@@ -110,7 +110,10 @@ extension FetchedResultsController {
                 fresh[number] = edited
             }
             guard let target else {
-                if shownRow(number) != nil { laid.removed.append(number) }
+                if shownRow(number) != nil {
+                    laid.removed.append(number)
+                    noteEdits(number, fresh)
+                }
                 continue
             }
             var reason = edits.reasons[number]?.intersection(.refreshPath) ?? []
@@ -128,6 +131,7 @@ extension FetchedResultsController {
                 if reason.isEmpty { continue }
             } else {
                 reason.insert(.ownValues)
+                noteEdits(number, fresh)
             }
             laid.upserted.append(target)
             laid.reasons[number] = reason
@@ -156,6 +160,7 @@ extension FetchedResultsController {
     /// Takes in edits that came or went.
     func applyOverlay() {
         guard let plan else { return }
+        if good == nil { causes = ChangeCauses() }
         var edits = ListEdits()
         let edited = layEdits(over: &edits, plan)
         noteSums(edits, edited, plan.compiled.model, GroupReader(source, .empty))

@@ -35,7 +35,10 @@ extension FetchedResultsController {
         if let needed = plan.needed, known.rows.count / 8 > needed + slack {
             gone += known.trim(to: needed + 2 * slack)
         }
-        for number in gone { links?.forget(number, source) }
+        for number in gone {
+            links?.forget(number, source)
+            sums?.forget(number)
+        }
         held = known
         show(window(of: known, plan), changed: edits.reasons, isSilent: false)
     }
@@ -47,14 +50,15 @@ extension FetchedResultsController {
             if good != nil { owe(edits.reasons) }
             fail(TandemError(problem))
         case .changed(let change) where good == nil:
-            recover()
-            report(change, old: old)
+            report(change, old: old, isRecovery: recover())
         case .unchanged where good == nil: break
         case .changed, .unchanged:
             owe(edits.reasons)
             if list.outOfOrder == nil { show(list, changed: [:], isSilent: false) }
         }
-        if list.outOfOrder == nil, good == nil { recover() }
+        if list.outOfOrder == nil, good == nil, recover() {
+            report(.none, old: old, isRecovery: true)
+        }
     }
 
     /// The part of the known rows that is shown, as a list.
@@ -76,15 +80,18 @@ extension FetchedResultsController {
             return
         }
         good = nil
-        recover()
+        let isRecovery = recover()
         defer { owed = [:] }
         unkept += isSilent ? new.count + 1 : 0
         if isSilent && !isHeardSilently { return }
-        guard let change = new.change(from: old, changed: owed), !change.isEmpty else {
+        let change = new.change(from: old, changed: owed) ?? .none
+        // That there is a list at all, or one again, is news also where nothing differs.
+        guard !change.isEmpty || isRecovery || lastPosition == nil else {
             if isSilent { outbox.append(.unchanged) }
             return
         }
-        report(change, old: needsOldList ? old : nil, isSilent: isSilent)
+        report(
+            change, old: needsOldList ? old : nil, isSilent: isSilent, isRecovery: isRecovery)
     }
 
     private func owe(_ reasons: [ObjectNumber: ChangeReason]) {
@@ -99,12 +106,22 @@ extension FetchedResultsController {
         error = failure
         guard isNews else { return }
         follower?.noteFailure()
-        outbox.append(.failure(failure))
+        var told: ControllerChange?
+        if let position = source.position, let model = plan?.compiled.model {
+            let change = ControllerChange(position: position, error: failure, model: model)
+            feeds.publish(change, from: needsOldList ? visible : nil, to: visible)
+            told = change
+        }
+        outbox.append(.failure(failure, told))
     }
 
-    private func recover() {
-        if error != nil { follower?.noteFailure() }
+    /// Notes that all is well; says whether it wasn't.
+    @discardableResult
+    private func recover() -> Bool {
+        guard error != nil else { return false }
+        follower?.noteFailure()
         error = nil
+        return true
     }
 
     /// Whether somebody hears of fetches of the whole list, too.
@@ -119,15 +136,18 @@ extension FetchedResultsController {
     }
 
     /// Hands a change to those who read along, and keeps it for the delegate unless it is silent.
-    private func report(_ change: ResultsChange, old: SectionedList?, isSilent: Bool = false) {
+    private func report(
+        _ change: ResultsChange, old: SectionedList?, isSilent: Bool = false,
+        isRecovery: Bool = false
+    ) {
         guard let position = source.position, let model = plan?.compiled.model else { return }
         let value = ControllerChange(
             position: position, change: change, isFirstLoad: lastPosition == nil,
-            causes: causes, model: model)
+            isRecovery: isRecovery, causes: causes, model: model)
         causes = ChangeCauses()
         unkept += change.objects.count
         feeds.publish(value, from: old, to: list)
-        follower?.note(value, from: old)
+        if !change.isEmpty { follower?.note(value, from: old) }
         outbox.append(.change(value, isSilent: isSilent))
     }
 

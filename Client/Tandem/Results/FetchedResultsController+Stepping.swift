@@ -9,8 +9,8 @@ struct Prefetched {
     var answer: Fetched
     /// Whether the result has no rows behind those of the answer.
     var isComplete: Bool
-    /// Rows that were cached, and what became of some of them up to the answer's position; nil if the answer has all rows.
-    var known: (rows: [ResultRow], verdicts: [Verdict])?
+    /// A list that was cached, and what became of some of its rows up to the answer's position; nil if the answer has all rows.
+    var known: (list: SectionCache, verdicts: [Verdict])?
 }
 
 extension FetchedResultsController: ResultsParticipant {
@@ -23,7 +23,9 @@ extension FetchedResultsController: ResultsParticipant {
         return held.rows.count < plan?.needed ?? 0
     }
 
-    var verdictItem: VerdictItem? { (opening ?? plan)?.verdictItem }
+    var verdictItem: VerdictItem? {
+        isRefused && opening == nil ? nil : (opening ?? plan)?.verdictItem
+    }
 
     // MARK: Asking
 
@@ -100,7 +102,7 @@ extension FetchedResultsController: ResultsParticipant {
             if let prefetched, prefetched.answer.position > group.to { return nil }
             return fetch(plan, overlay.count)
         }
-        guard let held, !held.isComplete else { return nil }
+        guard let held, !held.isComplete, interruption == nil else { return nil }
         let losses = losses(group, verdicts, plan)
         return losses == 0 || held.rows.count - losses >= needed ? nil : fetch(plan, losses)
     }
@@ -163,7 +165,7 @@ extension FetchedResultsController: ResultsParticipant {
         plan.compiled.model.entity(tagged: object.object.tag).map(object.row.isValid) ?? false
     }
 
-    /// Gives up what can't succeed: the fetch under way, or following a list that the model no longer has.
+    /// Gives up what can't succeed: the fetch under way, or following a list that the model no longer has or the daemon refuses.
     private func refuse(_ error: TandemError) {
         prefetched = nil
         if opening != nil {

@@ -42,7 +42,11 @@ public final class FetchedResultsController {
     ///
     /// A controller that first fetches under the name of a cached list asks only what became of it since. A cache that is of another request,
     /// model, store or epoch is not used but written anew, so there is no rule to keep. See ``PersistentContainer/cacheDirectory``.
-    public let cacheName: String?
+    ///
+    /// A list with a limit, an offset or sums is not cached. One that was opened from its cache is followed as if it had been fetched, though its
+    /// rows are not at hand: when an object changes that they reach, the daemon is asked once for those rows. Setting it lets the list be
+    /// kept under another name from then on; the next ``performFetch()`` of a list that is there already fetches it, and keeps it.
+    public var cacheName: String?
     /// Whether unsaved edits of the context show in the list; on at first, as in Core Data.
     ///
     /// Objects that were edited themselves come, go, move and are updated when the context processes its pending changes
@@ -65,11 +69,14 @@ public final class FetchedResultsController {
     }
     /// Who is told of changes.
     public weak var delegate: (any FetchedResultsControllerDelegate)?
-    /// Called with every change, those of fetches of the whole list included, after the delegate; it may do what a delegate may.
+    /// Called with every change, those of fetches of the whole list and failures included (``ControllerChange/error``), after the delegate; it may
+    /// do what a delegate may.
     public var onChange: ((ControllerChange) -> Void)?
     /// Why the list does not show the present state; nil while all is well.
     ///
-    /// With `outOfOrderSection` it goes on showing the last good list and recovers by itself, with one change.
+    /// With `outOfOrderSection` it goes on showing the last good list and recovers by itself, with one change, which is empty where nothing
+    /// differs. With any other code (the daemon refuses what it would take to follow the list, `limitExceeded` for instance) the list stays
+    /// as it is until ``performFetch()`` succeeds or the context begins anew; no other list is held up by that.
     public internal(set) var error: TandemError?
 
     /// The context whose merges the list follows: ``context``, or the one that its edits end up in.
@@ -176,8 +183,7 @@ public final class FetchedResultsController {
             let plan = try self.makePlan(session.model)
             self.openingSums = try ResultsSums(self.sumProperties, of: plan.compiled.entity)
             let cached = self.cached(plan, in: session)
-            // What a cached list leads to is not held, so the daemon has to judge.
-            self.opening = cached == nil ? plan : plan.judgedByDaemon
+            self.opening = cached.map { self.followed($0, plan) } ?? plan
             self.openingFailure = nil
             self.prefetched = nil
             self.source.add(self)
@@ -245,7 +251,7 @@ public final class FetchedResultsController {
 
     /// The object at a place; its row is loaded when it is read.
     ///
-    /// A place outside the list traps.
+    /// A place outside the list traps; before ``performFetch()`` every place is.
     public func object(at path: ResultsIndexPath) -> ManagedObject {
         precondition(plan != nil, "The list is empty: performFetch() was not called.")
         return object(at: path, of: visible)

@@ -6,11 +6,16 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
     public var sections: [FetchedResultsSection]
     /// The objects that were there before and changed, moved ones included.
     public var reloaded: [ObjectID]
+    /// Whether it is the first list, which a view need not animate.
+    public var isFirstLoad: Bool
 
     /// A snapshot of the given sections.
-    public init(sections: [FetchedResultsSection], reloaded: [ObjectID] = []) {
+    public init(
+        sections: [FetchedResultsSection], reloaded: [ObjectID] = [], isFirstLoad: Bool = false
+    ) {
         self.sections = sections
         self.reloaded = reloaded
+        self.isFirstLoad = isFirstLoad
     }
 }
 
@@ -19,7 +24,7 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
 /// None of the other calls but failures come then.
 ///
 ///     func controller(_ controller: FetchedResultsController, didChangeContentWith snapshot: FetchedResultsSnapshot) {
-///         dataSource.apply(snapshot, animating: isShown)
+///         dataSource.apply(snapshot, animating: !snapshot.isFirstLoad)
 ///     }
 public protocol FetchedResultsSnapshotDelegate: FetchedResultsControllerDelegate {
     /// The list shows this now; cost O(n) each time.

@@ -52,12 +52,24 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             })
     }
 
-    /// The parts of literal values that are neighbours under the same identifier.
-    func sections(of values: [Element]) -> [(id: SectionIdentifier, range: Range<Int>)] {
+    /// The parts of literal values that are neighbours under the same identifier; one of all where nothing cuts them.
+    ///
+    /// Throws `usage` for values that can't say the value of a key path.
+    func sections(
+        of values: [Element], by name: ((Element) -> String)?, _ keyPath: String?
+    ) throws(TandemError) -> [(id: SectionIdentifier, range: Range<Int>)] {
         let identify: (Element) -> SectionIdentifier
-        switch naming {
-        case .byName(let named): return [(named(""), 0..<values.count)]
-        case .byElement(let found): identify = found
+        switch (naming, name, keyPath) {
+        case (.byElement(let found), _, _): identify = found
+        case (.byName(let named), let name?, _): identify = { named(name($0)) }
+        case (.byName(let named), nil, nil): return [(named(""), 0..<values.count)]
+        case (.byName(let named), nil, let keyPath?):
+            guard values.allSatisfy({ $0 is ManagedObject }) else {
+                throw TandemError(
+                    .usage,
+                    "literal values don't say what is at \(keyPath): give .values(…, sectionName:)")
+            }
+            identify = { named(($0 as? ManagedObject)?.sectionName(at: keyPath) ?? "") }
         }
         var sections: [(id: SectionIdentifier, range: Range<Int>)] = []
         for (index, value) in values.enumerated() {
@@ -69,6 +81,17 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             }
         }
         return sections
+    }
+}
+
+extension ManagedObject {
+    /// The name of the section that a key path over to-one relationships puts the object in.
+    fileprivate func sectionName(at keyPath: String) -> String {
+        var names = keyPath.split(separator: ".").map(String.init)
+        guard let last = names.popLast() else { return "" }
+        var object: ManagedObject? = self
+        for name in names { object = object?.object(name) }
+        return object.map { $0[last].sectionName } ?? ""
     }
 }
 

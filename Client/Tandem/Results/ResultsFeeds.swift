@@ -7,6 +7,9 @@ public enum ResultsPolicy: Hashable, Sendable {
     /// Keeps every change, up to a number; beyond it the sequence ends with `limitExceeded`.
     case every(limit: Int)
     /// Merges what was not read yet into one change.
+    ///
+    /// While one is unread, each further merge compares the list with the one that the reader knows, which is kept so long: O(n), on the
+    /// context's actor. Of a long list that changes often signals cost nothing beside (``FetchedResultsController/signals()``).
     case latest
 
     /// Every change, up to 1,024 unread ones.
@@ -34,7 +37,8 @@ public struct ControllerChanges: AsyncSequence, Sendable {
 }
 
 extension FetchedResultsController {
-    /// The changes from now on, those of refetches included, for a reader on any actor.
+    /// The changes from now on, those of refetches included, for a reader on any actor; the first list, failures and recoveries count
+    /// as such, too (``ControllerChange/error``).
     ///
     /// It ends with the controller, and with `limitExceeded` for a reader that lags further behind than the policy allows.
     public func changes(_ policy: ResultsPolicy = .every) -> ControllerChanges {
@@ -156,9 +160,9 @@ final class ResultsFeed: Sendable {
                 return
             }
             let changed = first.change.parts.merging(update.change.parts) { $0.union($1) }
-            let merged = new.change(from: base, changed: changed)
-            state.queue =
-                merged.map { [update.replacing(change: $0, since: first)] } ?? []
+            let merged = update.replacing(
+                change: new.change(from: base, changed: changed) ?? .none, since: first)
+            state.queue = merged.isNews ? [merged] : []
             if state.queue.isEmpty { state.base = nil }
         }
     }
@@ -185,7 +189,7 @@ extension ResultsChange {
 }
 
 extension FetchedResultsController {
-    /// Says that something changed, and no more: for those who read the list anew anyhow.
+    /// Says that something changed, failed or recovered, and no more: for those who read the list anew anyhow.
     ///
     /// Changes that nobody has looked at count as one. It ends with the controller.
     public func signals() -> AsyncStream<Void> {

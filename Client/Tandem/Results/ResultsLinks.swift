@@ -195,6 +195,57 @@ struct ResultsLinks {
     }
 }
 
+// MARK: In a cache
+
+extension ResultsLinks {
+    /// How many links a row may have.
+    var hops: Int { nodes.count }
+
+    /// What rows reach, to be kept; nil where the context lacks something of it.
+    func kept(of rows: [ResultRow], _ context: ManagedObjectContext) -> KeptLinks? {
+        var kept = KeptLinks()
+        kept.hops = nodes.count
+        kept.places.reserveCapacity(rows.count * nodes.count)
+        var places: [ObjectNumber: UInt32] = [:]
+        for row in rows {
+            for node in nodes {
+                guard let number = node.links[row.number] else {
+                    kept.places.append(0)
+                    continue
+                }
+                if places[number] == nil {
+                    guard let record = context.records[number] else { return nil }
+                    kept.objects.append(record.reference)
+                    places[number] = UInt32(kept.objects.count)
+                }
+                kept.places.append(places[number] ?? 0)
+            }
+        }
+        return kept
+    }
+
+    /// Takes over what rows reached when they were kept, apart from those of which there is news; the objects are held if the reader has them.
+    mutating func take(
+        _ kept: KeptLinks, of rows: [ResultRow], without news: Set<ObjectNumber>,
+        _ context: ManagedObjectContext, _ reader: GroupReader, _ versions: RowVersions
+    ) {
+        for at in nodes.indices {
+            var links: [LinkTable.Link] = []
+            for (index, row) in rows.enumerated() where !news.contains(row.number) {
+                guard let object = kept.object(row: index, hop: at) else { continue }
+                links.append(LinkTable.Link(row: row.number, object: object.number))
+            }
+            nodes[at].links = LinkTable(links)
+        }
+        for object in kept.objects {
+            let pins = nodes.count { !$0.links.rows(for: object.number).isEmpty }
+            if pins == 0 { continue }
+            context.record(object).pins += pins
+            End(object: object, found: reader.row(of: object)).hold(context, versions)
+        }
+    }
+}
+
 extension ObjectRecord {
     fileprivate func unpin() { pins = max(0, pins - 1) }
 }

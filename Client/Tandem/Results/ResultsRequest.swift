@@ -20,6 +20,8 @@ public struct ResultsRequest: Hashable, Sendable {
     /// Key paths through which rows show values of other objects.
     public var relationshipKeyPathsForRefreshing: [String]
     /// At most so many rows; nil for all.
+    ///
+    /// With a limit or an offset every change of the list takes O(limit + offset).
     public var limit: Int?
     /// How many rows of the order are left out at its beginning.
     public var offset: Int
@@ -27,6 +29,10 @@ public struct ResultsRequest: Hashable, Sendable {
     public var includesSubentities = true
     /// Whether unsaved edits of the context are shown.
     public var includesPendingChanges: Bool
+    /// The name under which the list is cached between runs of the program; nil for no cache (``FetchedResultsController/cacheName``).
+    public var cacheName: String?
+    /// The attributes whose sums the list keeps (``FetchedResultsController/sumProperties``).
+    public var sumProperties: [String] = []
 
     /// A request of the given parts.
     public init(

@@ -1,15 +1,17 @@
 /// One section of a list: its identifier, where it begins, and its elements.
 ///
-/// It is a view of the list as it was when ``SectionedFetchResults/sections`` was asked: ask again after a change.
+/// It is the list as it was when ``SectionedFetchResults/sections`` was asked, also after a change: ask again then. Who keeps it makes
+/// the next change copy the list's numbers.
 public struct ResultsSectionView<SectionIdentifier: Hashable, Element>: RandomAccessCollection,
     Identifiable
 {
     let results: SectionedFetchResults<SectionIdentifier, Element>
+    let shown: ShownResults<SectionIdentifier, Element>
     let range: Range<Int>
     let known: SectionIdentifier?
 
     /// What the section is called.
-    public var id: SectionIdentifier { known ?? results.identifier(of: range) }
+    public var id: SectionIdentifier { known ?? results.identifier(of: range, shown) }
 
     /// How many elements of the whole list stand before it.
     public var offset: Int { range.lowerBound }
@@ -25,6 +27,8 @@ public struct ResultsSectionView<SectionIdentifier: Hashable, Element>: RandomAc
         precondition(
             position >= 0 && position < range.count,
             "There is no element \(position) in a section of \(range.count).")
-        return results[range.lowerBound + position]
+        results.access()
+        return results.element(
+            at: range.lowerBound + position, of: shown.content, shown.list)
     }
 }

@@ -2,25 +2,30 @@ import TandemIO
 import TandemModel
 import TandemResults
 
-/// A list as it stood at a position, kept in a file under a name: numbers, sort keys and sections, no values.
+/// A list as it stood at a position, kept in a file under a name: numbers, sort keys, sections and what rows reach, no values.
 ///
 /// It says by itself whether it fits: the hash is of the request and the model, the position names log and epoch. One that fits is
 /// brought forward by what the journal holds since, so that it is never stale; any other is of no use and is written anew. Format,
 /// little-endian, by ``ByteWriter``: the hash's two words, the position as text, the names of the sections, for each row its number, entity tag,
-/// place of its section's name, and sort key; then the hash of all bytes before.
+/// place of its section's name, and sort key, then ``KeptLinks``; then the hash of all bytes before.
 struct SectionCache: Equatable {
     var request: StableHash
     var position: Position
     var rows: [ResultRow]
+    /// What the rows reach.
+    var links: KeptLinks
 
     /// The longest file that is read.
     static let maximumBytes: UInt64 = 1 << 30
-    private static let form = "tandem list 1"
+    private static let form = "tandem list 2"
 
-    init(request: StableHash, position: Position, rows: [ResultRow]) {
+    init(
+        request: StableHash, position: Position, rows: [ResultRow], links: KeptLinks = KeptLinks()
+    ) {
         self.request = request
         self.position = position
         self.rows = rows
+        self.links = links
     }
 
     /// The file's content.
@@ -45,6 +50,7 @@ struct SectionCache: Equatable {
             writer.count(places[row.section] ?? 0)
             writer.blob(row.sortKey)
         }
+        links.encode(into: &writer)
         let hash = StableHash(writer.bytes)
         writer.uint64(hash.first)
         writer.uint64(hash.second)
@@ -67,6 +73,7 @@ struct SectionCache: Equatable {
             var names: [String] = []
             for _ in 0..<(try reader.count()) { names.append(try reader.string()) }
             rows = []
+            links = KeptLinks()
             let count = try reader.count(itemBytes: 12)
             rows.reserveCapacity(count)
             for _ in 0..<count {
@@ -78,6 +85,7 @@ struct SectionCache: Equatable {
                         number: number, entityTag: tag, sortKey: try reader.blob(),
                         section: names[Int(place)]))
             }
+            links = try KeptLinks(of: count, from: &reader)
             try reader.expectEnd("a cached list")
         } catch {
             return nil

@@ -22,17 +22,22 @@ extension SectionedFetchResults {
 }
 
 extension SectionedFetchResults: ResultsFollower {
-    var needsOldList: Bool { reads > 0 && held == nil }
+    /// Whether somebody reads elements, or properties of them that have to be loaded.
+    private var isBeingRead: Bool {
+        reads > 0 || controller.map { $0.context.standing.loads > 0 } ?? false
+    }
+
+    var needsOldList: Bool { isBeingRead && held == nil }
 
     func note(_ change: ControllerChange, from old: SectionedList?) {
         unpublished.append(change)
-        if reads > 0, held == nil { held = old }
+        if isBeingRead, held == nil { held = old }
     }
 
     func noteFailure() { isUnpublished = true }
 
     func deliver() {
-        if reads == 0 { return publishWhatChanged() }
+        if !isBeingRead { return publishWhatChanged() }
         guard !isPostponed, let controller else { return }
         isPostponed = true
         controller.context.root.postpone { [weak self] in self?.publishWhatChanged() }

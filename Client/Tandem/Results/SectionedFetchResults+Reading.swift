@@ -6,48 +6,69 @@ extension SectionedFetchResults {
 
     func access() { registrar.access(self, keyPath: \.revision) }
 
-    func element(at offset: Int) -> Element {
-        switch content {
-        case .values(let values, _): return values[offset]
-        case .empty: preconditionFailure("The list is empty.")
-        case .store(let controller):
-            let shown = held ?? controller.visible
-            let object = controller.object(at: shown.path(atOffset: offset), of: shown)
+    /// An element of what is, or was, shown.
+    func element(
+        at offset: Int, of content: ResultsContent<SectionIdentifier, Element>,
+        _ list: SectionedList?
+    ) -> Element {
+        switch (content, list) {
+        case (.values(let values, _), _): return values[offset]
+        case (.store(let controller), let list?):
+            let object = controller.object(at: list.path(atOffset: offset), of: list)
             reads += 1
             defer { reads -= 1 }
             return definition.make(object)
+        default: preconditionFailure("The list is empty.")
         }
     }
 
     /// The sections in order: one without a section key path, no empty ones with it.
     ///
-    /// Cost: a word each; an identifier that is taken from elements loads the section's first when it is read.
+    /// Cost: a few words each; an identifier that is taken from elements loads the section's first when it is read, so reading all of them
+    /// may ask the daemon. Sections are cut by the name of their key path's value all the same: nil and `""` are one.
     public var sections: [ResultsSectionView<SectionIdentifier, Element>] {
         access()
+        let shown = ShownResults(content: content, list: list)
+        func view(_ range: Range<Int>, _ known: SectionIdentifier?) -> ResultsSectionView<
+            SectionIdentifier, Element
+        > {
+            ResultsSectionView(results: self, shown: shown, range: range, known: known)
+        }
         switch content {
         case .empty: return []
-        case .values(_, let sections):
-            return sections.map { ResultsSectionView(results: self, range: $0.range, known: $0.id) }
+        case .values(_, let sections): return sections.map { view($0.range, $0.id) }
         case .store:
-            guard let list else { return [] }
+            guard let list = shown.list else { return [] }
             return list.sections.compactMap { section in
                 guard case .byName(let named) = definition.naming else {
                     // A section without an element has nobody to say what it is called.
-                    if section.count == 0 { return nil }
-                    return ResultsSectionView(results: self, range: section.range, known: nil)
+                    return section.count == 0 ? nil : view(section.range, nil)
                 }
-                return ResultsSectionView(
-                    results: self, range: section.range, known: named(section.name))
+                return view(section.range, named(section.name))
             }
         }
     }
 
     /// What a section without a name of its own is called.
-    func identifier(of range: Range<Int>) -> SectionIdentifier {
+    func identifier(
+        of range: Range<Int>, _ shown: ShownResults<SectionIdentifier, Element>
+    ) -> SectionIdentifier {
         switch definition.naming {
         case .byName(let named): named("")
-        case .byElement(let identify): identify(self[range.lowerBound])
+        case .byElement(let identify):
+            identify(element(at: range.lowerBound, of: shown.content, shown.list))
         }
+    }
+}
+
+/// What a list shows at one time, for those who read it part by part.
+final class ShownResults<SectionIdentifier: Hashable, Element> {
+    let content: ResultsContent<SectionIdentifier, Element>
+    let list: SectionedList?
+
+    init(content: ResultsContent<SectionIdentifier, Element>, list: SectionedList?) {
+        self.content = content
+        self.list = list
     }
 }
 
@@ -68,28 +89,17 @@ extension SectionedFetchResults: RandomAccessCollection {
     /// The element at a place of the whole list; a place outside it traps.
     public subscript(position: Int) -> Element {
         access()
-        return element(at: position)
+        return element(at: position, of: content, list)
     }
 
     /// Goes through the list as it is now, also when it changes meanwhile.
     public func makeIterator() -> AnyIterator<Element> {
-        access()
-        guard case .store(let controller) = content, let list else {
-            var index = 0
-            return AnyIterator {
-                guard index < self.count else { return nil }
-                defer { index += 1 }
-                return self.element(at: index)
-            }
-        }
+        let (content, list, end) = (content, list, endIndex)
         var offset = 0
         return AnyIterator {
-            guard offset < list.count else { return nil }
+            guard offset < end else { return nil }
             defer { offset += 1 }
-            self.reads += 1
-            defer { self.reads -= 1 }
-            return self.definition.make(
-                controller.object(at: list.path(atOffset: offset), of: list))
+            return self.element(at: offset, of: content, list)
         }
     }
 }

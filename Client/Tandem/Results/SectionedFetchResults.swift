@@ -28,7 +28,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     var origin: ResultsSource<Element>
     /// How often the list was published; what observers depend on.
     var revision = 0
-    /// How many reads of elements are under way: each may load, and so merge.
+    /// How many elements are being made: each may load, and so merge.
     var reads = 0
     /// What is shown until the reads under way are done, if a merge changed the list meanwhile.
     var held: SectionedList?
@@ -38,7 +38,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// Whether observers are told of updates of elements as well, not just of which there are and in what order.
     ///
-    /// On at first for values, off for objects: these tell of themselves whoever reads them, row by row.
+    /// On at first for values, off for objects: these tell of themselves whoever reads them, row by row. What is published is judged by the changes, not by the
+    /// ids: several that undo each other, one amid reading, and another source or request may publish the ids of before.
     public var publishesUpdates: Bool
 
     /// The change that was published last; nil if several were published as one, or if the list was replaced.
@@ -116,7 +117,10 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         return controller?.position
     }
 
-    var controller: FetchedResultsController? {
+    /// The controller behind a list of the store, for places of ids, sums and index titles; nil for literal values.
+    ///
+    /// Another request has another one. While somebody reads the list, the controller may be ahead of it.
+    public var controller: FetchedResultsController? {
         if case .store(let controller) = content { controller } else { nil }
     }
 
@@ -145,7 +149,9 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         let controller = try FetchedResultsController(
             fetchRequest: fetch, context: context,
             sectionNameKeyPath: requested.sectionNameKeyPath,
-            relationshipKeyPathsForRefreshing: requested.relationshipKeyPathsForRefreshing)
+            relationshipKeyPathsForRefreshing: requested.relationshipKeyPathsForRefreshing,
+            cacheName: requested.cacheName)
+        controller.sumProperties = requested.sumProperties
         controller.includesPendingChanges = requested.includesPendingChanges
         return controller
     }
@@ -153,13 +159,16 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     private func adopt(_ made: FetchedResultsController?, _ attempt: Int) throws {
         guard attempt == attempts else { return }
         if let made { try definition.check(made.context) }
-        controller?.follower = nil
+        let old = controller
         switch origin {
-        case .values(let values):
-            content = .values(values, definition.sections(of: values))
+        case .values(let values, let name):
+            let sections = try definition.sections(
+                of: values, by: name, requested?.sectionNameKeyPath)
+            content = .values(values, sections)
         case .none, .store:
             content = made.map { .store($0) } ?? .empty
         }
+        old?.follower = nil
         made?.follower = self
         failure = nil
         unpublished = []

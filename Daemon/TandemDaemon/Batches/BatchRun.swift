@@ -12,11 +12,11 @@ import TandemWire
 /// changed in objects to come, as the other ends of links, is no reason to leave them out.
 ///
 /// State:
-/// - `read`: what looks for the objects, in steps between the saves of others.
+/// - `read`, `order`: what looks for the objects, then picks them, in steps between the saves of others.
 /// - `found`, `next`: the objects, and the first that is not done.
 /// - `part`: what is in the batch of saves that is being built, and counts once that is durable.
 /// - `own`: the positions of its transactions since it looked.
-final class BatchRun {
+final class BatchRun: BatchWork {
     let session: Session
     let id: UInt32
     let batch: Batch
@@ -24,23 +24,24 @@ final class BatchRun {
     /// About the bytes of its message.
     let bytes: Int
     /// How far it came, in memory: what had no effect may not be durable yet.
-    private(set) var progress = BatchProgress()
+    private var progress = BatchProgress()
     /// The position of its last durable transaction.
-    private(set) var position: UInt64?
+    private var position: UInt64?
     /// Whether its turn has come.
-    private(set) var hasBegun = false
+    private var hasBegun = false
     private var compiled: CompiledRequest?
     private var modelPosition: UInt64 = 0
     private var read: ReadUnderWay?
+    private var order: BatchOrder?
     private var found: [ObjectReference] = []
     private var foundAt: UInt64?
     private var next = 0
     private var own: Set<UInt64> = []
     /// What others changed so that it is no longer meant, before the batch itself changed it.
     private var excluded: Set<ObjectReference> = []
-    /// How many objects a transaction may have at most, and how many the next one may have.
+    /// How many objects a transaction may have at most, and how many the next one has.
     private var most = WireLimits.batchObjects
-    private var size = DaemonLimits.firstBatchObjects
+    private var pace = BatchPace()
     private var part: BatchPart?
     /// How many objects, and related ones, were looked at to judge again what others changed, for the next part.
     private var judged = 0
@@ -57,27 +58,32 @@ final class BatchRun {
         bytes = writer.count
     }
 
-    /// Whether its objects have been looked for.
-    var isFound: Bool { foundAt != nil }
+    var seeks: Bool { hasBegun && foundAt == nil }
 
-    /// Whether it looks for its objects at the moment.
-    var isSearching: Bool { read != nil }
+    var isSearching: Bool { read != nil || isOrdering }
 
-    /// About the bytes that it holds of what it looks for and of what it found.
+    /// Whether it picks them from what it found.
+    var isOrdering: Bool { order != nil }
+
     var heldBytes: Int {
-        (read?.bytes ?? 0) + found.count * MemoryLayout<ObjectReference>.stride
+        (read?.bytes ?? 0) + (order?.bytes ?? 0)
+            + found.count * MemoryLayout<ObjectReference>.stride
     }
 
-    /// Whether it has nothing more to do than to be answered.
     var isOver: Bool { failure != nil || (progress.hasEnded && part == nil) }
 
     // MARK: Looking
 
+    func advance(_ committer: Committer, _ clock: any Clock, atMost most: Int) throws {
+        if !hasBegun { try begin(committer, atMost: most) }
+        if foundAt != nil { try plan(committer, clock) }
+    }
+
     /// Takes its turn: what is known under its id by now says where it goes on.
-    func begin(_ committer: Committer, atMost most: Int) throws {
+    private func begin(_ committer: Committer, atMost most: Int) throws {
         hasBegun = true
         self.most = most
-        size = min(size, most)
+        pace.bound(most)
         modelPosition = committer.store.modelPosition
         if let known = try committer.known(batch, by: principal.uid) {
             position = known.position
@@ -98,18 +104,26 @@ final class BatchRun {
     func search(_ committer: Committer) throws {
         try checkModel(committer)
         let limits = committer.limits
+        var budget = limits.sliceReads
+        if order == nil { try look(committer, &budget) }
+        guard let objects = try order?.step(&budget, limits, committer.limitCounts) else { return }
+        found = objects
+        foundAt = order?.position
+        order = nil
+    }
+
+    /// Looks for all that match; what is to be worked off of it is picked then.
+    private func look(_ committer: Committer, _ budget: inout Int) throws {
+        let limits = committer.limits
         let read = try self.read ?? reading(committer)
         self.read = read
-        var budget = limits.sliceReads
-        let isDone = try Answerer.telling { try read.step(committer, &budget) }
+        let isDone = try committer.telling { try read.step(committer, &budget) }
         guard read.bytes <= limits.readBytes else {
             throw committer.limitCounts.refusal(
                 .readBytes, limits, "the batch's search holds \(read.bytes) bytes")
         }
-        guard isDone else { return }
-        found = try meant(
-            try Answerer.telling { try read.cursor?.result().references ?? [] }, committer)
-        foundAt = committer.position
+        guard isDone, let references = read.cursor?.references else { return }
+        order = BatchOrder(references, at: committer.position, of: batch, progress)
         self.read = nil
     }
 
@@ -121,37 +135,11 @@ final class BatchRun {
         var request = batch.request
         if request.limit == nil { request.sort = [] }
         request.limit = nil
-        return try Answerer.telling {
+        return try committer.telling {
             try ReadUnderWay(
                 .batch(batch), Fetch(request: request, kind: .references), at: 0, id: id,
                 in: model, committer)
         }
-    }
-
-    /// Of what matches, in the request's order, what is to be worked off, in that of references.
-    ///
-    /// Nothing is copied or put in order before it is known to be few enough.
-    private func meant(
-        _ matches: [ObjectReference], _ committer: Committer
-    ) throws(TandemError) -> [ObjectReference] {
-        let reached = progress.reached
-        let number = min(matches.count { $0 > reached }, left)
-        guard number <= committer.limits.batchObjects else {
-            throw committer.limitCounts.refusal(
-                .batchObjects, committer.limits,
-                "the batch is about \(number) objects; do it in parts, by a narrower predicate or "
-                    + "a limit")
-        }
-        let rest = Array(matches.lazy.filter { $0 > reached }.prefix(number))
-        // Without a limit they came in this order.
-        return batch.request.limit == nil ? rest : rest.sorted()
-    }
-
-    /// How many objects the request's limit leaves.
-    private var left: Int {
-        guard let limit = batch.request.limit else { return .max }
-        let left = UInt64(max(0, limit)).subtractingReportingOverflow(progress.done)
-        return left.overflow ? 0 : Int(clamping: left.partialValue)
     }
 
     /// What was found, and the predicate, are of the model that there was.
@@ -167,7 +155,7 @@ final class BatchRun {
     /// Plans the next transaction into the batch of saves that is being built.
     ///
     /// One that turns out too large is planned with fewer objects in the next turn, so that none plans more than once.
-    func plan(_ committer: Committer, _ clock: any Clock) throws {
+    private func plan(_ committer: Committer, _ clock: any Clock) throws {
         try checkModel(committer)
         let began = clock.monotonicNanoseconds
         let (end, meant) = try nextObjects(committer)
@@ -175,10 +163,10 @@ final class BatchRun {
             part = try nextPart(meant, upTo: end, committer)
         } catch let error as TandemError {
             guard error.code == .limitExceeded, end - next > 1 else { throw error }
-            size = (end - next) / 2
+            pace.halve(end - next)
             return
         }
-        pace(clock.monotonicNanoseconds - began)
+        pace.note(clock.monotonicNanoseconds - began, atMost: most)
     }
 
     /// The objects of the next part that are still meant, and where it ends: earlier where it takes long to judge them again.
@@ -187,7 +175,7 @@ final class BatchRun {
     ) throws -> (end: Int, meant: [ObjectReference]) {
         judged = 0
         var (end, meant) = (next, [ObjectReference]())
-        let last = min(next + size, found.count)
+        let last = min(next + pace.size, found.count)
         while end < last, end == next || judged < committer.limits.sliceReads {
             if try isMeant(found[end], committer) { meant.append(found[end]) }
             end += 1
@@ -245,16 +233,6 @@ final class BatchRun {
             modelVersion: batch.modelVersion, operations: operations)
     }
 
-    /// Lets the next transaction have as many objects as it takes to keep to the time.
-    private func pace(_ nanoseconds: UInt64) {
-        if nanoseconds > DaemonLimits.batchNanoseconds {
-            // What takes long for few objects as for many must not make it as many transactions as there are objects.
-            size = max(min(size, DaemonLimits.firstBatchObjects), size / 2)
-        } else if nanoseconds < DaemonLimits.batchNanoseconds / 2 {
-            size = min(size * 2, most)
-        }
-    }
-
     // MARK: What others changed
 
     /// Whether an object that was found is still there and still meant.
@@ -264,17 +242,17 @@ final class BatchRun {
         guard let stored = row, !excluded.contains(object) else { return false }
         // What only the batch changed is still what was found.
         guard stored.version > foundAt ?? 0, !own.contains(stored.version) else { return true }
-        return try matches(stored, store)
+        return try matches(stored, committer)
     }
 
-    private func matches(_ stored: Store.Stored, _ store: Store) throws -> Bool {
+    private func matches(_ stored: Store.Stored, _ committer: Committer) throws -> Bool {
         guard let compiled else { return false }
-        let budget = ReadBudget()
+        let budget = committer.store.readBudget()
         defer { judged += 1 + budget.takeSpent() }
         budget.beginObject()
-        let reader = StoreReader(store, budget: budget)
+        let reader = StoreReader(committer.store, budget: budget)
         if let matches = compiled.matches(stored.object, stored.row, reader) { return matches }
-        if budget.isExhausted { throw TandemError(.limitExceeded, ReadBudget.message) }
+        if let refusal = budget.refusal { try committer.telling { throw refusal } }
         throw TandemError(
             .storage,
             "the store could not be read while judging an object; run `tandem check`")
@@ -316,7 +294,6 @@ final class BatchRun {
 
     // MARK: Durability
 
-    /// Notes that what was planned is durable.
     func settle(unless unkept: TandemError?) {
         guard let part else { return }
         self.part = nil
@@ -329,15 +306,14 @@ final class BatchRun {
         own.insert(position)
     }
 
-    /// Notes that nothing of what was planned happened, and why.
     func fail(_ error: TandemError) {
         part = nil
         read = nil
+        order = nil
         found = []
         failure = error
     }
 
-    /// What its client is told; nil while it goes on.
     func answer(at last: UInt64) -> DaemonMessage? {
         guard isOver else { return nil }
         if progress.done == 0, let failure { return .failure(failure) }

@@ -149,37 +149,59 @@ final class Committer {
 
     /// Installs a model as a transaction of its own, durable on return.
     ///
-    /// Throws ``TandemError``: with the list of differences when the store can't be migrated to it, `readOnly` when there is no
-    /// room to write its rows anew; then it never happened.
-    func install(_ model: Model, by principal: Principal) throws {
+    /// `declared` is the hash of the model that an app brought, of which the installed one has more. Throws `readOnly` when there is
+    /// no room to write the rows anew; then it never happened.
+    func install(
+        _ compiled: CompiledModel, declared: StableHash? = nil, by principal: Principal
+    ) throws {
         try flush()
-        let compiled = try ModelChange.plan(model, store: store)
-        guard let compiled else { return }
-        try append(compiled, by: principal)
+        let differences = try ModelChange.differences(to: compiled.model, store)
+        try append(
+            ModelInstallation(compiled, declared: declared, differences: differences),
+            by: principal)
         try flush()
         try checkpoint()
         log(
             .modelInstalled,
             [
                 "model": compiled.hash, "version": compiled.version, "position": position,
+                "differences": differences.count,
                 "pid": principal.pid, "uid": principal.uid, "author": principal.author,
                 "unit": principal.unit,
             ])
     }
 
+    /// Installs a whole model if the store does not have it, as ``install(_:declared:by:)`` does.
+    ///
+    /// Throws ``TandemError`` with the list of differences, too, when the store can't be changed to it by itself.
+    func install(_ model: Model, by principal: Principal) throws {
+        try flush()
+        guard case .installs(let compiled) = try ModelChange.plan(whole: model, store: store)
+        else { return }
+        try install(compiled, by: principal)
+    }
+
+    /// Notes that apps are served that declare the model of a hash; where there is no room for that, it is not noted.
+    func know(_ declared: StableHash) throws {
+        guard !store.knownModels.contains(declared), !isReadOnly else { return }
+        do {
+            try growing { try store.knowModel(declared) }
+        } catch let error as StoreError {
+            guard error.isShortage else { throw error }
+        }
+    }
+
     /// Puts a model into the batch, where there is room for all that it rewrites.
-    private func append(_ model: CompiledModel, by principal: Principal) throws {
+    private func append(_ model: ModelInstallation, by principal: Principal) throws {
         try reserve(0)
         // What does not fit is given back, and has to be all that lies behind the checkpoint.
         if store.appliedPosition > store.checkpointPosition, !(try checkpoint()) {
             throw ability.refusal ?? TandemError(.readOnly, "the store takes no changes")
         }
-        var writer = ByteWriter()
-        model.encode(into: &writer)
         do {
             try refusing {
                 try store.reserveRoomToRewrite()
-                var transaction = Transaction(principal: principal, content: .model(writer.bytes))
+                var transaction = Transaction(principal: principal, content: .model(model.bytes))
                 try append(&transaction)
             }
         } catch let error as TandemError {

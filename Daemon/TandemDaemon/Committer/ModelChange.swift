@@ -1,106 +1,133 @@
-package import TandemModel
+import TandemModel
 import TandemStore
 
-/// Decides whether a store may get another model, before anything is written.
-package enum ModelChange {
-    /// The compiled model to install, or nil when the store has this very model.
+/// Decides what becomes of the store's model, before anything is written.
+enum ModelChange {
+    /// What a model leads to that somebody brings.
+    enum Outcome {
+        /// The store's model stays.
+        case serves
+        /// This one is installed.
+        case installs(CompiledModel)
+    }
+
+    // MARK: Apps
+
+    /// What becomes of the model that an app declares in its hello.
     ///
-    /// Throws `validation` for a model that can't be used, `schemaMismatch` with every difference that is no addition.
-    static func plan(_ model: Model, store: Store) throws -> CompiledModel? {
-        if store.model?.hash == model.hash { return nil }
-        let compiled: CompiledModel
+    /// The app goes on where its model is the store's, or one that the store has served before and of which all is still there:
+    /// an older version of it lives with the rules of today. Otherwise what it says beyond the store's, and every relaxed rule,
+    /// is taken over; what only the store has stays, as it is a sibling's.
+    /// Throws `usage` for a model that can't be used, `schemaMismatch` with every difference that is more than an addition.
+    static func plan(
+        declared: Model, hash: StableHash, store: Store
+    ) throws -> Outcome {
+        guard let current = store.model else { return .installs(try compiled(declared, store)) }
+        if current.hash == hash { return .serves }
+        if store.knownModels.contains(hash) {
+            let missing = declared.missing(in: current.model)
+            if missing.isEmpty { return .serves }
+            guard try store.isEmpty else { throw refusal(ofOlder: missing) }
+        }
+        let merged = current.model.adopting(declared)
+        let differences = try differences(to: merged, store)
+        let refused = differences.filter { !$0.isCompatible }
+        guard refused.isEmpty else {
+            if try store.isEmpty { return .installs(try compiled(declared, store)) }
+            throw refusal(of: refused)
+        }
+        _ = try compiled(declared, store)
+        guard !differences.isEmpty else { return .serves }
         do {
-            compiled = try CompiledModel(model, replacing: store.model)
+            return .installs(try CompiledModel(merged, replacing: current))
+        } catch {
+            throw TandemError(
+                .schemaMismatch, "the app's model does not go with the store's: \(error)")
+        }
+    }
+
+    // MARK: Whole models
+
+    /// What becomes of a model that is to be the store's, whole; an empty store takes any.
+    ///
+    /// Throws `usage` for a model that can't be used, `schemaMismatch` with every difference that is no addition.
+    static func plan(whole model: Model, store: Store) throws -> Outcome {
+        if store.model?.hash == model.hash { return .serves }
+        let compiled = try compiled(model, store)
+        guard store.model != nil, try !store.isEmpty else { return .installs(compiled) }
+        let refused = try differences(to: model, store).filter { !$0.isCompatible }
+        guard refused.isEmpty else { throw refusal(of: refused) }
+        return .installs(compiled)
+    }
+
+    /// What becomes of a model that the store is to be migrated to, with what that does to what is stored.
+    ///
+    /// Throws `usage` for a model that can't be used.
+    static func preview(_ model: Model, store: Store) throws -> (Outcome, MigrationReport) {
+        let compiled = try compiled(model, store)
+        if store.model?.hash == model.hash { return (.serves, MigrationReport()) }
+        return (.installs(compiled), try store.preview(of: compiled))
+    }
+
+    /// Throws `schemaMismatch` or `validation` for a migration that can't be made as things are.
+    static func check(_ report: MigrationReport) throws(TandemError) {
+        let impossible = report.items.map(\.difference).filter { $0.effect == .impossible }
+        guard impossible.isEmpty else {
+            throw TandemError(
+                .schemaMismatch, "this can't be done in one step: " + list(impossible))
+        }
+        guard !report.problems.isEmpty else { return }
+        var error = TandemError(
+            .validation,
+            "what is stored does not keep the new model's rules: "
+                + report.problems.map(\.description).joined(separator: "; "))
+        error.problems = report.problems.flatMap { problem in
+            problem.objects.map {
+                ValidationProblem(
+                    object: $0, property: problem.property, message: problem.message)
+            }
+        }
+        throw error
+    }
+
+    // MARK: Pieces
+
+    private static func compiled(_ model: Model, _ store: Store) throws -> CompiledModel {
+        do {
+            return try CompiledModel(model, replacing: store.model)
         } catch {
             throw TandemError(.usage, error.description)
         }
-        guard let old = store.model else { return compiled }
-        let isEmpty = try store.isEmpty
-        let differences = isEmpty ? [] : refusals(from: old.model, to: model)
-        guard differences.isEmpty else {
-            throw TandemError(
-                .schemaMismatch,
-                "the store's model can't be changed to this one: "
-                    + differences.joined(separator: "; "))
-        }
-        return compiled
     }
 
-    /// True when everything that `client` knows is in the store's model as well.
-    static func serves(_ store: Model, _ client: Model) -> Bool {
-        store == client || refusals(from: client, to: store).isEmpty
-    }
-
-    /// What is not just added, entity by entity.
-    package static func refusals(from old: Model, to new: Model) -> [String] {
-        old.entities.values.sorted { $0.name < $1.name }.flatMap { entity -> [String] in
-            guard let later = new.entities[entity.name] else {
-                return ["\(entity.name) is missing"]
-            }
-            return refusals(from: entity, to: later, old, new)
+    /// In what a model differs from the store's, if that has one.
+    static func differences(
+        to model: Model, _ store: Store
+    ) throws(StoreError) -> [ModelDifference] {
+        guard let current = store.model else { return [] }
+        return try current.model.differences(to: model) { (name) throws(StoreError) -> Bool in
+            guard let entity = current.entity(named: name) else { return false }
+            return try store.hasObjects(of: entity)
         }
     }
 
-    private static func refusals(
-        from old: Entity, to new: Entity, _ oldModel: Model, _ newModel: Model
-    ) -> [String] {
-        var found: [String] = []
-        if old.parent != new.parent { found.append("\(old.name) has another parent") }
-        for (name, attribute) in old.attributes.sorted(by: { $0.key < $1.key }) {
-            found += refusal(of: attribute, new.attributes[name], "\(old.name).\(name)")
-        }
-        for (name, relationship) in old.relationships.sorted(by: { $0.key < $1.key }) {
-            found += refusal(of: relationship, new.relationships[name], "\(old.name).\(name)")
-        }
-        for name in new.attributes.keys.sorted() where old.attributes[name] == nil {
-            guard let added = new.attributes[name], !added.optional, added.defaultValue.isNull
-            else {
-                continue
-            }
-            found.append("\(old.name).\(name) is new and needs to be optional or to have a default")
-        }
-        for name in new.relationships.keys.sorted() where old.relationships[name] == nil {
-            guard let added = new.relationships[name], !added.optional else { continue }
-            found.append("\(old.name).\(name) is new and needs to be optional")
-        }
-        if !Set(new.uniqueness).isSubset(of: old.uniqueness) {
-            found.append("\(old.name) has a new uniqueness constraint")
-        }
-        if !Set(old.indexes).isSubset(of: new.indexes)
-            || !Set(old.uniqueness).isSubset(of: new.uniqueness)
-        {
-            found.append("\(old.name) lost an index or uniqueness constraint")
-        }
-        return found
+    private static func list(_ differences: [ModelDifference]) -> String {
+        differences.map(\.description).joined(separator: "; ")
     }
 
-    private static func refusal(
-        of old: Attribute, _ new: Attribute?, _ name: String
-    ) -> [String] {
-        guard let new else { return ["\(name) is missing"] }
-        if old.type != new.type {
-            return ["\(name) is \(new.type.rawValue), not \(old.type.rawValue)"]
-        }
-        let isStricter =
-            (old.optional && !new.optional)
-            || (new.allowedValues != nil && new.allowedValues != old.allowedValues)
-            || (new.minimum != nil && new.minimum != old.minimum)
-            || (new.maximum != nil && new.maximum != old.maximum)
-        return isStricter ? ["\(name) has stricter rules than the values that are stored"] : []
+    private static func refusal(of differences: [ModelDifference]) -> TandemError {
+        TandemError(
+            .schemaMismatch,
+            "the store's model can't be changed to this one by itself: \(list(differences)); "
+                + "`tandem schema migrate FILE` shows what that does, and does it")
     }
 
-    private static func refusal(
-        of old: Relationship, _ new: Relationship?, _ name: String
-    ) -> [String] {
-        guard let new else { return ["\(name) is missing"] }
-        if old.destination != new.destination || old.inverse != new.inverse
-            || old.toMany != new.toMany || (old.optional && !new.optional)
-            || (new.minimum ?? 0 > old.minimum ?? 0)
-            || (new.maximum ?? .max < old.maximum ?? .max)
-        {
-            return ["\(name) leads elsewhere or is stricter"]
-        }
-        return []
+    /// The refusal of an app of whose model something is gone.
+    static func refusal(ofOlder missing: [ModelDifference]) -> TandemError {
+        TandemError(
+            .schemaMismatch,
+            "the store has gone on to a model that this version of the app does not know: "
+                + "\(list(missing)); use a newer version of the app")
     }
 }
 

@@ -54,8 +54,13 @@ public struct DaemonLimits: Hashable, Sendable {
 
     // MARK: Reading
 
-    /// Candidates and related objects that fetches look at before saves go first; what is left goes on in the next slice.
+    /// Candidates and related objects that fetches and verdicts look at before saves go first; what is left goes on in the next slice.
     public var sliceReads = 4_096
+    /// Related objects that a request reads for one candidate, in one piece; 64 bytes of a row or of a long text count like another,
+    /// and eight members that are only listed like one.
+    public var objectReads = 1 << 18
+    /// Related objects that a request reads for all its candidates: some ten seconds.
+    public var requestReads = 1 << 24
     /// Bytes that fetches hold which are under way, of all connections.
     public var readBytes = 512 << 20
     /// Transactions that a read at an earlier position may undo.
@@ -107,6 +112,8 @@ extension DaemonLimits {
     ///
     /// At 64 MiB each these are some ten seconds.
     static let segmentsVerified = 64
+    /// So many models that sessions declare are kept, to tell who can't go on under another one.
+    static let declaredModels = 64
     /// So often sockets are looked at again for saves that a flush can take along.
     static let gatherRounds = 4
     /// Connections accepted before the other sockets are looked at again.

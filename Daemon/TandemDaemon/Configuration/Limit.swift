@@ -42,6 +42,10 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case ringBytes
     /// What fetches look at in one slice.
     case sliceReads
+    /// Related objects that are read for one candidate.
+    case objectReads
+    /// And for all candidates of a request.
+    case requestReads
     /// Bytes that fetches under way hold.
     case readBytes
     /// Transactions that are undone.
@@ -152,6 +156,16 @@ extension Limit {
                 \.sliceReads, .count, 1...1 << 30,
                 "candidates, related objects and transactions that questions look at before saves go first",
                 "a fetch goes on behind them; a history answer says that there is more")
+        case .objectReads:
+            facts(
+                \.objectReads, .count, 1...1 << 30,
+                "related objects that a request reads for one candidate, in one piece; eight members that are only "
+                    + "listed count as one",
+                "limitExceeded")
+        case .requestReads:
+            facts(
+                \.requestReads, .count, 1...1 << 40,
+                "related objects that a request reads for all its candidates", "limitExceeded")
         case .readBytes:
             facts(
                 \.readBytes, .bytes, 4_096...1 << 40,

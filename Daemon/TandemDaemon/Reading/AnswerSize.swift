@@ -1,12 +1,12 @@
 import TandemModel
 import TandemStore
 
-/// The bytes of an answer that is made in one piece, which are no more than fetches may hold.
+/// The bytes of an answer that is collected, which are no more than fetches may hold.
 ///
 /// A question may name an object a million times, or ask what became of as many in each of its lists: without a bound a few bytes
 /// could make the daemon run out of memory.
 final class AnswerSize {
-    private var bytes = 0
+    private(set) var bytes = 0
     private let limits: DaemonLimits
     private let counts: LimitCounts
 
@@ -17,7 +17,17 @@ final class AnswerSize {
 
     /// Counts a row, or that there is none.
     func add(_ row: Row?) throws(TandemError) {
-        try add(MemoryLayout<Store.Stored>.stride + (row?.bytes.count ?? 0))
+        try add(Self.bytes(of: row))
+    }
+
+    /// Counts a row no more.
+    func remove(_ row: Row?) { bytes -= Self.bytes(of: row) }
+
+    /// Counts nothing any more.
+    func removeAll() { bytes = 0 }
+
+    private static func bytes(of row: Row?) -> Int {
+        MemoryLayout<Store.Stored>.stride + (row?.bytes.count ?? 0)
     }
 
     /// Counts references.

@@ -11,10 +11,12 @@ import TandemWire
 final class ReadUnderWay {
     /// The request's number.
     let id: UInt32
-    /// The question: a fetch, verdicts with a fetch beside them, or a read at an earlier position.
+    /// The question: a fetch, verdicts, perhaps with a fetch beside them, or a read at an earlier position.
     let message: ClientMessage
     /// The fetch; nil where objects are known.
     let fetch: Fetch?
+    /// The verdicts that are asked for; nil for none.
+    private(set) var verdicts: VerdictsUnderWay?
     private let request: CompiledRequest?
     private(set) var cursor: FetchCursor?
     /// The graph at the position that is read; nil for what there is.
@@ -45,15 +47,17 @@ final class ReadUnderWay {
     /// The bytes that are counted for it.
     var countedBytes = 0
 
-    /// Begins, at a position or, if that is 0, with what there is; with a question of so many bytes.
+    /// Begins, at a position or, if that is 0, with what there is; with a question of so many bytes, and verdicts if these are asked for.
     init(
         _ message: ClientMessage, _ fetch: Fetch?, at position: UInt64, id: UInt32,
-        in model: CompiledModel, _ committer: Committer, bytes: Int = 0
+        in model: CompiledModel, _ committer: Committer, bytes: Int = 0,
+        verdicts: VerdictsUnderWay? = nil
     ) throws {
         self.id = id
         self.message = message
         self.fetch = fetch
         questionBytes = bytes
+        self.verdicts = verdicts
         self.model = model
         past = position == 0 ? nil : PastGraph(at: position)
         self.position = position == 0 ? committer.position : position
@@ -64,7 +68,9 @@ final class ReadUnderWay {
         self.request = request
         // What lies on paths to related objects may be of any entity.
         tags = fetch.flatMap { $0.related.isEmpty || position == 0 ? request?.observedTags : nil }
-        cursor = try beginning(committer.store)
+        // Beside verdicts there is something to be caught up with as soon as it begins.
+        beginsAnew = verdicts != nil
+        cursor = beginsAnew ? nil : try beginning(committer.store)
     }
 
     private func beginning(_ store: Store) throws -> FetchCursor? {
@@ -73,13 +79,19 @@ final class ReadUnderWay {
     }
 
     /// About the bytes that it holds.
-    var bytes: Int { questionBytes + (cursor?.bytes ?? 0) + (past?.window.bytes ?? 0) }
+    var bytes: Int {
+        questionBytes + (cursor?.bytes ?? 0) + (past?.window.bytes ?? 0) + (verdicts?.bytes ?? 0)
+    }
+
+    /// It needs every transaction behind this one.
+    var needed: UInt64 { min(position, verdicts?.position ?? .max) }
 
     /// Forgets what was found, so that it holds but its question until its next step begins anew; false if it can't.
     func forget(_ committer: Committer) -> Bool {
         // To look back needs transactions that may be gone by then.
         guard past == nil else { return false }
         cursor = nil
+        verdicts?.forget(committer)
         beginsAnew = true
         stand(at: committer)
         return true
@@ -98,17 +110,36 @@ final class ReadUnderWay {
     ///
     /// What a longer step and catching up take beyond the budget leaves it below nothing.
     func step(_ committer: Committer, _ budget: inout Int) throws -> Bool {
-        guard committer.store.modelPosition == modelPosition else {
-            throw TandemError(
-                .schemaMismatch, "the model changed while the read was carried out; read again")
+        try checkModel(committer)
+        let given = budget
+        defer { isHeldUp = false }
+        if verdicts != nil {
+            let isDone = try verdicts?.step(committer, &budget, isHeldUp: isHeldUp) ?? true
+            guard isDone, fetch != nil else { return isDone }
         }
+        // What verdicts took leaves the fetch beside them its share.
+        budget -= given
+        var left = given
+        defer { budget += left }
+        return try read(committer, &left)
+    }
+
+    private func checkModel(_ committer: Committer) throws(TandemError) {
+        guard committer.store.modelPosition != modelPosition else { return }
+        // Who asks for verdicts fetches anew then, as after every other model.
+        throw TandemError(
+            verdicts == nil ? .schemaMismatch : .historyExpired,
+            "the model changed while the read was carried out; read again")
+    }
+
+    /// One step of what is no verdict.
+    private func read(_ committer: Committer, _ budget: inout Int) throws -> Bool {
         if beginsAnew {
             cursor = try beginning(committer.store)
             stand(at: committer)
             beginsAnew = false
         }
         let given = budget
-        defer { isHeldUp = false }
         if let past {
             try undo(past, committer, &budget)
             guard position == committer.position else { return false }
@@ -160,12 +191,12 @@ final class ReadUnderWay {
         budget -= Int(end - position)
         let window = try TransactionWindow(committer, after: position, model, of: tags)
         let evaluator = VerdictEvaluator(
-            request, window, committer.store, readsToCatchUp.map { ReadBudget($0) } ?? ReadBudget())
-        defer { budget -= evaluator.takeLooked() }
+            request, window, committer.store,
+            committer.store.readBudget(ofRequest: readsToCatchUp))
         do {
-            cursor?.touch(try evaluator.candidates())
-        } catch let error as TandemError {
-            guard error.code == .limitExceeded else { throw error }
+            cursor?.touch(try evaluator.candidates(&budget))
+        } catch let error as StoreError {
+            guard error.isTooMuch else { throw error }
             try beginAnew(committer)
         }
     }

@@ -10,6 +10,7 @@ struct RelatedRows {
     private let past: PastGraph?
     private let size: AnswerSize
     private var found: [ObjectNumber: StoredObject] = [:]
+    private var looked = 0
 
     init(_ store: Store, _ model: CompiledModel, _ past: PastGraph?, _ size: AnswerSize) {
         self.store = store
@@ -20,6 +21,22 @@ struct RelatedRows {
 
     /// The rows found, by number.
     var objects: [StoredObject] { found.values.sorted { $0.object < $1.object } }
+
+    /// How many objects were read since this was last asked.
+    mutating func takeLooked() -> Int {
+        defer { looked = 0 }
+        return looked
+    }
+
+    /// Whether an object was found.
+    func holds(_ object: ObjectReference) -> Bool { found[object.number] != nil }
+
+    /// Reads an object that was found again.
+    mutating func renew(_ object: ObjectReference) throws {
+        guard let old = found.removeValue(forKey: object.number) else { return }
+        size.remove(old.row)
+        _ = try load(object)
+    }
 
     /// Follows a key path from a row as far as it leads over to-one relationships.
     mutating func follow(_ path: [String], from row: Row) throws {
@@ -40,6 +57,7 @@ struct RelatedRows {
 
     private mutating func load(_ target: ObjectReference) throws -> Row? {
         if let known = found[target.number] { return known.row }
+        looked += 1
         guard let stored = try store.stored(target, past) else { return nil }
         try size.add(stored.row)
         found[target.number] = StoredObject(

@@ -2,26 +2,20 @@ import TandemModel
 import TandemStore
 
 extension TransactionWindow {
-    /// What happened after a position, up to another or the committer's; of some entities, if these are named.
+    /// What happened after a position, up to the committer's; of some entities, if these are named.
     ///
-    /// Throws `historyExpired` when it would hold more than `most` bytes. Cost: decodes these transactions.
+    /// Cost: decodes these transactions.
     init(
-        _ committer: Committer, after start: UInt64, through end: UInt64? = nil,
-        _ model: CompiledModel, of tags: Set<EntityTag>? = nil, atMost most: Int = .max
+        _ committer: Committer, after start: UInt64, _ model: CompiledModel,
+        of tags: Set<EntityTag>? = nil
     ) throws {
         self.init()
         let source = TransactionSource(committer.journal)
-        for position in (start..<(end ?? committer.position)).lazy.map({ $0 + 1 }) {
+        for position in (start..<committer.position).lazy.map({ $0 + 1 }) {
             let transaction = try source.transaction(at: position, committer.ring)
             for change in try transaction.changes(of: tags) {
                 guard let entity = model.entity(tagged: change.object.tag) else { continue }
                 add(change, entity)
-            }
-            guard bytes <= most else {
-                throw TandemError(
-                    .historyExpired,
-                    "what changed after position \(start) has more than \(most) bytes, too many to "
-                        + "judge at once; fetch again")
             }
         }
     }

@@ -127,6 +127,8 @@ public final class Daemon {
         try refuseLostStore(configuration.store + "/store", journalPath, surroundings.fileSystem)
         var storeOptions = surroundings.store
         storeOptions.savesKept = UInt64(configuration.limits.savesKept)
+        storeOptions.objectReads = configuration.limits.objectReads
+        storeOptions.requestReads = configuration.limits.requestReads
         if let bytes = configuration.maximumMapBytes { storeOptions.maximumMapBytes = bytes }
         let supervision = surroundings.supervision
         supervision?.begins("opening the store")

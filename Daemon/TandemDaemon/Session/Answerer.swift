@@ -12,12 +12,11 @@ struct Answerer {
     func answer(_ message: ClientMessage) throws -> DaemonMessage {
         switch message {
         case .read(let request): .objects(try read(request))
-        case .verdicts(let request): .verdicts(try verdicts(request))
         case .history(let request): .history(try history(request))
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try content(of: blob))
         case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .fetch,
-            .batch:
+            .verdicts, .batch, .insert:
             preconditionFailure("The engine answers these itself.")
         }
     }
@@ -45,9 +44,8 @@ struct Answerer {
             try engine.check(read.lease, at: read.at, session)
             return try begin(message, nil, at: read.at, id)
         case .verdicts(let request):
-            guard case .fetch(let fetch) = request.alongside else { return nil }
             try check(request)
-            return try begin(message, fetch, at: 0, id)
+            return try begin(request, id)
         default: return nil
         }
     }
@@ -57,10 +55,24 @@ struct Answerer {
     ) throws -> ReadUnderWay {
         let model = try model
         if position != 0 { try check(readingAt: position) }
-        return try Answerer.telling {
+        return try committer.telling {
             try ReadUnderWay(
                 message, fetch, at: position, id: id, in: model, committer,
                 bytes: session.askedBytes)
+        }
+    }
+
+    private func begin(_ request: VerdictRequest, _ id: UInt32) throws -> ReadUnderWay {
+        let model = try model
+        try check(wayOf: request)
+        var fetch: Fetch?
+        if case .fetch(let beside) = request.alongside { fetch = beside }
+        return try committer.telling {
+            let verdicts = try VerdictsUnderWay(
+                request, in: model, committer, reads: engine.verdictReads)
+            return try ReadUnderWay(
+                .verdicts(request), fetch, at: 0, id: id, in: model, committer,
+                bytes: session.askedBytes, verdicts: verdicts)
         }
     }
 
@@ -83,11 +95,17 @@ struct Answerer {
 
     /// Answers what is done.
     func answer(_ read: ReadUnderWay) throws -> DaemonMessage {
-        let result = try Answerer.telling { try read.cursor?.result() }
+        let result = try committer.telling { try read.cursor?.result() }
         switch read.message {
         case .read(let request): return .objects(try self.read(request, read.past))
         case .verdicts(let request):
-            var answer = try verdicts(request)
+            guard var answer = read.verdicts?.answer(committer) else {
+                preconditionFailure("What is asked for was worked off.")
+            }
+            if case .read(let beside) = request.alongside {
+                answer.alongside = .objects(try self.read(beside))
+            }
+            guard read.fetch != nil else { return .verdicts(answer) }
             answer.alongside = try result.flatMap { result in
                 try read.fetch.map { .fetched(try self.answer($0, result, nil)) }
             }
@@ -97,22 +115,6 @@ struct Answerer {
                 preconditionFailure("Nothing else goes on in steps.")
             }
             return .fetched(try answer(fetch, result, read.past))
-        }
-    }
-
-    /// Does something with the store, and lets who asks hear of what is no end of the daemon.
-    static func telling<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as StoreError {
-            switch error.code {
-            case .tooMuch: throw TandemError(.limitExceeded, error.message)
-            // Who asks is told, and nobody else's work ends.
-            case .damaged:
-                throw TandemError(
-                    .storage, "\(error.message); stop the daemon and run `tandem check --repair`")
-            default: throw error
-            }
         }
     }
 
@@ -202,74 +204,18 @@ struct Answerer {
         }
     }
 
-    /// The verdicts, and the objects that are asked for beside them.
-    private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
-        try check(request)
-        let model = try model
-        let way = try way(of: request, model)
-        let size = AnswerSize(committer)
-        var related = RelatedRows(committer.store, model, way.end, size)
-        var answer = Verdicts(
-            position: way.end?.position ?? committer.position, items: [], related: [])
-        // One for all: a question of many lists takes no longer than one of one may.
-        let budget = engine.verdictReads.map { ReadBudget($0) } ?? ReadBudget()
-        for (index, item) in request.items.enumerated() {
-            let compiled = try CompiledRequest(
-                item.request, sectionKeyPath: item.sectionKeyPath,
-                refreshKeyPaths: item.refreshKeyPaths, in: model)
-            let evaluator = VerdictEvaluator(
-                compiled, way.window, committer.store, budget, from: way.start, to: way.end)
-            let verdicts = try together(index) {
-                let verdicts = try evaluator.verdicts(size)
-                for verdict in verdicts where verdict.matches {
-                    guard let row = verdict.row else { continue }
-                    for path in compiled.paths { try related.follow(path.hops[...], from: row) }
-                }
-                return verdicts
-            }
-            answer.items.append(verdicts)
-        }
-        answer.related = related.objects
-        if case .read(let request) = request.alongside {
-            answer.alongside = .objects(try read(request))
-        }
-        return answer
-    }
-
-    /// Judges a list beside others; where they are too much together, they are fetched, each for itself and in steps.
-    private func together<Result>(_ index: Int, _ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as TandemError {
-            guard index > 0, error.code == .limitExceeded else { throw error }
-            throw TandemError(
-                .historyExpired,
-                "the lists depend on too much to be judged together; fetch again")
-        }
-    }
-
-    /// What lies between where a client is and where it goes, with the graphs there unless it goes to the end.
-    private func way(
-        of request: VerdictRequest, _ model: CompiledModel
-    ) throws -> (window: TransactionWindow, start: PastGraph?, end: PastGraph?) {
+    /// Throws `historyExpired` where what lies between a client and where it goes can't be told.
+    private func check(wayOf request: VerdictRequest) throws {
         let (from, to) = (request.from, request.at)
-        guard to != 0 else { return (try window(after: from, model), nil, nil) }
+        guard to != 0 else { return try check(changesAfter: from) }
         guard request.alongside == nil else {
             throw TandemError(.usage, "beside verdicts at an earlier position nothing is read")
         }
-        try check(readingAt: min(from, to))
-        try check(readingAt: max(from, to))
-        let start = PastGraph(at: from, try window(after: from, model))
-        let end = PastGraph(at: to, try window(after: to, model))
-        let between = try TransactionWindow(
-            committer, after: min(from, to), through: max(from, to), model,
-            atMost: DaemonLimits.windowBytes)
-        return (between, start, end)
+        for position in [min(from, to), max(from, to)] { try check(readingAt: position) }
+        for position in [from, to] { try check(changesAfter: position) }
     }
 
-    private func window(
-        after from: UInt64, _ model: CompiledModel
-    ) throws -> TransactionWindow {
+    private func check(changesAfter from: UInt64) throws(TandemError) {
         guard from >= committer.store.modelPosition, from <= committer.position else {
             throw TandemError(.historyExpired, "position \(from) is of another model; fetch again")
         }
@@ -279,8 +225,6 @@ struct Answerer {
                 "\(committer.position - from) transactions are too many to judge at once, fetch "
                     + "again", code: .historyExpired)
         }
-        return try TransactionWindow(
-            committer, after: from, model, atMost: DaemonLimits.windowBytes)
     }
 }
 
@@ -298,6 +242,23 @@ extension Committer {
             throw limitCounts.refusal(
                 .lookBackTransactions, limits,
                 "\(count) transactions are too many to undo; read at a newer position")
+        }
+    }
+
+    /// Does something with the store, and lets who asks hear of what is no end of the daemon.
+    func telling<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as StoreError {
+            switch error.code {
+            case .tooMuch: throw limitCounts.refusal(.requestReads, limits, error.message)
+            case .tooMuchOfObject: throw limitCounts.refusal(.objectReads, limits, error.message)
+            // Who asks is told, and nobody else's work ends.
+            case .damaged:
+                throw TandemError(
+                    .storage, "\(error.message); stop the daemon and run `tandem check --repair`")
+            default: throw error
+            }
         }
     }
 

@@ -46,12 +46,13 @@ extension Engine {
 
     private func step(_ read: ReadUnderWay, _ budget: inout Int) throws -> Bool {
         guard budget > 0 else { return false }
-        let isDone = try Answerer.telling { try read.step(committer, &budget) }
+        let isDone = try committer.telling { try read.step(committer, &budget) }
         count(read)
         guard read.countedBytes <= limits.readBytes else {
             throw limitCounts.refusal(
                 .readBytes, limits,
-                "the fetch holds \(read.countedBytes) bytes; fetch less at a time")
+                "the fetch holds \(read.countedBytes) bytes; fetch less at a time",
+                code: read.verdicts == nil ? .limitExceeded : .historyExpired)
         }
         if !isDone, readBytes > limits.readBytes { makeRoom() }
         return isDone

@@ -9,7 +9,7 @@ extension Engine {
             guard session.isReady else { return try hello(message, id, session) }
             switch message {
             case .hello: fail(session, "hello was said already")
-            case .save: preconditionFailure("Saves are taken in batches.")
+            case .save, .insert: preconditionFailure("Saves and rows are taken in their turns.")
             case .sync(let sync):
                 let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
                 let deadline = clock.monotonicNanoseconds + wait
@@ -45,43 +45,6 @@ extension Engine {
         audiences.move(session, to: session.interests.union(known))
     }
 
-    // MARK: The model
-
-    private func schema(_ request: SchemaRequest, _ id: UInt32, _ session: Session) throws {
-        if let text = request.model {
-            try install(text, session)
-            try pump(session)
-        }
-        let answer = SchemaAnswer(position: committer.position, model: committer.modelBytes)
-        if session.sent == committer.position {
-            session.answer(.schema(answer), to: id)
-        } else {
-            session.held.append((answer.position, id, .schema(answer)))
-        }
-    }
-
-    private func install(_ text: String, _ session: Session) throws {
-        try demand(.writer, of: session, to: "install a model")
-        let model: Model
-        do {
-            model = try Model(parsing: text)
-        } catch {
-            throw TandemError(.usage, error.description)
-        }
-        try commit()
-        let before = committer.position
-        try supervision.patiently {
-            try committer.install(model, by: session.principal(author: nil, context: ""))
-        }
-        guard committer.position > before else { return }
-        // What there was under another model can't be read any more.
-        endPins(below: committer.store.modelPosition)
-        letGo()
-        // Tags mean something else under another model only for new entities; interests stay valid.
-        audiences.allFallBehind(after: before) { following.append($0) }
-        wakeSyncs()
-    }
-
     // MARK: Hello
 
     private func hello(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
@@ -95,18 +58,11 @@ extension Engine {
         }
         session.author = hello.author
         do {
-            if let text = hello.model, !(try serves(text)) { try install(text, session) }
+            if let text = hello.model { try take(declared: text, session) }
             try welcome(hello, id, session)
         } catch let error as TandemError {
             end(session, error, Refusal(helloFailedWith: error.code))
         }
-    }
-
-    /// True when a client that brings this model finds everything it knows in the store.
-    private func serves(_ text: String) throws -> Bool {
-        guard let stored = committer.store.model?.model else { return false }
-        guard let model = try? Model(parsing: text) else { return false }
-        return ModelChange.serves(stored, model)
     }
 
     private func welcome(_ hello: Hello, _ id: UInt32, _ session: Session) throws {

@@ -69,6 +69,8 @@ final class Engine {
     /// The bytes that this turn's flush brought.
     var news = 0
     let storePath: String
+    /// The models that sessions declare and the store does not have as such, by hash.
+    var declaredModels: [StableHash: Model] = [:]
     /// How much of the journal is kept.
     var retention = Retention()
     private(set) var maintenance = Maintenance()

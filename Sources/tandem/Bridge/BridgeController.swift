@@ -34,18 +34,19 @@ import Tandem
     func refetch(_ settings: ControllerSettings) throws {
         let old = (
             results.fetchRequest, results.sectionNameKeyPath,
-            results.relationshipKeyPathsForRefreshing
+            results.relationshipKeyPathsForRefreshing, results.cacheName
         )
         do {
             results.fetchRequest = settings.request
             results.sectionNameKeyPath = settings.sections
             results.relationshipKeyPathsForRefreshing = settings.refresh
+            results.cacheName = settings.cache
             try results.performFetch()
             members = settings.members
         } catch {
             (
                 results.fetchRequest, results.sectionNameKeyPath,
-                results.relationshipKeyPathsForRefreshing
+                results.relationshipKeyPathsForRefreshing, results.cacheName
             ) = old
             throw error
         }

@@ -99,6 +99,7 @@ import Tandem
         _ name: String, of object: ManagedObject, with json: JSON
     ) throws {
         let wanted = try members(json, name, of: object)
+        try context.loadMembersInPlace(name, of: object)
         for member in object.objects(name) where !wanted.contains(member) {
             object.remove(member, from: name)
         }

@@ -82,12 +82,7 @@ struct CheckCommand: ParsableCommand {
     }
 
     private func ask(_ count: Int) throws {
-        guard !yes else { return }
-        StandardStream.error.write("change \(count) keys of \(place.store)? [y/N] ")
-        let answer = (try? StandardInput().readLine()).flatMap { $0 } ?? []
-        guard answer.first == UInt8(ascii: "y") || answer.first == UInt8(ascii: "Y") else {
-            throw CommandFailure("nothing was changed; --yes does not ask")
-        }
+        try Confirmation.ask("change \(count) keys of \(place.store)?", unless: yes)
     }
 
     private func mend(_ first: StoreReport) throws {

@@ -1,13 +1,18 @@
 import ArgumentParser
-import FoundationEssentials
 import Tandem
 import TandemIO
 
 /// `tandem schema`: the store's model.
 struct SchemaCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "schema", abstract: "Shows or installs the store's model.",
-        subcommands: [Show.self, Apply.self], defaultSubcommand: Show.self)
+        commandName: "schema", abstract: "Shows, compares or changes the store's model.",
+        subcommands: [
+            Show.self,
+            Diff.self,
+            Check.self,
+            Apply.self,
+            Migrate.self,
+        ], defaultSubcommand: Show.self)
 
     /// `tandem schema show`.
     struct Show: ParsableCommand {
@@ -22,27 +27,36 @@ struct SchemaCommand: ParsableCommand {
     /// `tandem schema apply`.
     struct Apply: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Installs a model in an empty store, or migrates to it.")
+            abstract: "Installs a model in an empty store, or one that only adds to the store's.")
 
         @OptionGroup var global: GlobalOptions
-
-        @Argument(help: "A file with the model as JSON.")
-        var file: String
+        @OptionGroup var file: ModelFile
 
         func run() throws {
-            let bytes: [UInt8]
-            do {
-                bytes = try RealFileSystem().contents(of: file, maximumBytes: 4 << 20)
-            } catch {
-                throw CommandFailure("\(error)", code: 2)
-            }
-            let model: Model
-            do {
-                model = try Model(parsing: String(decoding: bytes, as: UTF8.self))
-            } catch {
-                throw CommandFailure("\(file): \(error)", code: 2)
-            }
-            printLine("installed at \(try global.container().install(model))")
+            printLine("installed at \(try global.container().install(try file.model()))")
+        }
+    }
+}
+
+/// A model in a file.
+struct ModelFile: ParsableArguments {
+    @Argument(help: "A file with the model as JSON.")
+    var file: String
+
+    /// Reads the model; throws the failure of a command.
+    func model() throws -> Model {
+        let bytes: [UInt8]
+        do {
+            bytes = try RealFileSystem().contents(of: file, maximumBytes: 4 << 20)
+        } catch {
+            throw CommandFailure("\(error)", code: 2)
+        }
+        do {
+            let model = try Model(parsing: String(decoding: bytes, as: UTF8.self))
+            _ = try CompiledModel(model)
+            return model
+        } catch {
+            throw CommandFailure("\(file): \(error)", code: 2)
         }
     }
 }

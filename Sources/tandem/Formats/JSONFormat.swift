@@ -1,65 +1,172 @@
-import FoundationEssentials
 import Tandem
 
-/// Keys are never renamed.
-extension TransactionWriter {
-    /// The whole transaction.
-    var json: JSON {
-        let principal = transaction.principal
-        var members: [String: JSON] = [
-            "position": .int(Int64(transaction.position)),
-            "time": .double(Double(transaction.time) / 1_000_000),
-            "author": .string(principal.author), "context": .string(principal.context),
-            "uid": .int(Int64(principal.uid)), "gid": .int(Int64(principal.gid)),
-            "pid": .int(Int64(principal.pid)), "unit": .string(principal.unit),
-        ]
-        if let cursor { members["cursor"] = .string(cursor.description) }
-        if !transaction.saveID.isEmpty { members["saveId"] = .string(saveID) }
-        switch transaction.content {
-        case .model: members["model"] = .string(model?.hash.description ?? "")
-        case .objects(let changes): members["changes"] = .array(changes.map(json))
+/// One JSON object a line; keys are sorted and never renamed.
+///
+/// Written straight into the output's bytes: a tree of values for each change costs more than all the rest.
+struct JSONFormat: EntryFormat {
+    /// The keys that are shown; nil for all.
+    var fields: Set<String>?
+    private var columns: [ObjectIdentifier: Columns] = [:]
+
+    init(fields: Set<String>? = nil) { self.fields = fields }
+
+    /// The columns of an entity's rows by name, each with its key as JSON.
+    private struct Columns {
+        /// Kept, so that no other entity can take its identity.
+        let entity: CompiledEntity
+        let keys: [(slot: Int, name: String, text: String)]
+
+        init(_ entity: CompiledEntity) {
+            self.entity = entity
+            keys = entity.properties.filter { !$0.isToMany }.sorted { $0.name < $1.name }
+                .map { ($0.slot, $0.name, JSON.string($0.name).text + ":") }
         }
-        return .object(members)
     }
 
-    /// A printable save id as it is, another one as base64.
-    private var saveID: String {
-        let bytes = transaction.saveID
-        if bytes.allSatisfy({ (0x20...0x7e).contains($0) }) {
-            return String(decoding: bytes, as: UTF8.self)
-        }
-        return Data(bytes).base64EncodedString()
+    mutating func append(_ entry: LogEntry, to bytes: inout [UInt8]) {
+        object(entry, into: &bytes)
+        bytes.put("\n")
     }
 
-    func json(_ change: Change) -> JSON {
-        guard let model, let entity = entity(of: change) else {
-            return .object([
-                "type": .string("\(change.kind)"), "object": .string("#\(change.object.number)"),
-            ])
+    private mutating func object(_ entry: LogEntry, into bytes: inout [UInt8]) {
+        let (transaction, principal) = (entry.transaction, entry.transaction.principal)
+        var members = Members(&bytes)
+        text("author", principal.author, &members, &bytes)
+        if case .objects(let changes) = transaction.content, begins("changes", &members, &bytes) {
+            list(changes, entry, into: &bytes)
         }
-        var members: [String: JSON] = [
-            "type": .string("\(change.kind)"),
-            "object": .string(model.id(of: change.object).description),
-            "changed": .array(change.changed.slots.map { .string(entity.properties[$0].name) }),
-        ]
-        if let row = change.row { members["after"] = values(row, entity, model) }
-        if let row = change.deleted { members["before"] = values(row, entity, model) }
-        if change.kind == .update {
-            let before = change.before.map {
-                (entity.properties[$0.slot].name, ValueText.json($0.value, model))
+        text("context", principal.context, &members, &bytes)
+        if let cursor = entry.cursor { text("cursor", cursor.description, &members, &bytes) }
+        let differences = entry.differences
+        if !differences.isEmpty, begins("differences", &members, &bytes) {
+            bytes.put(JSON.array(differences.map(\.json)).text)
+        }
+        number("gid", principal.gid, &members, &bytes)
+        if let hash = entry.modelHash { text("model", hash, &members, &bytes) }
+        number("pid", principal.pid, &members, &bytes)
+        number("position", Int64(transaction.position), &members, &bytes)
+        if !transaction.saveID.isEmpty { text("saveId", entry.saveID, &members, &bytes) }
+        if begins("time", &members, &bytes) {
+            bytes.put(JSON.number(Double(transaction.time) / 1_000_000))
+        }
+        number("uid", principal.uid, &members, &bytes)
+        text("unit", principal.unit, &members, &bytes)
+        bytes.put("}")
+    }
+
+    /// Where the next member of an object goes.
+    private struct Members {
+        private var isFirst = true
+
+        init(_ bytes: inout [UInt8]) { bytes.put("{") }
+
+        mutating func next(_ key: String, _ bytes: inout [UInt8]) {
+            bytes.put(isFirst ? "\"" : ",\"", key, "\":")
+            isFirst = false
+        }
+    }
+
+    /// Writes a key, if it is wanted; the value is the caller's.
+    private func begins(
+        _ key: String, _ members: inout Members, _ bytes: inout [UInt8]
+    ) -> Bool {
+        if let fields, !fields.contains(key) { return false }
+        members.next(key, &bytes)
+        return true
+    }
+
+    private func text(
+        _ key: String, _ text: String, _ members: inout Members, _ bytes: inout [UInt8]
+    ) {
+        if begins(key, &members, &bytes) { JSON.write(text, into: &bytes) }
+    }
+
+    private func number(
+        _ key: String, _ number: some BinaryInteger, _ members: inout Members,
+        _ bytes: inout [UInt8]
+    ) {
+        if begins(key, &members, &bytes) { bytes.put(number: number) }
+    }
+
+    // MARK: Changes
+
+    private mutating func list(
+        _ changes: [Change], _ entry: LogEntry, into bytes: inout [UInt8]
+    ) {
+        bytes.put("[")
+        for (index, change) in changes.enumerated() {
+            if index > 0 { bytes.put(",") }
+            write(change, entry, into: &bytes)
+        }
+        bytes.put("]")
+    }
+
+    /// Appends a change as an object.
+    mutating func write(_ change: Change, _ entry: LogEntry, into bytes: inout [UInt8]) {
+        var members = Members(&bytes)
+        if let model = entry.model, let entity = entry.entity(of: change) {
+            let columns = columns(of: entity)
+            if let row = change.row {
+                members.next("after", &bytes)
+                write(row, columns, model, into: &bytes)
             }
-            members["before"] = .object(Dictionary(before, uniquingKeysWith: { $1 }))
+            before(change, columns, model, &members, &bytes)
+            members.next("changed", &bytes)
+            names(change.changed, entity, into: &bytes)
+            if !change.links.isEmpty {
+                members.next("links", &bytes)
+                links(change, entity, model).write(into: &bytes)
+            }
         }
-        if !change.links.isEmpty { members["links"] = links(change, entity, model) }
-        return .object(members)
+        members.next("object", &bytes)
+        JSON.write(entry.id(change.object), into: &bytes)
+        members.next("type", &bytes)
+        bytes.put("\"", change.kind.word, "\"}")
     }
 
-    private func values(_ row: Row, _ entity: CompiledEntity, _ model: CompiledModel) -> JSON {
-        var members: [String: JSON] = [:]
-        for property in entity.properties where !property.isToMany {
-            members[property.name] = ValueText.json(row.value(property.slot, in: entity), model)
+    private func before(
+        _ change: Change, _ columns: Columns, _ model: CompiledModel, _ members: inout Members,
+        _ bytes: inout [UInt8]
+    ) {
+        if let row = change.deleted {
+            members.next("before", &bytes)
+            write(row, columns, model, into: &bytes)
+        } else if change.kind == .update {
+            members.next("before", &bytes)
+            bytes.put("{")
+            var isFirst = true
+            for column in columns.keys {
+                guard let item = change.before.last(where: { $0.slot == column.slot }) else {
+                    continue
+                }
+                bytes.put(isFirst ? "" : ",", column.text)
+                ValueText.write(item.value, model, into: &bytes)
+                isFirst = false
+            }
+            bytes.put("}")
         }
-        return .object(members)
+    }
+
+    private func write(
+        _ row: Row, _ columns: Columns, _ model: CompiledModel, into bytes: inout [UInt8]
+    ) {
+        bytes.put("{")
+        for (index, column) in columns.keys.enumerated() {
+            bytes.put(index > 0 ? "," : "", column.text)
+            ValueText.write(row.value(column.slot, in: columns.entity), model, into: &bytes)
+        }
+        bytes.put("}")
+    }
+
+    private func names(
+        _ mask: PropertyMask, _ entity: CompiledEntity, into bytes: inout [UInt8]
+    ) {
+        bytes.put("[")
+        for (index, slot) in mask.enumerated() {
+            if index > 0 { bytes.put(",") }
+            JSON.write(entity.properties[slot].name, into: &bytes)
+        }
+        bytes.put("]")
     }
 
     private func links(_ change: Change, _ entity: CompiledEntity, _ model: CompiledModel) -> JSON {
@@ -75,5 +182,24 @@ extension TransactionWriter {
                     "removed": members(false),
                 ])
             })
+    }
+
+    private mutating func columns(of entity: CompiledEntity) -> Columns {
+        if let known = columns[ObjectIdentifier(entity)] { return known }
+        let made = Columns(entity)
+        columns[ObjectIdentifier(entity)] = made
+        return made
+    }
+}
+
+extension Change.Kind {
+    /// What it is called in every format.
+    var word: String {
+        switch self {
+        case .insert: "insert"
+        case .update: "update"
+        case .delete: "delete"
+        case .touch: "touch"
+        }
     }
 }

@@ -12,4 +12,16 @@ enum ValueText {
         let text = json(value, model).text
         return text.count > 40 ? String(text.prefix(39)) + "…" : text
     }
+
+    /// Appends what ``json(_:_:)`` prints, without the detour over it where that is easy.
+    static func write(_ value: Value, _ model: CompiledModel, into bytes: inout [UInt8]) {
+        switch value {
+        case .null: bytes.put("null")
+        case .bool(let value): bytes.put(value ? "true" : "false")
+        case .int(let value): bytes.put(number: value)
+        case .string(let value), .url(let value): JSON.write(value, into: &bytes)
+        case .double(let value), .date(let value): bytes.put(JSON.number(value))
+        default: json(value, model).write(into: &bytes)
+        }
+    }
 }

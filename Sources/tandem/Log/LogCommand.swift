@@ -5,70 +5,101 @@ import TandemIO
 /// `tandem log`: the journal, oldest first, with journalctl's letters.
 struct LogCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "log", abstract: "Reads the journal.",
-        discussion:
-            "With -D it reads the directory of a store, without a daemon and also when damaged.")
+        commandName: "log", abstract: "Reads the journal, oldest first, as journalctl does.")
 
-    @OptionGroup var global: GlobalOptions
+    @OptionGroup var wanted: LogMatchOptions
+    @OptionGroup var range: LogRangeOptions
 
     @Option(name: [.customShort("n"), .long], help: "The last LINES transactions only.")
     var lines: Int?
 
-    @Flag(
-        name: .shortAndLong, help: "Goes on with new transactions as they come; -n 10 unless given."
-    )
+    @Flag(name: .shortAndLong, help: "Goes on as they come; -n 10 unless given.")
     var follow = false
 
     @Flag(name: .shortAndLong, help: "Newest first.")
     var reverse = false
 
-    @Option(name: .shortAndLong, help: "short, verbose or json.")
-    var output: OutputFormat = .short
+    @Flag(name: [.customShort("e"), .long], help: "Jumps to the end of the pager; -n 1000.")
+    var pagerEnd = false
 
     @Option(
-        name: [.customShort("E"), .long], help: "Only changes of this entity and its subentities.")
-    var entity: [String] = []
+        name: .shortAndLong,
+        help: ArgumentHelp("Format.", valueName: "format"))
+    var output: LogFormat = .short
 
-    @Option(name: [.customShort("t"), .long], help: "Only transactions of this author.")
-    var author: String?
+    @Option(help: ArgumentHelp("Only these keys, with commas between.", valueName: "keys"))
+    var outputFields: String?
 
-    @Option(help: "From this position on.")
-    var from: UInt64?
+    @Flag(help: "Times in UTC.")
+    var utc = false
 
-    @Option(help: "Up to this position.")
-    var to: UInt64?
+    @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
+    var color: ColorChoice = .auto
+
+    @Flag(help: "No pager on a terminal (TANDEM_PAGER, PAGER).")
+    var noPager = false
+
+    @Flag(help: "Prints the last cursor at the end.")
+    var showCursor = false
+
+    @Flag(name: .shortAndLong, help: "No remarks.")
+    var quiet = false
+
+    @Option(name: [.customShort("F"), .long], help: "All values of a field of matches.")
+    var field: String?
+
+    @Flag(name: [.customShort("N"), .long], help: "All fields of matches.")
+    var fields = false
 
     @Option(
         name: [.customShort("D"), .long],
-        help: "Reads the store in this directory instead of asking a daemon.")
+        help: ArgumentHelp("Reads a store's directory, damaged too.", valueName: "dir"))
     var directory: String?
 
-    @Flag(help: "Accepted for those who type it out of habit; output is never paged.")
-    var noPager = false
+    @OptionGroup var global: GlobalOptions
 
     func validate() throws {
         if follow, reverse { throw ValidationError("--follow and --reverse exclude each other") }
         if follow, directory != nil { throw ValidationError("--follow needs a daemon, not -D") }
+        if follow, range.to != nil || range.until != nil {
+            throw ValidationError("--follow has no end: neither --to nor --until")
+        }
         if let lines, lines < 0 { throw ValidationError("-n needs a number that is not negative") }
+        if outputFields != nil, !output.takesFields {
+            throw ValidationError(
+                "--output-fields goes with verbose, json, json-pretty, csv, export")
+        }
+        if wanted.isShow, wanted.matches.count != 2 {
+            throw ValidationError("`log show` takes one position")
+        }
     }
 
     func run() throws {
-        if let directory { return try OfflineLog(directory, self).run() }
-        try OnlineLog(global.container(isPatient: follow), self).run()
+        if fields { return MatchField.allCases.forEach { printLine($0.rawValue) } }
+        let isPaged = !noPager && !follow && !wanted.isShow && field == nil
+        let colors = color.isOn(StandardStream.output.descriptor)
+        let output = LineOutput(
+            flushesLines: follow, pager: isPaged ? PagerChoice.command(toEnd: pagerEnd) : nil)
+        defer { output.finish() }
+        try LogRun(self, output, Style(isOn: colors)).run()
     }
 
-    /// Whether a transaction is asked for.
-    func wants(_ transaction: Transaction) -> Bool {
-        (author == nil || transaction.principal.author == author)
-            && transaction.position >= from ?? 0 && transaction.position <= to ?? .max
+    /// Where it is read from.
+    func source() -> any LogSource {
+        if let directory { return FolderSource(directory, isQuiet: quiet) }
+        return DaemonSource(global.container(isPatient: follow))
     }
 
-    func print(_ transaction: Transaction, _ cursor: Position?, _ model: CompiledModel?) {
-        let writer = TransactionWriter(transaction: transaction, cursor: cursor, model: model)
-        switch output {
-        case .short: printLine(writer.short)
-        case .verbose: writer.verbose.forEach(printLine)
-        case .json: printLine(writer.json.text)
+    /// The keys that are shown; nil for all.
+    func shownFields() throws -> Set<String>? {
+        guard let outputFields else { return nil }
+        let known = output == .csv ? CSVFormat.columns : LogEntry.fields
+        let names = outputFields.split(separator: ",").map(String.init)
+        if let other = names.first(where: { !known.contains($0) }) {
+            throw CommandFailure(
+                "`\(other)` is no key of \(output.rawValue); known are "
+                    + known.joined(separator: ", "), code: 2)
         }
+        return Set(names)
     }
 }

@@ -34,6 +34,12 @@ struct ModelBook {
         return !isComplete && !isLatest(transaction)
     }
 
+    /// The last model there is.
+    var newest: CompiledModel? {
+        guard let last = installed.last?.model else { return latest }
+        return latest.map { $0.version > last.version ? $0 : last } ?? last
+    }
+
     /// The model of a transaction; nil when it is no longer in the journal.
     func model(for transaction: Transaction) -> CompiledModel? {
         if isLatest(transaction) { return latest }
@@ -43,10 +49,16 @@ struct ModelBook {
     /// Whether a transaction was surely written under the store's model of now.
     private func isLatest(_ transaction: Transaction) -> Bool {
         guard let latest, case .objects(let changes) = transaction.content else { return false }
-        let versions = changes.compactMap { ($0.row ?? $0.deleted).flatMap(Self.version) }
+        var hasRows = false
+        for change in changes {
+            guard let row = change.row ?? change.deleted, let version = Self.version(row) else {
+                continue
+            }
+            guard version == latest.version else { return false }
+            hasRows = true
+        }
         // Links alone carry no version; there was only one model if that is the first.
-        if versions.isEmpty { return latest.version == 1 }
-        return versions.allSatisfy { $0 == latest.version }
+        return hasRows || latest.version == 1
     }
 
     /// The model version of a row, which may be damaged.

@@ -87,7 +87,11 @@ struct ManualArgument {
         let dots = argument["isRepeating"] == .bool(true) ? " …" : ""
         usage = (isOptional ? "[\(word)]" : word) + dots
         var text = argument["abstract"]?.string ?? ""
-        if let value = argument["defaultValue"]?.string { text += " (\(value) unless given)" }
+        let values = (argument["allValues"]?.array ?? []).compactMap(\.string)
+        let choice = values.isEmpty ? [] : ["one of " + values.joined(separator: ", ")]
+        let given = argument["defaultValue"]?.string.map { ["\($0) unless given"] } ?? []
+        let notes = (choice + given).joined(separator: "; ")
+        if !notes.isEmpty { text += " (\(notes))" }
         summary = text
     }
 }

@@ -7,8 +7,6 @@ struct BridgeGraph {
     let model: Model
     private(set) var dump = Dump([])
 
-    private static let names = ["a", "b", "c", "Ä", "ä", ""]
-
     init(_ model: Model) { self.model = model }
 
     // MARK: Reading
@@ -46,7 +44,7 @@ struct BridgeGraph {
                 var copy = Dump.Object(try BridgeTable.number(object["id"]), entities)
                 let values = object["values"]
                 for attribute in attributes {
-                    copy.values[attribute.name] = value(values?[attribute.name])
+                    copy.values[attribute.name] = value(values?[attribute.name], attribute.type)
                 }
                 for relationship in relationships {
                     try take(values?[relationship.name], relationship, &copy)
@@ -67,6 +65,16 @@ struct BridgeGraph {
             let number = try BridgeTable.number(json)
             object.values[relationship.name] = .reference(
                 ObjectReference(tag: 1, number: number))
+        }
+    }
+
+    private func value(_ json: JSON?, _ type: AttributeType) -> Value {
+        switch (type, json) {
+        case (.double, .double(let value)): .double(value)
+        case (.double, .int(let value)): .double(Double(value))
+        case (.date, .double(let value)): .date(value)
+        case (.date, .int(let value)): .date(Double(value))
+        default: value(json)
         }
     }
 
@@ -95,7 +103,7 @@ struct BridgeGraph {
     private func id(_ object: Dump.Object) -> String { "\(object.entities[0])/\(object.number)" }
 
     private func op(_ at: Int, _ gone: inout Set<UInt64>, _ random: inout SplitMix) -> String {
-        let entity = ["Owner", "Bucket", "Content", "Content", "Image", "Tag"][random.next(6)]
+        let entity = RandomWorld.entities[random.next(RandomWorld.entities.count)]
         let all = ids(entity).filter { !gone.contains($0.number) }
         let kind = random.next(10)
         if all.count < 3 || kind < 3 {
@@ -147,7 +155,8 @@ struct BridgeGraph {
         return switch attribute.type {
         case .int: "\(random.next(4))"
         case .bool: random.next(2) == 0 ? "true" : "false"
-        default: "\"\(BridgeGraph.names[random.next(BridgeGraph.names.count)])\""
+        case .double, .date: "\(RandomWorld.numbers[random.next(RandomWorld.numbers.count)])"
+        default: "\"\(RandomWorld.names[random.next(RandomWorld.names.count)])\""
         }
     }
 }

@@ -161,8 +161,11 @@ final class BridgeSmallLists {
             return isRight ? [] : ["sections are out of order: \(kinds)"]
         }
         guard var step = TableStep(known.base, rows[box]) else { return ["no step"] }
-        // What changed while the list was out of order counts, even if it is back where it was.
-        if known.isFailing { step.mayReport = Set(rows[box].keys) }
+        // What changed while the list was out of order counts, even if it is back where it was; that it is back is told in any case.
+        if known.isFailing {
+            if events.count != 1 { return ["\(events.count) events for a recovery"] }
+            step.mayReport = Set(rows[box].keys)
+        }
         known = Seen(base: rows[box])
         switch try BridgeViewers.change(events) {
         case .failure(let refusal): return [refusal.code]

@@ -53,8 +53,17 @@ final class BridgeWorld {
         func list(_ words: [String]) -> String {
             "[" + words.map { "\"\($0)\"" }.joined(separator: ", ") + "]"
         }
+        func order(_ text: String) -> String {
+            let key = ListOrder(text)
+            guard key.isFolded else { return "\"\(text)\"" }
+            return #"""
+                {"key": "\#(key.keyPath)", "ascending": \#(!key.isDescending),
+                "selector": "caseInsensitiveCompare:"}
+                """#
+        }
         var members = [
-            #""entity": "\#(shape.entity)""#, #""sort": \#(list(shape.sort))"#,
+            #""entity": "\#(shape.entity)""#,
+            #""sort": [\#(shape.sort.map(order).joined(separator: ", "))]"#,
             #""includesSubentities": \#(shape.includesSubentities)"#,
         ]
         if let format = shape.format { members.append(#""where": "\#(format)""#) }

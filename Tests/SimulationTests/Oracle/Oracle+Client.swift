@@ -149,7 +149,7 @@ extension Oracle {
     }
 
     /// The rows of an entity, by rank, then number.
-    func fetches(_ answer: Fetched, _ request: FetchRequest) {
+    func fetches(_ answer: Fetched, _ request: FetchRequest, isPast: Bool = false) {
         guard answer.position <= truth.last,
             let entity = truth.model(at: answer.position)?.entity(named: request.entity)
         else { return }
@@ -165,11 +165,11 @@ extension Oracle {
             answer.objects.map(\.object.number) == expected, 3,
             "a fetch at \(answer.position) gives \(answer.objects.map(\.object.number)), "
                 + "the fold \(expected)")
-        for object in answer.objects { shows(object, at: answer.position) }
+        for object in answer.objects { shows(object, at: answer.position, isPast: isPast) }
     }
 
-    /// One row in an answer.
-    func shows(_ object: StoredObject, at position: UInt64) {
+    /// One row in an answer; what was undone for it has its position as version.
+    func shows(_ object: StoredObject, at position: UInt64, isPast: Bool = false) {
         guard position <= truth.last else { return }
         guard let image = truth.image(object.object.number, at: position),
             let values = image.values,
@@ -178,8 +178,9 @@ extension Oracle {
         guard object.row.isValid(for: entity) else {
             return report(3, "an answer at \(position) has a row of another model")
         }
+        let isVersion = object.version == image.version || (isPast && object.version == position)
         expect(
-            object.version == image.version && object.row.values(in: entity) == values, 3,
+            isVersion && object.row.values(in: entity) == values, 3,
             "object \(object.object.number) at \(position) is read as of \(object.version), "
                 + "the fold is of \(image.version)")
     }

@@ -20,6 +20,8 @@ enum Sabotage: CaseIterable {
     case ignoresFloor
     /// Linearizability: a read is answered from the past.
     case readsOldAnswers
+    /// Law 4: a verdict is turned into its opposite.
+    case turnsVerdicts
     /// Law 6: the store holds what no transaction made.
     case writesIntoStore
     /// Law 7: a session that needs nothing that is gone is told so.
@@ -36,6 +38,7 @@ extension World {
         case .diskLies: machine.lies = true
         case .clientLosesPush: for client in clients { client.sabotage = .losesPush }
         case .ignoresFloor: for client in clients { client.sabotage = .ignoresFloor }
+        case .turnsVerdicts: for client in clients { client.sabotage = .turnsVerdicts }
         case .readsOldAnswers: for client in clients { client.sabotage = .readsOldAnswers }
         default: break
         }

@@ -70,6 +70,8 @@ enum OpenRequest {
     case read(Read, floor: UInt64)
     case sync(UInt64, floor: UInt64)
     case history(HistoryRequest)
+    case verdicts(VerdictRequest, [SimulatedList], floor: UInt64)
+    case pin(PinRequest)
     case lease
     case schema
     case status
@@ -79,6 +81,8 @@ enum OpenRequest {
 enum ClientSabotage {
     /// One transaction that was pushed goes by unseen.
     case losesPush
+    /// Of what a verdict is about, the opposite is told.
+    case turnsVerdicts
     /// A fetch is given the answer of an earlier one.
     case readsOldAnswers
     /// Save ids are repeated also when they are forgotten.

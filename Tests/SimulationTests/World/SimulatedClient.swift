@@ -21,6 +21,10 @@ final class SimulatedClient {
     private(set) var requests: [UInt32: OpenRequest] = [:]
     private(set) var saves: [SaveRecord] = []
     var batches: [BatchRecord] = []
+    /// Where it has pinned, by its numbers for that.
+    private(set) var pins: [UInt32: UInt64] = [:]
+    /// Answers at earlier positions, and for verdicts.
+    private(set) var looks = 0
     private var saveCount: UInt64 = 0
     /// It does not read.
     var isStalled = false
@@ -60,6 +64,7 @@ final class SimulatedClient {
         for save in saves { save.isSent = false }
         for batch in batches { batch.isSent = false }
         requests = [:]
+        pins = [:]
         pipe = nil
         isStalled = false
     }
@@ -228,6 +233,7 @@ final class SimulatedClient {
         _ = machine.received(failure: id)
         let request = requests.removeValue(forKey: id)
         if case .batch(let batch)? = request { failed(batch, error) }
+        if let positions = request?.positions { oracle.refusesToLook(positions, error) }
         guard case .save(let save)? = request else { return true }
         save.isSent = false
         let isForgotten =
@@ -303,6 +309,19 @@ final class SimulatedClient {
             if save.answer == nil { save.answer = saved }
             save.state = .acknowledged
         case (.batch(let batch), .batched(let answer)): ended(batch, answer)
+        case (.verdicts(let request, let lists, let floor), .verdicts(var answer)):
+            looks += 1
+            if sabotage == .turnsVerdicts { answer.turn() }
+            judged(answer, request, lists, floor)
+        case (.fetch(let fetch, _), .fetched(let answer)) where fetch.at != 0:
+            looks += 1
+            oracle.looksBack(answer, fetch)
+        case (.read(let read, _), .objects(let answer)) where read.at != 0:
+            looks += 1
+            oracle.looksBack(answer, read)
+        case (.pin(let request), .pinned(let answer)):
+            oracle.expect(answer.position == request.position, 6, "a pin is elsewhere")
+            pins[request.lease] = request.position == 0 ? nil : request.position
         case (.fetch(let fetch, let floor), .fetched(let answer)):
             reads += 1
             interests.formUnion(fetch.interests)

@@ -16,7 +16,9 @@ extension World {
     /// fewer looks; all of them share a slice's budget a round.
     private var patience: Int {
         let looks = clients.reduce(0) { $0 + $1.requests.count } * 4 * oracle.truth.numbers.count
-        return Self.patience + looks / settings.limits.sliceReads
+        // Verdicts on a few lists, each with rounds of its own.
+        let all = traits.looks ? looks * SimulatedList.allCases.count : looks
+        return Self.patience + all / settings.limits.sliceReads
     }
 
     func settle() {

@@ -18,6 +18,8 @@ final class World {
         var sabotage: Sabotage?
         /// Whether limits are small and the daemon ends more often.
         var isHarsh = false
+        /// Whether clients look back and ask for verdicts; nil for a third of the seeds.
+        var looks: Bool?
     }
 
     let plan: Plan
@@ -42,6 +44,7 @@ final class World {
         var faultShare = 4
         var savesKept: UInt64 = 1_000_000
         var hasBatches = false
+        var looks = false
     }
 
     init(_ plan: Plan) throws {
@@ -57,6 +60,7 @@ final class World {
         if plan.sabotage == .ignoresFloor { traits.savesKept = 3 }
         // The other worlds are what they were without.
         traits.hasBatches = [2, 4, 5].contains(plan.seed % 7)
+        traits.looks = plan.looks ?? (plan.seed % 3 == 1)
         self.traits = traits
         oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
         // Of its own, so that worlds of which only this is new are otherwise what they were.
@@ -118,6 +122,7 @@ final class World {
             let answers = client.saves.compactMap(\.answer)
             counters.saves += answers.count
             counters.lostAnswers += answers.count(where: \.isRepeat)
+            counters.looks += client.looks
             counters.batches += client.batches.count { $0.answer?.count ?? 0 > 0 }
         }
     }
@@ -237,6 +242,7 @@ struct WorldCounters {
     var lostAnswers = 0
     var reads = 0
     var batches = 0
+    var looks = 0
 
     static func += (sum: inout WorldCounters, other: WorldCounters) {
         sum.starts += other.starts
@@ -251,5 +257,6 @@ struct WorldCounters {
         sum.lostAnswers += other.lostAnswers
         sum.reads += other.reads
         sum.batches += other.batches
+        sum.looks += other.looks
     }
 }

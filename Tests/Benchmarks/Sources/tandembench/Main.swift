@@ -33,6 +33,7 @@ struct Main {
         case ("p2-writer", 9): try saver(n, socket, folder, words[4...].map { UInt64($0) ?? 0 })
         case ("p4", 4): try ListBenchmark(n: n).run()
         case ("p4-controller", 4): try ControllerBenchmark(socket: socket, n: n).run()
+        case ("p5", 4): try FirstFetchBenchmark(socket: socket, n: n).run()
         case ("p7", 4): try HeldListBenchmark(socket: socket, folder: folder, n: n).run()
         case ("p7-holder", 4): try HeldListBenchmark.hold(socket)
         case ("p6", 4): try FanOutBenchmark(socket: socket, folder: folder, n: n).run()

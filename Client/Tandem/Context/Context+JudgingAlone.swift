@@ -1,0 +1,46 @@
+import TandemModel
+import TandemWire
+
+/// Lists that the daemon refuses to judge together.
+extension ManagedObjectContext {
+    /// Asks what becomes of each list by itself where a group ends, and merges the group.
+    ///
+    /// One that is refused again is fetched there; if that is refused, too, it fails. None keeps the others from going on.
+    func judgeAloneStep(_ group: MergedGroup, _ move: Move) throws -> Step<Void> {
+        let askers = participants.compactMap(\.value).filter { $0.verdictItem != nil }
+        return try judgeAloneStep(group, askers[...], [:], [], move)
+    }
+
+    private func judgeAloneStep(
+        _ group: MergedGroup, _ askers: ArraySlice<any ResultsParticipant>,
+        _ verdicts: [ObjectIdentifier: [Verdict]], _ related: [StoredObject], _ move: Move
+    ) throws -> Step<Void> {
+        guard let asker = askers.first, let item = asker.verdictItem else {
+            return try settleStep(group, verdicts, related, move)
+        }
+        let request = VerdictRequest(from: move.start, items: [item], at: group.to)
+        return toldAsk(.verdicts(request)) { result in
+            guard self.isUnderWay(move), move.pin != nil || self.isOnStream else {
+                return try self.againStep(move)
+            }
+            var (verdicts, related) = (verdicts, related)
+            switch result {
+            case .success(.verdicts(let answer)):
+                guard let own = answer.items.first, answer.position == group.to else {
+                    throw TandemError(.storage, "the daemon's verdicts do not fit what was asked")
+                }
+                try self.check(own.map(\.object))
+                verdicts[ObjectIdentifier(asker)] = own
+                related += answer.related
+            case .success(let other): throw Step<Void>.unexpected(other)
+            case .failure(let error):
+                if error.isPassing, error.code != .historyExpired { throw error }
+                asker.loseThread()
+            }
+            return try self.judgeAloneStep(group, askers.dropFirst(), verdicts, related, move)
+        }
+    }
+
+    /// Whether the context's session is the connection's.
+    private var isOnStream: Bool { connection.knownSession?.generation == session?.generation }
+}

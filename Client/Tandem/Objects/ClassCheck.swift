@@ -1,0 +1,84 @@
+import FoundationEssentials
+import TandemModel
+
+/// Holds what the ``Managed`` properties of a class say against an entity of the model.
+enum ClassCheck {
+    /// What is wrong, by the first property that shows what is not there, or shows it as another type; nil when nothing is.
+    static func problem(
+        of type: ManagedObject.Type, for entity: CompiledEntity
+    ) -> TandemError? {
+        // Property wrappers can be looked at in an object only: this one is of no context.
+        let record = ObjectRecord(ObjectReference(tag: entity.tag, number: 0), entity)
+        let object = type.init(binding: ObjectBinding(context: nil, record: record))
+        var mirror: Mirror? = Mirror(reflecting: object)
+        while let current = mirror {
+            for case let shown as any ManagedDeclaration in current.children.map(\.value) {
+                if let problem = problem(of: type, shown, entity) { return problem }
+            }
+            mirror = current.superclassMirror
+        }
+        return nil
+    }
+
+    private static func problem(
+        of type: ManagedObject.Type, _ shown: any ManagedDeclaration, _ entity: CompiledEntity
+    ) -> TandemError? {
+        guard let property = entity.property(named: shown.name) else {
+            return TandemError(
+                .unknownProperty,
+                "the class \(type) shows \(entity.name).\(shown.name), which the model does not have"
+            )
+        }
+        guard let mismatch = mismatch(shown.type, property) else { return nil }
+        return TandemError(
+            .usage,
+            "the class \(type) shows \(entity.name).\(shown.name) as \(shown.type), and it is "
+                + mismatch)
+    }
+
+    /// What a property is, if values of a type can't show it.
+    private static func mismatch(_ type: Any.Type, _ property: CompiledProperty) -> String? {
+        if let optional = type as? any OptionalShown.Type {
+            return mismatch(optional.wrapped, property)
+        }
+        if type is any SetShown.Type { return property.isToMany ? nil : what(property) }
+        if type is ManagedObject.Type {
+            return property.relationship != nil && !property.isToMany ? nil : what(property)
+        }
+        let wanted: AttributeType? =
+            if let convertible = type as? any AttributeConvertible.Type {
+                convertible.zero.attributeValue.type
+            } else {
+                type is URL.Type ? .url : nil
+            }
+        guard let wanted else { return nil }
+        return property.attribute?.type == wanted ? nil : what(property)
+    }
+
+    private static func what(_ property: CompiledProperty) -> String {
+        if let attribute = property.attribute { return "an attribute of type \(attribute.type)" }
+        return "a to-\(property.isToMany ? "many" : "one") relationship"
+    }
+}
+
+/// A ``Managed`` of any type.
+protocol ManagedDeclaration {
+    var name: String { get }
+    var type: Any.Type { get }
+}
+
+extension Managed: ManagedDeclaration {
+    var type: Any.Type { Value.self }
+}
+
+private protocol OptionalShown {
+    static var wrapped: Any.Type { get }
+}
+
+extension Optional: OptionalShown {
+    fileprivate static var wrapped: Any.Type { Wrapped.self }
+}
+
+private protocol SetShown {}
+
+extension Set: SetShown {}

@@ -1,0 +1,53 @@
+import TandemModel
+
+/// What the rows of a cached list reach over its to-one key paths: for each row, hop by hop, which object.
+struct KeptLinks: Equatable {
+    /// The objects that are reached, each once.
+    var objects: [ObjectReference] = []
+    /// How many hops there are from a row.
+    var hops = 0
+    /// Row by row, hop by hop: the place among the objects, from 1 on; 0 where a path ends before.
+    var places: [UInt32] = []
+
+    /// The object that a row reaches at a hop.
+    func object(row: Int, hop: Int) -> ObjectReference? {
+        let place = Int(places[row * hops + hop])
+        return place == 0 ? nil : objects[place - 1]
+    }
+
+    /// Appends the binary form: objects, hops, places.
+    func encode(into writer: inout ByteWriter) {
+        writer.count(objects.count)
+        for object in objects {
+            writer.uint64(object.number)
+            writer.uint16(object.tag)
+        }
+        writer.count(hops)
+        for place in places { writer.count(Int(place)) }
+    }
+
+    init() {}
+
+    /// Reads the binary form of what so many rows reach; throws `CodingError`, also for a place beyond the objects.
+    init(of rows: Int, from reader: inout ByteReader) throws(CodingError) {
+        let count = try reader.count(itemBytes: 10)
+        objects.reserveCapacity(count)
+        for _ in 0..<count {
+            let number = try reader.uint64()
+            objects.append(ObjectReference(tag: try reader.uint16(), number: number))
+        }
+        hops = try reader.count()
+        let (all, overflow) = rows.multipliedReportingOverflow(by: hops)
+        guard !overflow, all <= reader.remaining else {
+            throw CodingError(expected: "what \(rows) rows reach", offset: reader.offset)
+        }
+        places.reserveCapacity(all)
+        for _ in 0..<all {
+            let place = try reader.varint()
+            guard place <= UInt64(count) else {
+                throw CodingError(expected: "one of \(count) objects", offset: reader.offset)
+            }
+            places.append(UInt32(place))
+        }
+    }
+}

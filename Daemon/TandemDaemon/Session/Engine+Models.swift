@@ -1,0 +1,119 @@
+import TandemModel
+import TandemStore
+import TandemWire
+
+/// What apps and tools say of the store's model.
+extension Engine {
+    func schema(_ request: SchemaRequest, _ id: UInt32, _ session: Session) throws {
+        var report: MigrationReport?
+        if let text = request.model {
+            report = try carryOut(request.purpose, try parsed(text), session)
+            try pump(session)
+        }
+        let answer = SchemaAnswer(
+            position: committer.position, model: committer.modelBytes,
+            report: report?.json.text)
+        if session.sent == committer.position {
+            session.answer(.schema(answer), to: id)
+        } else {
+            session.held.append((answer.position, id, .schema(answer)))
+        }
+    }
+
+    private func parsed(_ text: String) throws(TandemError) -> Model {
+        do {
+            return try Model(parsing: text)
+        } catch {
+            throw TandemError(.usage, error.description)
+        }
+    }
+
+    private func carryOut(
+        _ purpose: SchemaRequest.Purpose, _ model: Model, _ session: Session
+    ) throws -> MigrationReport? {
+        switch purpose {
+        case .apply:
+            try demand(.writer, of: session, to: "install a model")
+            try commit()
+            try install(try ModelChange.plan(whole: model, store: committer.store), session)
+            return nil
+        case .preview:
+            try commit()
+            return try supervision.patiently {
+                try ModelChange.preview(model, store: committer.store).1
+            }
+        case .migrate:
+            try demand(.admin, of: session, to: "migrate the store")
+            try commit()
+            let (outcome, report) = try supervision.patiently {
+                try ModelChange.preview(model, store: committer.store)
+            }
+            try ModelChange.check(report)
+            try install(outcome, session)
+            return report
+        }
+    }
+
+    /// Takes the model that an app declares in its hello.
+    func take(declared text: String, _ session: Session) throws {
+        let hash = StableHash(Array(text.utf8))
+        // What most apps bring needs not even be read.
+        if committer.store.model?.hash == hash { return session.declaredHash = hash }
+        let model = try parsed(text)
+        session.declaredHash = model.hash
+        note(model, model.hash)
+        try commit()
+        let outcome = try ModelChange.plan(
+            declared: model, hash: model.hash, store: committer.store)
+        if case .installs = outcome { try demand(.writer, of: session, to: "install a model") }
+        try install(outcome, session, declared: model.hash)
+    }
+
+    /// Keeps a model that sessions declare, and forgets what none declares any more.
+    ///
+    /// Beyond ``DaemonLimits/declaredModels`` it is not kept: who declares it hears only at its next hello that it is outdated.
+    private func note(_ model: Model, _ hash: StableHash) {
+        if declaredModels.count >= DaemonLimits.declaredModels {
+            let used = Set(sessions.values.compactMap(\.declaredHash))
+            declaredModels = declaredModels.filter { used.contains($0.key) }
+        }
+        guard declaredModels.count < DaemonLimits.declaredModels else { return }
+        declaredModels[hash] = model
+    }
+
+    private func install(
+        _ outcome: ModelChange.Outcome, _ session: Session, declared: StableHash? = nil
+    ) throws {
+        guard case .installs(let model) = outcome else {
+            if let declared, session.role >= .writer { try committer.know(declared) }
+            return
+        }
+        let wasEmpty = try committer.store.isEmpty
+        if let earlier = committer.store.model { note(earlier.model, earlier.hash) }
+        let before = committer.position
+        try supervision.patiently {
+            try committer.install(
+                model, declared: declared, by: session.principal(author: nil, context: ""))
+        }
+        guard committer.position > before else { return }
+        // What there was under another model can't be read any more.
+        endPins(below: committer.store.modelPosition)
+        letGo()
+        if !wasEmpty { endOutdated(but: session) }
+        // Tags mean something else under another model only for new entities; interests stay valid.
+        audiences.allFallBehind(after: before) { following.append($0) }
+        wakeSyncs()
+    }
+
+    /// Ends the sessions of apps that can't go on: something that they declare is not there any more.
+    private func endOutdated(but installer: Session) {
+        guard let store = committer.store.model?.model else { return }
+        for session in sessions.values.sorted(by: { $0.id < $1.id })
+        where session !== installer && session.isReady {
+            let declared = session.declaredHash.flatMap { declaredModels[$0] }
+            if let missing = declared?.missing(in: store), !missing.isEmpty {
+                end(session, ModelChange.refusal(ofOlder: missing))
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+/// What a change of the model does to what is stored, found before anything is written.
+public struct MigrationReport: Hashable, Sendable {
+    /// One difference, and what it costs.
+    public struct Item: Hashable, Sendable {
+        /// The difference.
+        public var difference: ModelDifference
+        /// How many objects it concerns.
+        public var objects: Int
+        /// How many values, or objects of a dropped entity, are lost.
+        public var lost: Int
+
+        /// A difference and its cost.
+        public init(_ difference: ModelDifference, objects: Int = 0, lost: Int = 0) {
+            self.difference = difference
+            self.objects = objects
+            self.lost = lost
+        }
+    }
+
+    /// A rule of the new model that stored objects break.
+    public struct Problem: Hashable, Sendable, CustomStringConvertible {
+        /// The entity that the rule stands in.
+        public var entity: String
+        /// The property, or the properties of a uniqueness constraint.
+        public var property: String
+        /// What is wrong with the first one.
+        public var message: String
+        /// How many objects break it.
+        public var count: Int
+        /// Some of them.
+        public var objects: [ObjectID]
+
+        /// A rule that objects break.
+        public init(
+            entity: String, property: String, message: String, count: Int, objects: [ObjectID]
+        ) {
+            self.entity = entity
+            self.property = property
+            self.message = message
+            self.count = count
+            self.objects = objects
+        }
+
+        /// `Team.name: a value is required (3 objects: Team/1, Team/2, Team/3)`.
+        public var description: String {
+            let names = objects.map(\.description).joined(separator: ", ")
+            let more = count > objects.count ? ", …" : ""
+            return "\(entity).\(property): \(message) "
+                + "(\(count) object\(count == 1 ? "" : "s"): \(names)\(more))"
+        }
+    }
+
+    /// So many objects at most are named for one problem.
+    public static let objectsNamed = 10
+
+    /// The differences, in the order of names.
+    public var items: [Item] = []
+    /// The rules that can't be installed as things are.
+    public var problems: [Problem] = []
+    /// How many objects are written anew.
+    public var rewritten = 0
+
+    /// A report of nothing.
+    public init() {}
+
+    /// Whether the change can be made as things are.
+    public var isPossible: Bool {
+        problems.isEmpty && items.allSatisfy { $0.difference.effect != .impossible }
+    }
+
+    /// How much is lost in all.
+    public var lost: Int { items.reduce(0) { $0 + $1.lost } }
+}
+
+// MARK: JSON
+
+extension MigrationReport {
+    /// As a JSON object: `differences`, `problems`, `rewritten`.
+    public var json: JSON {
+        .object([
+            "differences": .array(
+                items.map { item in
+                    var members = item.difference.json.object ?? [:]
+                    members["objects"] = .int(Int64(item.objects))
+                    members["lost"] = .int(Int64(item.lost))
+                    return .object(members)
+                }),
+            "problems": .array(problems.map(\.json)),
+            "rewritten": .int(Int64(rewritten)),
+        ])
+    }
+
+    /// Reads the JSON form; nil for anything else.
+    public init?(json: JSON) {
+        guard let differences = json["differences"]?.array, let found = json["problems"]?.array,
+            let rewritten = json["rewritten"]?.int
+        else { return nil }
+        for member in differences {
+            guard let difference = ModelDifference(json: member),
+                let objects = member["objects"]?.int, let lost = member["lost"]?.int
+            else { return nil }
+            items.append(Item(difference, objects: Int(objects), lost: Int(lost)))
+        }
+        for member in found {
+            guard let problem = Problem(json: member) else { return nil }
+            problems.append(problem)
+        }
+        self.rewritten = Int(rewritten)
+    }
+}
+
+extension MigrationReport.Problem {
+    fileprivate var json: JSON {
+        .object([
+            "entity": .string(entity), "property": .string(property),
+            "message": .string(message), "count": .int(Int64(count)),
+            "objects": .array(objects.map { .string($0.description) }),
+        ])
+    }
+
+    fileprivate init?(json: JSON) {
+        guard let entity = json["entity"]?.string, let property = json["property"]?.string,
+            let message = json["message"]?.string, let count = json["count"]?.int,
+            let objects = json["objects"]?.array
+        else { return nil }
+        self.init(
+            entity: entity, property: property, message: message, count: Int(count),
+            objects: objects.compactMap { $0.string.flatMap { ObjectID($0) } })
+    }
+}
+
+extension ModelDifference {
+    /// Reads the JSON form; nil for anything else.
+    public init?(json: JSON) {
+        guard let entity = json["entity"]?.string,
+            let aspect = json["what"]?.string.flatMap(Aspect.init(rawValue:)),
+            let effect = json["effect"]?.string.flatMap(Effect.init(rawValue:)),
+            let why = json["why"]?.string
+        else { return nil }
+        self.init(
+            entity, json["property"]?.string, aspect, from: json["from"]?.string,
+            to: json["to"]?.string, effect, why)
+    }
+}

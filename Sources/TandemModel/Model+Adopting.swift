@@ -1,0 +1,56 @@
+extension Model {
+    /// This model with everything that `declared` says; what only this one has stays.
+    ///
+    /// So a model of which an app knows only a part is not cut down by it. Where both say something, `declared` counts;
+    /// whether that may be is for ``differences(to:hasObjects:)`` to say.
+    public func adopting(_ declared: Model) -> Model {
+        let renames = ModelRenames(from: self, to: declared)
+        var model = renames.applied(to: self)
+        for (name, entity) in declared.entities {
+            model.entities[name] = model.entities[name]?.adopting(entity) ?? entity
+        }
+        return model
+    }
+
+    /// What an app that declares this model would miss in `store`, which other versions of it may have changed since.
+    ///
+    /// Rules, defaults and delete rules may differ; what it declares has to be there with the same type.
+    public func missing(in store: Model) -> [ModelDifference] {
+        let structure: Set<ModelDifference.Aspect> = [
+            .parent, .type, .destination, .inverse, .toMany, .ordered,
+        ]
+        let renames = ModelRenames(from: self, to: store)
+        return ModelComparison(base: self, next: store).differences().filter { difference in
+            if difference.aspect == .declaration { return difference.to == nil }
+            return structure.contains(difference.aspect)
+        }.map { difference in
+            guard difference.aspect == .declaration else { return difference }
+            var difference = difference
+            let name =
+                difference.property.map {
+                    renames.properties[difference.entity]?[$0]
+                } ?? renames.entities[difference.entity]
+            difference.why =
+                name.map { "the store has it as \($0) now" }
+                ?? "the store does not have it any more"
+            return difference
+        }
+    }
+}
+
+extension Entity {
+    fileprivate func adopting(_ declared: Entity) -> Entity {
+        var entity = declared
+        for (name, attribute) in attributes
+        where entity.attributes[name] == nil && entity.relationships[name] == nil {
+            entity.attributes[name] = attribute
+        }
+        for (name, relationship) in relationships
+        where entity.attributes[name] == nil && entity.relationships[name] == nil {
+            entity.relationships[name] = relationship
+        }
+        entity.uniqueness = uniqueness + declared.uniqueness.filter { !uniqueness.contains($0) }
+        entity.indexes = indexes + declared.indexes.filter { !indexes.contains($0) }
+        return entity
+    }
+}

@@ -1,0 +1,59 @@
+/// What a model must not say any more, though stores may have models that do: it is found in models that are declared, not in stored ones.
+extension ModelCheck {
+    static func contradictions(in model: Model) -> [ModelProblem] {
+        var problems: [ModelProblem] = []
+        let hints = model.entities.values.map { ($0.name, $0.renamedFrom) }
+        for (name, other) in doubled(hints) {
+            problems.append(
+                ModelProblem(entity: name, "\(other) was renamed from the same entity"))
+        }
+        for entity in model.entities.values.sorted(by: { $0.name < $1.name }) {
+            let hints =
+                entity.attributes.values.map { ($0.name, $0.renamedFrom) }
+                + entity.relationships.values.map { ($0.name, $0.renamedFrom) }
+            problems += doubled(hints).map { name, other in
+                ModelProblem(
+                    entity: entity.name, property: name,
+                    "\(other) was renamed from the same property")
+            }
+            for attribute in entity.attributes.values.sorted(by: { $0.name < $1.name }) {
+                guard let message = contradiction(in: attribute) else { continue }
+                problems.append(
+                    ModelProblem(entity: entity.name, property: attribute.name, message))
+            }
+        }
+        return problems
+    }
+
+    /// The names whose hint another one, that comes first, has too.
+    private static func doubled(_ hints: [(String, String?)]) -> [(String, String)] {
+        var first: [String: String] = [:]
+        var found: [(String, String)] = []
+        for case (let name, let hint?) in hints.sorted(by: { $0.0 < $1.0 }) {
+            if let other = first[hint] { found.append((name, other)) } else { first[hint] = name }
+        }
+        return found
+    }
+
+    /// What an attribute's rules say of its default and its allowed values, and its type of its rules.
+    private static func contradiction(in attribute: Attribute) -> String? {
+        if attribute.minimum != nil || attribute.maximum != nil,
+            [.bool, .uuid].contains(attribute.type)
+        {
+            return "`min` and `max` are for numbers, dates, texts and data"
+        }
+        let property = CompiledProperty(
+            slot: 0, name: attribute.name, kind: .attribute(attribute))
+        func problem(_ value: Value) -> String? {
+            value.isNull ? nil : property.problem(with: value) { _ in nil }
+        }
+        if let message = problem(attribute.defaultValue) {
+            return "the default \(attribute.defaultValue.json.text) can't be saved: \(message)"
+        }
+        for value in attribute.allowedValues ?? [] {
+            guard let message = problem(value) else { continue }
+            return "the allowed value \(value.json.text) can't be saved: \(message)"
+        }
+        return nil
+    }
+}

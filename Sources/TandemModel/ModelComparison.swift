@@ -1,0 +1,238 @@
+/// Compares two models name by name.
+struct ModelComparison {
+    let base: Model
+    let next: Model
+    /// The entities of which there are objects, subentities' included.
+    var filled: Set<String> = []
+
+    private static let isStricter = "what is stored has to keep it"
+    private static let isRelaxed = "a relaxed rule"
+    private static let isAnotherRule = "apps that know the old rule count on it"
+    private static let leadsElsewhere = "drop it, and add another one under another name"
+
+    init(base: Model, next: Model) {
+        self.base = base
+        self.next = next
+    }
+
+    func differences() -> [ModelDifference] {
+        Set(base.entities.keys).union(next.entities.keys).sorted().flatMap {
+            (name) -> [ModelDifference] in
+            switch (base.entities[name], next.entities[name]) {
+            case (let old?, let new?): return compare(old, new)
+            case (nil, _?):
+                return [
+                    ModelDifference(
+                        name, nil, .declaration, from: nil, to: "an entity", .compatible,
+                        "an addition")
+                ]
+            default:
+                return [
+                    ModelDifference(
+                        name, nil, .declaration, from: "an entity", to: nil, .loses,
+                        "its objects are deleted")
+                ]
+            }
+        }
+    }
+
+    private func compare(_ old: Entity, _ new: Entity) -> [ModelDifference] {
+        var found: [ModelDifference] = []
+        if old.parent != new.parent {
+            found.append(
+                ModelDifference(
+                    new.name, nil, .parent, from: old.parent, to: new.parent, .impossible,
+                    "objects keep their lineage; add another entity"))
+        }
+        for name in Set(old.ownNames).union(new.ownNames).sorted() {
+            found += compare(name, old, new)
+        }
+        found += lists(.uniqueness, old.uniqueness, new.uniqueness, new.name)
+        found += lists(.index, old.indexes, new.indexes, new.name)
+        return found
+    }
+
+    private func compare(_ name: String, _ old: Entity, _ new: Entity) -> [ModelDifference] {
+        if let before = old.attributes[name], let after = new.attributes[name] {
+            return compare(before, after, new.name)
+        }
+        if let before = old.relationships[name], let after = new.relationships[name] {
+            return compare(before, after, new.name)
+        }
+        var found: [ModelDifference] = []
+        if let lost = old.attributes[name]?.summary ?? old.relationships[name]?.summary {
+            found.append(
+                ModelDifference(
+                    new.name, name, .declaration, from: lost, to: nil, .loses,
+                    "its values are lost"))
+        }
+        if let attribute = new.attributes[name] {
+            let needs = !attribute.optional && attribute.defaultValue.isNull
+            found.append(added(new.name, name, attribute.summary, needs, "or give it a default"))
+        }
+        if let relationship = new.relationships[name] {
+            found.append(
+                added(new.name, name, relationship.summary, !relationship.optional, "at first"))
+        }
+        return found
+    }
+
+    private func added(
+        _ entity: String, _ property: String, _ summary: String, _ needsValue: Bool, _ way: String
+    ) -> ModelDifference {
+        let isRefused = needsValue && filled.contains(entity)
+        return ModelDifference(
+            entity, property, .declaration, from: nil, to: summary,
+            isRefused ? .needsCheck : .compatible,
+            isRefused
+                ? "the objects that are there have no value: make it optional \(way)"
+                : "an addition")
+    }
+
+    private func lists(
+        _ aspect: ModelDifference.Aspect, _ old: [[String]], _ new: [[String]], _ entity: String
+    ) -> [ModelDifference] {
+        func text(_ list: [String]) -> String { "[\(list.joined(separator: ", "))]" }
+        let lost = old.filter { !new.contains($0) }.map {
+            ModelDifference(
+                entity, nil, aspect, from: text($0), to: nil, .compatible,
+                aspect == .index ? "nothing stored is lost" : Self.isRelaxed)
+        }
+        let isRule = aspect == .uniqueness && filled.contains(entity)
+        return lost
+            + new.filter { !old.contains($0) }.map {
+                ModelDifference(
+                    entity, nil, aspect, from: nil, to: text($0),
+                    isRule ? .needsCheck : .compatible,
+                    isRule ? Self.isStricter : "an addition")
+            }
+    }
+
+    // MARK: Attributes
+
+    private func compare(
+        _ old: Attribute, _ new: Attribute, _ entity: String
+    ) -> [ModelDifference] {
+        var found = Collector(entity: entity, property: new.name)
+        if old.type != new.type {
+            let way = ValueConversion(from: old.type, to: new.type)
+            found.note(
+                .type, old.type.rawValue, new.type.rawValue, way == nil ? .impossible : .loses,
+                way?.summary ?? "no conversion; add another one under another name")
+        }
+        found.noteOptional(old.optional, new.optional)
+        if old.defaultValue != new.defaultValue {
+            found.note(
+                .defaultValue, old.defaultValue.modelText, new.defaultValue.modelText,
+                .changesRules, Self.isAnotherRule)
+        }
+        compare(values: old.allowedValues, new.allowedValues, &found)
+        found.noteLimits(old.minimum, new.minimum, old.maximum, new.maximum) { $0.text }
+        if old.pattern != new.pattern {
+            found.noteRule(.pattern, old.pattern, new.pattern, isRelaxed: new.pattern == nil)
+        }
+        return found.found
+    }
+
+    private func compare(
+        values old: [Value]?, _ new: [Value]?, _ found: inout Collector
+    ) {
+        guard old.map(Set.init) != new.map(Set.init) else { return }
+        func text(_ values: [Value]?) -> String? {
+            values.map { JSON.array($0.map(\.modelJSON)).text }
+        }
+        let isRelaxed = new.map { new in old.map { Set(new).isSuperset(of: $0) } ?? false } ?? true
+        found.noteRule(.values, text(old), text(new), isRelaxed: isRelaxed)
+    }
+
+    // MARK: Relationships
+
+    private func compare(
+        _ old: Relationship, _ new: Relationship, _ entity: String
+    ) -> [ModelDifference] {
+        var found = Collector(entity: entity, property: new.name)
+        if old.destination != new.destination {
+            found.note(
+                .destination, old.destination, new.destination, .impossible, Self.leadsElsewhere)
+        }
+        if old.inverse != new.inverse {
+            found.note(.inverse, old.inverse, new.inverse, .impossible, Self.leadsElsewhere)
+        }
+        if old.toMany != new.toMany {
+            found.note(.toMany, "\(old.toMany)", "\(new.toMany)", .impossible, Self.leadsElsewhere)
+        }
+        if old.ordered != new.ordered {
+            found.note(
+                .ordered, "\(old.ordered)", "\(new.ordered)", .impossible, Self.leadsElsewhere)
+        }
+        if old.deleteRule != new.deleteRule {
+            found.note(
+                .deleteRule, old.deleteRule.rawValue, new.deleteRule.rawValue, .changesRules,
+                Self.isAnotherRule)
+        }
+        found.noteOptional(old.optional, new.optional)
+        found.noteLimits(old.minimum, new.minimum, old.maximum, new.maximum) { "\($0)" }
+        return found.found
+    }
+}
+
+/// The differences of one property.
+private struct Collector {
+    let entity: String
+    let property: String
+    var found: [ModelDifference] = []
+
+    mutating func note(
+        _ aspect: ModelDifference.Aspect, _ from: String?, _ to: String?,
+        _ effect: ModelDifference.Effect, _ why: String
+    ) {
+        found.append(ModelDifference(entity, property, aspect, from: from, to: to, effect, why))
+    }
+
+    mutating func noteRule(
+        _ aspect: ModelDifference.Aspect, _ from: String?, _ to: String?, isRelaxed: Bool
+    ) {
+        note(
+            aspect, from, to, isRelaxed ? .compatible : .needsCheck,
+            isRelaxed ? "a relaxed rule" : "what is stored has to keep it")
+    }
+
+    mutating func noteOptional(_ old: Bool, _ new: Bool) {
+        if old != new { noteRule(.optional, "\(old)", "\(new)", isRelaxed: new) }
+    }
+
+    mutating func noteLimits<Limit: Comparable>(
+        _ oldLow: Limit?, _ newLow: Limit?, _ oldHigh: Limit?, _ newHigh: Limit?,
+        _ text: (Limit) -> String
+    ) {
+        if oldLow != newLow {
+            let isRelaxed = newLow.map { new in oldLow.map { new < $0 } ?? false } ?? true
+            noteRule(.minimum, oldLow.map(text), newLow.map(text), isRelaxed: isRelaxed)
+        }
+        if oldHigh != newHigh {
+            let isRelaxed = newHigh.map { new in oldHigh.map { new > $0 } ?? false } ?? true
+            noteRule(.maximum, oldHigh.map(text), newHigh.map(text), isRelaxed: isRelaxed)
+        }
+    }
+}
+
+extension Attribute {
+    /// What it is, in a few words.
+    fileprivate var summary: String {
+        var parts = [type.rawValue]
+        if !optional { parts.append("required") }
+        if let text = defaultValue.modelText { parts.append("default \(text)") }
+        return parts.joined(separator: ", ")
+    }
+}
+
+extension Relationship {
+    /// What it is, in a few words.
+    fileprivate var summary: String {
+        "to-\(toMany ? "many" : "one") \(destination)" + (optional ? "" : ", required")
+    }
+}
+
+extension Value {
+    fileprivate var modelText: String? { isNull ? nil : modelJSON.text }
+}

@@ -1,0 +1,46 @@
+/// What a transaction that installs a model carries: the model, who brought it, and in what it differs from the one before.
+public struct ModelInstallation: Sendable {
+    /// The model, ready for use.
+    public var model: CompiledModel
+    /// The hash of the model that was declared, where the store's has more than that.
+    public var declared: StableHash?
+    /// In what it differs from the one before; for readers of the journal.
+    public var differences: [ModelDifference] = []
+
+    /// The installation of a model for an app that declared a part of it, or all.
+    public init(
+        _ model: CompiledModel, declared: StableHash? = nil, differences: [ModelDifference] = []
+    ) {
+        self.model = model
+        self.declared = declared == model.hash ? nil : declared
+        self.differences = differences
+    }
+
+    /// The binary form.
+    public var bytes: [UInt8] {
+        var writer = ByteWriter()
+        model.encode(into: &writer)
+        guard declared != nil || !differences.isEmpty else { return writer.bytes }
+        writer.bool(declared != nil)
+        if let declared {
+            writer.uint64(declared.first)
+            writer.uint64(declared.second)
+        }
+        writer.string(JSON.array(differences.map(\.json)).text)
+        return writer.bytes
+    }
+
+    /// Reads the binary form.
+    ///
+    /// Throws ``CodingError``.
+    public init(_ bytes: [UInt8]) throws(CodingError) {
+        var reader = ByteReader(bytes)
+        model = try CompiledModel(from: &reader)
+        guard !reader.isAtEnd else { return }
+        if try reader.bool() {
+            declared = StableHash(first: try reader.uint64(), second: try reader.uint64())
+        }
+        let list = try? JSON(parsing: try reader.string())
+        differences = list?.array?.compactMap { ModelDifference(json: $0) } ?? []
+    }
+}

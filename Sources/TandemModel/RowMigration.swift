@@ -1,0 +1,73 @@
+/// Where each value of a row comes from when the model changes: pure, as all that is applied (law 6).
+///
+/// Values go by name, or by the hint of a rename; a changed type is converted, what leads to an entity that is dropped leads
+/// nowhere, and where a value is required and there is none, it is the default.
+public struct RowMigration: Sendable {
+    private struct Source {
+        let slot: Int
+        let conversion: ValueConversion?
+    }
+
+    private let old: CompiledEntity
+    private let new: CompiledEntity
+    private let sources: [Source?]
+    /// The tags that no entity has any more.
+    private let dropped: Set<EntityTag>
+    /// The slots of the new row that may hold something else than they did.
+    public let changed: PropertyMask
+
+    /// The way from rows of an entity to those of the same under another model.
+    public init(
+        from old: CompiledEntity, to new: CompiledEntity, dropped: Set<EntityTag> = []
+    ) {
+        self.old = old
+        self.new = new
+        self.dropped = dropped
+        let sources = new.properties.map { RowMigration.source(of: $0, old) }
+        self.sources = sources
+        changed = PropertyMask(
+            new.properties.filter { property in
+                guard let source = sources[property.slot] else { return true }
+                if source.conversion != nil || property.needsValue { return true }
+                return property.relationship != nil && !dropped.isEmpty
+            }.map(\.slot))
+    }
+
+    private static func source(of property: CompiledProperty, _ old: CompiledEntity) -> Source? {
+        let hint =
+            property.attribute?.renamedFrom ?? property.relationship?.declaration.renamedFrom
+        guard
+            let before = old.property(named: property.name)
+                ?? hint.flatMap({ old.property(named: $0) })
+        else { return nil }
+        let slot = before.slot
+        switch (before.attribute, property.attribute) {
+        case (let before?, let after?):
+            if before.type == after.type { return Source(slot: slot, conversion: nil) }
+            return ValueConversion(from: before.type, to: after.type).map {
+                Source(slot: slot, conversion: $0)
+            }
+        case (nil, nil):
+            guard before.isToMany == property.isToMany else { return nil }
+            return Source(slot: slot, conversion: nil)
+        default: return nil
+        }
+    }
+
+    /// The slot of the old row that a property's value comes from; nil for one that is new.
+    public func source(of slot: Int) -> Int? { sources[slot]?.slot }
+
+    /// Whether the values of a property change their type.
+    public func converts(_ slot: Int) -> Bool { sources[slot]?.conversion != nil }
+
+    /// The values of a row as they are under the new model.
+    public func values(of row: Row) -> [Value] {
+        new.properties.map { property in
+            guard let source = sources[property.slot] else { return new.defaults[property.slot] }
+            var value = row.value(source.slot, in: old)
+            if let conversion = source.conversion { value = conversion(value) }
+            if let target = value.reference, dropped.contains(target.tag) { value = .null }
+            return value.isNull && !property.allowsNull ? new.defaults[property.slot] : value
+        }
+    }
+}

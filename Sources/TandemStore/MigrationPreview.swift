@@ -1,0 +1,254 @@
+public import TandemModel
+
+extension Store {
+    /// What installing a model would do to what is stored; nothing is written.
+    ///
+    /// Cost: reads the rows of every entity of which a value is lost, converted or held against a rule; for a new uniqueness
+    /// constraint 24 bytes of memory an object.
+    public func preview(of next: CompiledModel) throws(StoreError) -> MigrationReport {
+        guard let model else { return MigrationReport() }
+        let differences = try model.model.differences(to: next.model) {
+            (name) throws(StoreError) -> Bool in
+            guard let entity = model.entity(named: name) else { return false }
+            return try hasObjects(of: entity)
+        }
+        let preview = MigrationPreview(self, from: model, to: next, differences)
+        try preview.run()
+        return preview.report
+    }
+}
+
+/// Goes through what is stored, and counts what a change of the model costs and which rules it would break.
+private final class MigrationPreview {
+    private let store: Store
+    private let old: CompiledModel
+    private let new: CompiledModel
+    private let dropped: Set<EntityTag>
+    private(set) var report = MigrationReport()
+
+    init(
+        _ store: Store, from old: CompiledModel, to new: CompiledModel,
+        _ differences: [ModelDifference]
+    ) {
+        self.store = store
+        self.old = old
+        self.new = new
+        dropped = StoreMigration.dropped(from: old, to: new)
+        report.items = differences.map { MigrationReport.Item($0) }
+    }
+
+    func run() throws(StoreError) {
+        for entity in old.entities {
+            guard let later = new.entity(tagged: entity.tag) else {
+                let count = try store.count(of: entity.tag)
+                note(entity.name, nil, .declaration, objects: count, lost: count)
+                continue
+            }
+            try look(at: entity, later)
+        }
+        for index in Set(new.entities.flatMap(\.uniqueness)).sorted(by: { $0.id < $1.id }) {
+            try checkUnique(index)
+        }
+        report.problems.sort { ($0.entity, $0.property) < ($1.entity, $1.property) }
+    }
+
+    /// The item of a difference in an entity or one that it inherits from.
+    private func note(
+        _ entity: String, _ property: String?, _ aspect: ModelDifference.Aspect, objects: Int,
+        lost: Int
+    ) {
+        guard objects > 0,
+            let index = report.items.firstIndex(where: {
+                $0.difference.entity == entity && $0.difference.property == property
+                    && $0.difference.aspect == aspect
+            })
+        else { return }
+        report.items[index].objects += objects
+        report.items[index].lost += lost
+    }
+
+    // MARK: Rows
+
+    private func look(at old: CompiledEntity, _ new: CompiledEntity) throws(StoreError) {
+        let plan = RowMigration(from: old, to: new, dropped: dropped)
+        let kept = Set(new.properties.compactMap { plan.source(of: $0.slot) })
+        let lost = old.properties.filter { !kept.contains($0.slot) }
+        let suspects = new.properties.filter { isSuspect($0, old, plan) }
+        let converted = new.properties.filter { plan.converts($0.slot) }
+        guard !lost.isEmpty || !suspects.isEmpty || !converted.isEmpty else {
+            return report.rewritten += try store.count(of: old.tag)
+        }
+        var losses = [Int](repeating: 0, count: old.properties.count)
+        var conversions = [(Int, Int)](repeating: (0, 0), count: new.properties.count)
+        try store.rows(of: old.tag) { (stored) throws(StoreError) in
+            report.rewritten += 1
+            for property in lost where try has(property, stored, old) { losses[property.slot] += 1 }
+            let values = plan.values(of: stored.row)
+            for property in converted {
+                guard let source = plan.source(of: property.slot),
+                    !stored.row.isNull(source, in: old)
+                else { continue }
+                conversions[property.slot].0 += 1
+                conversions[property.slot].1 += values[property.slot].isNull ? 1 : 0
+            }
+            for property in suspects {
+                guard let message = try problem(property, values, stored) else { continue }
+                add(message, property.name, new, stored.object)
+            }
+        }
+        for property in lost {
+            let count = losses[property.slot]
+            note(
+                owner(of: property, new, old), property.name, .declaration, objects: count,
+                lost: count)
+        }
+        for property in converted {
+            let (all, bad) = conversions[property.slot]
+            note(owner(of: property, new, new), property.name, .type, objects: all, lost: bad)
+        }
+    }
+
+    private func has(
+        _ property: CompiledProperty, _ stored: Store.Stored, _ entity: CompiledEntity
+    ) throws(StoreError) -> Bool {
+        guard let relationship = property.relationship, relationship.toMany else {
+            return !stored.row.isNull(property.slot, in: entity)
+        }
+        return try store.memberCount(of: stored.object.number, relationship, atMost: 1) > 0
+    }
+
+    /// The new name of the entity that declares a property.
+    private func owner(
+        of property: CompiledProperty, _ new: CompiledEntity, _ declaring: CompiledEntity
+    ) -> String {
+        let model = declaring === new ? self.new : old
+        let tag = declaring.ancestors.first { tag in
+            guard let entity = model.entity(tagged: tag),
+                let declared = model.model.entities[entity.name]
+            else { return false }
+            return declared.attributes[property.name] != nil
+                || declared.relationships[property.name] != nil
+        }
+        return tag.flatMap { self.new.entity(tagged: $0)?.name } ?? new.name
+    }
+
+    // MARK: Rules
+
+    /// Whether what is stored may break a rule that the property has from then on.
+    private func isSuspect(
+        _ property: CompiledProperty, _ old: CompiledEntity, _ plan: RowMigration
+    ) -> Bool {
+        guard let source = plan.source(of: property.slot) else { return property.needsValue }
+        let before = old.properties[source]
+        if let attribute = property.attribute {
+            return plan.converts(property.slot)
+                || before.attribute.map { !$0.allows(attribute) } ?? true
+        }
+        guard let relationship = property.relationship, let earlier = before.relationship else {
+            return false
+        }
+        let leadsToDropped =
+            !dropped.isDisjoint(
+                with: self.old.entity(tagged: earlier.destination)?.descendants ?? [])
+        return relationship.declaration.isStricter(than: earlier.declaration)
+            || (leadsToDropped && (!relationship.isOptional || relationship.limitsCount))
+    }
+
+    private func problem(
+        _ property: CompiledProperty, _ values: [Value], _ stored: Store.Stored
+    ) throws(StoreError) -> String? {
+        guard let relationship = property.relationship else {
+            do {
+                return try property.problem(with: values[property.slot]) {
+                    try store.content(of: $0)
+                }
+            } catch {
+                throw error as? StoreError ?? StoreError(.failed, "\(error)")
+            }
+        }
+        guard relationship.toMany else {
+            let isMissing = !relationship.isOptional && values[property.slot].isNull
+            return isMissing ? CompiledProperty.leadsNowhere : nil
+        }
+        guard relationship.limitsCount else { return nil }
+        let members = try store.members(of: stored.object.number, relationship)
+        return relationship.problem(withCount: members.count { !dropped.contains($0.tag) })
+    }
+
+    private func add(
+        _ message: String, _ property: String, _ entity: CompiledEntity,
+        _ object: ObjectReference
+    ) {
+        let name = new.entity(tagged: object.tag)?.name ?? entity.name
+        let id = ObjectID(entity: name, number: object.number)
+        let found = report.problems.firstIndex {
+            $0.entity == entity.name && $0.property == property
+        }
+        guard let index = found else {
+            return report.problems.append(
+                MigrationReport.Problem(
+                    entity: entity.name, property: property, message: message, count: 1,
+                    objects: [id]))
+        }
+        report.problems[index].count += 1
+        if report.problems[index].objects.count < MigrationReport.objectsNamed {
+            report.problems[index].objects.append(id)
+        }
+    }
+
+    // MARK: Uniqueness
+
+    /// Finds objects that would have the same unique values, if the constraint or a value under it is new.
+    private func checkUnique(_ index: CompiledIndex) throws(StoreError) {
+        guard let declaring = new.entity(tagged: index.entity) else { return }
+        var keys: [(first: UInt64, second: UInt64, number: ObjectNumber, tag: EntityTag)] = []
+        for tag in declaring.descendants {
+            guard let before = old.entity(tagged: tag), let after = new.entity(tagged: tag) else {
+                continue
+            }
+            let plan = RowMigration(from: before, to: after, dropped: dropped)
+            let isKept = before.uniqueness.contains { $0.id == index.id }
+            if isKept, index.mask.intersection(plan.changed).isEmpty { return }
+            try store.rows(of: tag) { (stored) throws(StoreError) in
+                let row = Row(plan.values(of: stored.row), of: after, version: new.version)
+                guard index.slots.allSatisfy({ !row.isNull($0, in: after) }) else { return }
+                let hash = StableHash(StoreKey.tuple(index, row, after))
+                keys.append((hash.first, hash.second, stored.object.number, tag))
+            }
+        }
+        keys.sort { ($0.first, $0.second, $0.number) < ($1.first, $1.second, $1.number) }
+        for (key, next) in zip(keys, keys.dropFirst())
+        where (key.first, key.second) == (next.first, next.second) {
+            let other = new.id(of: ObjectReference(tag: key.tag, number: key.number))
+            add(
+                "\(other) has the same values", index.properties.joined(separator: ", "),
+                declaring, ObjectReference(tag: next.tag, number: next.number))
+        }
+    }
+}
+
+extension Attribute {
+    /// Whether every value that this one's rules allow is allowed by the other's.
+    fileprivate func allows(_ next: Attribute) -> Bool {
+        if optional && !next.optional && next.defaultValue.isNull { return false }
+        if let values = next.allowedValues {
+            guard let allowedValues, Set(values).isSuperset(of: allowedValues) else { return false }
+        }
+        if let low = next.minimum {
+            guard let minimum, minimum >= low else { return false }
+        }
+        if let high = next.maximum {
+            guard let maximum, maximum <= high else { return false }
+        }
+        return next.pattern == nil || next.pattern == pattern
+    }
+}
+
+extension Relationship {
+    /// Whether this one may be broken where the other one is kept.
+    fileprivate func isStricter(than before: Relationship) -> Bool {
+        (before.optional && !optional)
+            || (minimum ?? 0) > (before.minimum ?? 0)
+            || (maximum ?? .max) < (before.maximum ?? .max)
+    }
+}

@@ -1,0 +1,85 @@
+import Tandem
+
+/// A line for each property of each change, after RFC 4180, with the names of the columns first.
+///
+/// A link that came has the member in `after`, one that went in `before`.
+struct CSVFormat: EntryFormat {
+    /// The columns that are shown; nil for all.
+    var fields: Set<String>?
+    private var clock = WallClock(isUTC: true)
+
+    init(fields: Set<String>?) { self.fields = fields }
+
+    /// The columns, in their order.
+    static let columns = [
+        "position", "time", "author", "context", "uid", "gid", "pid", "unit", "type", "object",
+        "property", "before", "after",
+    ]
+
+    func begin(into bytes: inout [UInt8]) { write(Self.columns, into: &bytes) }
+
+    mutating func append(_ entry: LogEntry, to bytes: inout [UInt8]) {
+        let (transaction, principal) = (entry.transaction, entry.transaction.principal)
+        let head = [
+            "\(transaction.position)", clock.iso(transaction.time), principal.author,
+            principal.context, "\(principal.uid)", "\(principal.gid)", "\(principal.pid)",
+            principal.unit,
+        ]
+        if let hash = entry.modelHash {
+            return write(head + ["model", hash, "", "", ""], into: &bytes)
+        }
+        for change in transaction.changes {
+            let object = [change.kind.word, entry.id(change.object)]
+            let details = details(change, entry)
+            for detail in details.isEmpty ? [["", "", ""]] : details {
+                write(head + object + detail, into: &bytes)
+            }
+        }
+        // The end of a batch changes nothing, and is a transaction all the same.
+        if transaction.changes.isEmpty {
+            write(head + ["", "", "", "", ""], into: &bytes)
+        }
+    }
+
+    private func details(_ change: Change, _ entry: LogEntry) -> [[String]] {
+        guard let model = entry.model, let entity = entry.entity(of: change) else { return [] }
+        let text = { (value: Value?) -> String in
+            value.map { $0.isNull ? "" : ValueText.json($0, model).plain } ?? ""
+        }
+        let before = Dictionary(
+            change.before.map { ($0.slot, $0.value) }, uniquingKeysWith: { $1 })
+        let values = entity.properties.filter { !$0.isToMany }.compactMap { property -> [String]? in
+            let slot = property.slot
+            if change.kind == .update, before[slot] == nil { return nil }
+            let pair = [
+                text(change.deleted?.value(slot, in: entity) ?? before[slot]),
+                text(change.row?.value(slot, in: entity)),
+            ]
+            return pair.allSatisfy(\.isEmpty) ? nil : [property.name] + pair
+        }
+        let links = change.links.map { link in
+            let member = model.id(of: link.target).description
+            let name = entity.properties[link.slot].name
+            return link.isAdded ? [name, "", member] : [name, member, ""]
+        }
+        return values + links
+    }
+
+    private func write(_ cells: [String], into bytes: inout [UInt8]) {
+        var isFirst = true
+        for (column, cell) in zip(Self.columns, cells) where fields?.contains(column) ?? true {
+            bytes.put(isFirst ? "" : ",", Self.quoted(cell))
+            isFirst = false
+        }
+        bytes.put("\r\n")
+    }
+
+    /// A cell in quotes where it has to be.
+    static func quoted(_ cell: String) -> String {
+        let needs = cell.utf8.contains { [0x0a, 0x0d, 0x22, 0x2c].contains($0) }
+        guard needs else { return cell }
+        let doubled = cell.split(separator: "\"", omittingEmptySubsequences: false)
+            .joined(separator: "\"\"")
+        return "\"\(doubled)\""
+    }
+}

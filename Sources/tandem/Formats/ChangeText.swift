@@ -1,0 +1,91 @@
+import Tandem
+
+/// An object whose name is wanted, at the position of a transaction.
+struct ObjectName: Hashable {
+    var object: ObjectReference
+    var position: UInt64
+}
+
+/// What a transaction did, in words.
+struct ChangeText {
+    let entry: LogEntry
+    var style = Style()
+
+    /// All in one line; of many changes the first four.
+    var summary: String {
+        if let hash = entry.modelHash { return summary(ofModel: hash) }
+        let changes = entry.transaction.changes
+        let shown = changes.prefix(4).map { line($0, cutting: true) }
+        let rest = changes.count - shown.count
+        return (shown + (rest > 0 ? ["and \(rest) more"] : [])).joined(separator: "; ")
+    }
+
+    private func summary(ofModel hash: String) -> String {
+        let install = "install model \(hash.isEmpty ? "?" : hash)"
+        let differences = entry.differences
+        if differences.isEmpty { return install }
+        let rest = differences.count - 4
+        let shown =
+            differences.prefix(4).map(\.description) + (rest > 0 ? ["and \(rest) more"] : [])
+        return install + ": " + shown.joined(separator: "; ")
+    }
+
+    /// All that can be searched: who, and every change with its values in full.
+    var everything: String {
+        let principal = entry.transaction.principal
+        let who = [principal.author, principal.context, principal.unit]
+        if entry.modelHash != nil { return (who + [summary]).joined(separator: "\n") }
+        let changes = entry.transaction.changes.map { change in
+            ([line(change, cutting: false)] + values(of: change)).joined(separator: " ")
+        }
+        return (who + changes).joined(separator: "\n")
+    }
+
+    private func line(_ change: Change, cutting: Bool) -> String {
+        let head = "\(change.kind) \(entry.id(change.object))"
+        let painted = style.paint(head, Style.Role(change.kind))
+        if change.kind == .delete || change.kind == .insert { return painted }
+        return painted + " " + difference(change, cutting)
+    }
+
+    private func difference(_ change: Change, _ isCut: Bool) -> String {
+        guard let model = entry.model, let entity = entry.entity(of: change) else { return "" }
+        let text = { (value: Value) in
+            isCut ? ValueText.short(value, model) : ValueText.json(value, model).plain
+        }
+        let values = change.before.map { item in
+            let after = change.row?.value(item.slot, in: entity) ?? .null
+            return "\(entity.properties[item.slot].name) \(text(item.value))→\(text(after))"
+        }
+        let links = change.links.map { link in
+            "\(entity.properties[link.slot].name)\(link.isAdded ? "+" : "-")"
+                + model.id(of: link.target).description
+        }
+        return (values + links).joined(separator: " ")
+    }
+
+    /// The values of an object that came or went.
+    private func values(of change: Change) -> [String] {
+        guard let model = entry.model, let entity = entry.entity(of: change),
+            let row = change.kind == .insert ? change.row : change.deleted
+        else { return [] }
+        return entity.properties.filter { !$0.isToMany }.compactMap { property in
+            let value = row.value(property.slot, in: entity)
+            return value.isNull
+                ? nil : "\(property.name) \(ValueText.json(value, model).plain)"
+        }
+    }
+}
+
+extension Style.Role {
+    /// The colour of what happened to an object.
+    init(_ kind: Change.Kind) {
+        self =
+            switch kind {
+            case .insert: .insert
+            case .update: .update
+            case .delete: .delete
+            case .touch: .touch
+            }
+    }
+}

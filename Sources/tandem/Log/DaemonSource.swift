@@ -1,0 +1,96 @@
+import Tandem
+
+/// The journal as the daemon gives it, in pages.
+final class DaemonSource: LogSource {
+    let container: PersistentContainer
+    private var book: ModelBook?
+    private var end: Position?
+    private static let pageTransactions: UInt32 = 1_000
+
+    init(_ container: PersistentContainer) { self.container = container }
+
+    /// Forgets what was known of log and model, as another daemon may have another.
+    func startAnew() { (book, end) = (nil, nil) }
+
+    /// The last durable position, which tells log and epoch of all others.
+    func lastPosition() throws -> Position {
+        let position = try container.end()
+        end = position
+        return position
+    }
+
+    func bounds() throws -> (first: UInt64, last: UInt64) {
+        let last = try lastPosition().number
+        return (try first(), last)
+    }
+
+    private func first() throws -> UInt64 {
+        let status = try JSON(parsing: try container.status())
+        return UInt64(max(1, status["journalFirst"]?.int ?? 1))
+    }
+
+    func newestModel() throws -> CompiledModel? { try container.storeModel() }
+
+    func cursor(_ number: UInt64) -> Position? { end?.at(number) }
+
+    func read(
+        after floor: UInt64, through top: UInt64, _ filter: LogFilter,
+        _ body: (Transaction, _ bytes: Int) throws -> Bool
+    ) throws {
+        let request = try filter.request(try container.storeModel())
+        var last = floor
+        while last < top {
+            let page = try container.history(
+                after: last, through: top, request, limit: Self.pageTransactions)
+            for encoded in page.transactions {
+                let transaction = try decode(encoded)
+                guard try body(transaction, encoded.bytes.count) else { return }
+            }
+            guard page.position.number > last else { return }
+            last = page.position.number
+        }
+    }
+
+    func time(from position: UInt64) throws -> Int64? {
+        let page = try container.history(after: position - 1, through: position, limit: 1)
+        return page.transactions.first?.time
+    }
+
+    func conclude() {}
+
+    // MARK: Models
+
+    func model(for transaction: Transaction) throws -> CompiledModel? {
+        var known = try book ?? ModelBook(latest: try container.storeModel())
+        try known.note(transaction)
+        if known.lacks(transaction) { try readModels(&known) }
+        book = known
+        return known.model(for: transaction)
+    }
+
+    /// Reads all models in the journal; needed only for what was saved before the last migration.
+    private func readModels(_ book: inout ModelBook) throws {
+        let (first, top) = try bounds()
+        var last = first - 1
+        // Nobody has this name, and models come along in any case.
+        var nobody = HistoryFilter()
+        nobody.authors = ["\u{0}"]
+        while last < top {
+            let page = try container.history(after: last, through: top, nobody, limit: 1_000)
+            for encoded in page.transactions where encoded.isModel {
+                try book.note(decode(encoded))
+            }
+            guard page.position.number > last else { break }
+            last = page.position.number
+        }
+        book.complete()
+    }
+
+    private func decode(_ encoded: EncodedTransaction) throws -> Transaction {
+        do {
+            return try encoded.decoded()
+        } catch {
+            throw CommandFailure("transaction \(encoded.position): \(error)")
+        }
+    }
+}

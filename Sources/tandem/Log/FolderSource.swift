@@ -1,0 +1,196 @@
+import Tandem
+import TandemIO
+import TandemJournal
+import TandemStore
+
+/// The segments of a directory, read only, without a daemon or beside one; what is damaged is reported as a gap and skipped.
+final class FolderSource: LogSource {
+    private let directory: String
+    private let store: String
+    private let isQuiet: Bool
+    private let files = RealFileSystem()
+    /// Shared by all readers, so that each finds its place at once.
+    private let index = JournalIndex()
+    private var book: ModelBook?
+    private var gaps: Set<Place> = []
+    private var saidTorn = false
+
+    private struct Place: Hashable {
+        var path: String
+        var offset: UInt64
+    }
+
+    /// Takes the directory of a store, or that of its segments.
+    init(_ directory: String, isQuiet: Bool) {
+        let nested = directory + "/journal"
+        let isStore = files.exists(nested)
+        self.directory = isStore ? nested : directory
+        store = isStore ? directory + "/store" : directory + "/../store"
+        self.isQuiet = isQuiet
+    }
+
+    func bounds() throws -> (first: UInt64, last: UInt64) {
+        let first = try first()
+        return (first, max(try last(from: first), first - 1))
+    }
+
+    /// The position where the oldest segment begins; what was given up before it is no damage.
+    private func first() throws -> UInt64 {
+        let segments: [(first: UInt64, name: String)]
+        do {
+            guard files.exists(directory) else {
+                throw CommandFailure(
+                    "there is no directory \(directory); -D takes the directory of a store")
+            }
+            segments = try JournalFolder(directory).segments()
+        } catch let error as IOError {
+            throw CommandFailure("\(error); -D takes the directory of a store")
+        }
+        guard let first = segments.first?.first else {
+            throw CommandFailure(
+                "there is no journal in \(directory); -D takes the directory of a store")
+        }
+        return first
+    }
+
+    /// The last position: from the last batch of the last segment, or, where that can't be read, by reading everything.
+    private func last(from first: UInt64) throws -> UInt64 {
+        let tail = reader(from: .max)
+        while let item = try next(tail) {
+            guard case .entry = item else { continue }
+        }
+        if let following = tail.following { return following - 1 }
+        var last = first - 1
+        let whole = reader(from: first)
+        while let item = try next(whole) {
+            if case .entry(let entry) = item { last = entry.position }
+        }
+        return last
+    }
+
+    func cursor(_ number: UInt64) -> Position? { nil }
+
+    func read(
+        after floor: UInt64, through top: UInt64, _ filter: LogFilter,
+        _ body: (Transaction, _ bytes: Int) throws -> Bool
+    ) throws {
+        if let model = try newestModel() { try filter.check(model) }
+        let reader = reader(from: floor + 1)
+        while reader.position <= top, let item = try next(reader) {
+            switch item {
+            case .gap(let gap) where gap.firstMissing <= top: report(gap, "gap")
+            case .gap: continue
+            case .entry(let entry) where entry.position > top: return
+            case .entry(let entry):
+                guard let transaction = decode(entry) else { continue }
+                guard try body(transaction, entry.payload.count) else { return }
+            }
+        }
+        if reader.position > top { return }
+        if let problem = reader.tailProblem { remark(problem, "the last batch is torn") }
+    }
+
+    func time(from position: UInt64) throws -> Int64? {
+        let reader = reader(from: position)
+        while let item = try next(reader) {
+            if case .entry(let entry) = item {
+                return (try? EncodedTransaction(bytes: entry.payload))?.time
+            }
+        }
+        return nil
+    }
+
+    func conclude() throws {
+        if !gaps.isEmpty { throw CommandFailure("\(gaps.count) gaps in \(directory)") }
+    }
+
+    // MARK: Models
+
+    func newestModel() throws -> CompiledModel? { try filledBook().newest }
+
+    func model(for transaction: Transaction) throws -> CompiledModel? {
+        var known = try filledBook()
+        note(transaction, &known)
+        if known.lacks(transaction) { try readModels(&known) }
+        book = known
+        return known.model(for: transaction)
+    }
+
+    /// A book with the store's model, if a store lies beside the journal; without one all models of the journal are read.
+    private func filledBook() throws -> ModelBook {
+        if let book { return book }
+        var made = ModelBook(latest: storeModel())
+        if made.newest == nil { try readModels(&made) }
+        book = made
+        return made
+    }
+
+    private func storeModel() -> CompiledModel? {
+        guard files.exists(store + "/data.mdb") else { return nil }
+        // A store that can't be read is no reason not to read the journal.
+        guard let store = try? Store.openForReading(path: store) else { return nil }
+        defer { store.close() }
+        return store.model
+    }
+
+    private func readModels(_ book: inout ModelBook) throws {
+        let reader = reader(from: try first())
+        while let item = try next(reader) {
+            guard case .entry(let entry) = item,
+                let encoded = try? EncodedTransaction(bytes: entry.payload), encoded.isModel,
+                let transaction = try? encoded.decoded()
+            else { continue }
+            note(transaction, &book)
+        }
+        book.complete()
+    }
+
+    private func note(_ transaction: Transaction, _ book: inout ModelBook) {
+        do {
+            try book.note(transaction)
+        } catch {
+            report(transaction.position, "\(error)")
+        }
+    }
+
+    // MARK: Reading
+
+    private func reader(from position: UInt64) -> JournalReader {
+        JournalReader(directory: directory, fileSystem: files, from: position, index: index)
+    }
+
+    private func next(_ reader: JournalReader) throws -> JournalReader.Item? {
+        do {
+            return try reader.next()
+        } catch {
+            throw CommandFailure("\(error)", code: error.code == .expired ? 5 : 1)
+        }
+    }
+
+    private func decode(_ entry: Entry) -> Transaction? {
+        do {
+            return try EncodedTransaction(bytes: entry.payload).decoded()
+        } catch {
+            report(entry.position, "\(error)")
+            return nil
+        }
+    }
+
+    private func report(_ position: UInt64, _ problem: String) {
+        guard gaps.insert(Place(path: "", offset: position)).inserted else { return }
+        StandardStream.error.write("tandem: transaction \(position): \(problem)\n")
+    }
+
+    private func report(_ gap: JournalReader.Gap, _ what: String) {
+        guard gaps.insert(Place(path: gap.path, offset: gap.offset)).inserted else { return }
+        StandardStream.error.write(
+            "tandem: \(what): \(gap.path) offset \(gap.offset): \(gap.reason)\n")
+    }
+
+    private func remark(_ gap: JournalReader.Gap, _ what: String) {
+        guard !isQuiet, !saidTorn else { return }
+        saidTorn = true
+        StandardStream.error.write(
+            "tandem: \(what): \(gap.path) offset \(gap.offset): \(gap.reason)\n")
+    }
+}

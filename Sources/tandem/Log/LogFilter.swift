@@ -1,0 +1,146 @@
+import FoundationEssentials
+import Tandem
+
+/// Which transactions are wanted, and which part of them.
+///
+/// The daemon looks at what ``HistoryFilter`` can say, so that the rest does not travel; everything is judged here once more, so
+/// that a directory and a daemon give the same.
+struct LogFilter {
+    /// Only changes of these and their subentities; the rest of a transaction is left out.
+    var entities: [String] = []
+    /// Changing one of these.
+    var objects: [ObjectID] = []
+    /// Changing one of these: a name, or an entity and a name.
+    var properties: [PropertyName] = []
+    /// Saved by one of these.
+    var authors: [String] = []
+    /// Saved by a process of one of these units.
+    var units: [String] = []
+    /// Not saved before, in microseconds since 1970.
+    var since: Int64?
+    /// Saved before.
+    var until: Int64?
+    var matches: MatchGroups?
+    /// Found in what ``ChangeText/everything`` says.
+    var pattern: Regex<AnyRegexOutput>?
+
+    /// A property as `wins` or `Team.wins`.
+    struct PropertyName {
+        var entity: String?
+        var name: String
+
+        init(_ text: String) {
+            let parts = text.split(separator: ".", maxSplits: 1)
+            entity = parts.count == 2 ? String(parts[0]) : nil
+            name = String(parts.last ?? "")
+        }
+    }
+
+    /// Whether it asks for changes, which the installation of a model has none of.
+    private var asksForChanges: Bool {
+        !entities.isEmpty || !objects.isEmpty || !properties.isEmpty
+    }
+
+    /// The wanted part of a transaction; nil for nothing.
+    func part(of transaction: Transaction, _ model: CompiledModel?) -> Transaction? {
+        guard meetsHeader(transaction) else { return nil }
+        var part = transaction
+        if case .model = transaction.content {
+            if asksForChanges { return nil }
+        } else if asksForChanges {
+            guard let changes = changes(transaction, model) else { return nil }
+            part.content = .objects(changes)
+        }
+        if let matches, !matches.meets(part, model) { return nil }
+        if let pattern {
+            let entry = LogEntry(transaction: part, cursor: nil, model: model)
+            guard ChangeText(entry: entry).everything.contains(pattern) else { return nil }
+        }
+        return part
+    }
+
+    private func meetsHeader(_ transaction: Transaction) -> Bool {
+        if let since, transaction.time < since { return false }
+        if let until, transaction.time >= until { return false }
+        if !authors.isEmpty, !authors.contains(transaction.principal.author) { return false }
+        let unit = transaction.principal.unit
+        return units.isEmpty || units.contains { $0 == unit || $0 + ".service" == unit }
+    }
+
+    /// The changes of the wanted entities, if one of them is of a wanted object and property.
+    private func changes(_ transaction: Transaction, _ model: CompiledModel?) -> [Change]? {
+        let changes = transaction.changes.filter { change in
+            entities.isEmpty
+                || entities.contains {
+                    model?.entity(named: $0)?.includes(change.object.tag) ?? false
+                }
+        }
+        let isWanted = changes.contains { change in
+            (objects.isEmpty || objects.contains { $0.number == change.object.number })
+                && (properties.isEmpty || alters(change, model))
+        }
+        return isWanted ? changes : nil
+    }
+
+    private func alters(_ change: Change, _ model: CompiledModel?) -> Bool {
+        guard let model, let entity = model.entity(tagged: change.object.tag) else { return false }
+        return properties.contains { property in
+            if let name = property.entity,
+                model.entity(named: name)?.includes(entity.tag) != true
+            {
+                return false
+            }
+            guard let slot = entity.slot(of: property.name) else { return false }
+            return change.kind == .delete || change.changed.contains(slot)
+        }
+    }
+
+    // MARK: The daemon's part
+
+    /// What a daemon with a model is asked; throws `usage` for names that the model has not.
+    func request(_ model: CompiledModel) throws -> HistoryFilter {
+        try check(model)
+        var filter = HistoryFilter()
+        filter.entities = entities
+        filter.objects = objects + (matches?.only(.object) ?? []).sorted().compactMap(ObjectID.init)
+        // Two lists of authors that differ are for here.
+        filter.authors = authors.isEmpty ? (matches?.only(.author) ?? []).sorted() : authors
+        if !objects.isEmpty, matches?.only(.object) != nil { filter.objects = objects }
+        for property in properties { ask(property, model, &filter) }
+        filter.since = since.map { Date(timeIntervalSince1970: Double($0) / 1_000_000) }
+        filter.until = until.map { Date(timeIntervalSince1970: Double($0) / 1_000_000) }
+        return filter
+    }
+
+    private func ask(
+        _ property: PropertyName, _ model: CompiledModel, _ filter: inout HistoryFilter
+    ) {
+        let owners = model.entities.filter {
+            $0.slot(of: property.name) != nil && (property.entity ?? $0.name) == $0.name
+        }
+        for owner in owners { filter.properties[owner.name, default: []].append(property.name) }
+    }
+
+    /// Refuses names that the newest model has not.
+    func check(_ model: CompiledModel) throws {
+        let named = entities + objects.map(\.entity) + properties.compactMap(\.entity)
+        for name in named + (matches?.all(.entity).sorted() ?? []) {
+            guard model.entity(named: name) != nil else {
+                throw TandemError(
+                    .unknownEntity,
+                    "the store has no entity `\(name)`; `tandem schema` shows the model")
+            }
+        }
+        for property in properties {
+            let owners = property.entity.map { [$0] } ?? model.entities.map(\.name)
+            guard
+                owners.contains(where: { model.entity(named: $0)?.slot(of: property.name) != nil })
+            else {
+                throw TandemError(
+                    .unknownProperty,
+                    "\(property.entity ?? "no entity") has "
+                        + (property.entity == nil ? "a" : "no") + " property `\(property.name)`")
+            }
+        }
+    }
+}

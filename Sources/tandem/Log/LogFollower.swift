@@ -1,0 +1,107 @@
+import Tandem
+import TandemIO
+
+/// `log -f`: goes on behind a position for as long as somebody reads, whatever becomes of the daemon and of the journal meanwhile.
+///
+/// What can't be shown any more, because it was given up or the log is another one, is told by one line; then it goes on with the oldest.
+final class LogFollower {
+    private let source: DaemonSource
+    private let filter: LogFilter
+    private let output: LineOutput
+    private let isQuiet: Bool
+    private var isWaiting = false
+    /// How long a daemon is asked to wait: another one that came in its place is noticed as late as that.
+    private static let seconds = 2.0
+
+    init(_ source: any LogSource, _ filter: LogFilter, _ output: LineOutput, quiet: Bool) throws {
+        guard let source = source as? DaemonSource else {
+            throw CommandFailure("--follow needs a daemon, not -D", code: 2)
+        }
+        self.source = source
+        self.filter = filter
+        self.output = output
+        isQuiet = quiet
+    }
+
+    /// Shows what comes behind a position of the log that the source knows.
+    func follow(after last: UInt64, isJSON: Bool, _ show: (LogEntry) -> Bool) throws {
+        guard var place = source.cursor(last) else { return }
+        while !output.isClosed {
+            do {
+                let end = try next(after: place)
+                isWaiting = false
+                if let reason = lost(place, end) {
+                    place = try goOn(from: place, end, reason, isJSON)
+                }
+                try advance(&place, through: end, show)
+            } catch let error as TandemError where Self.isPassing(error) {
+                source.startAnew()
+                sayWaiting(error)
+            } catch let error as TandemError where error.code == .historyExpired {
+                place = try goOn(from: place, try source.lastPosition(), "", isJSON)
+            }
+        }
+    }
+
+    /// Shows what is there; the place moves with what was shown, so that nothing comes twice after an error.
+    private func advance(
+        _ place: inout Position, through end: Position, _ show: (LogEntry) -> Bool
+    ) throws {
+        guard place.number < end.number else { return }
+        let reader = LogReader(source: source, filter: filter)
+        var last = place.number
+        defer { place = place.at(last) }
+        try reader.forwards(after: last, through: end.number) { entry in
+            let isOpen = show(entry)
+            last = entry.transaction.position
+            return isOpen
+        }
+        last = end.number
+    }
+
+    /// The end, when there is something behind the place or the waiting was long enough.
+    private func next(after place: Position) throws -> Position {
+        do {
+            _ = try source.container.wait(for: place.number + 1, timeout: Self.seconds)
+        } catch let error as TandemError where error.code == .timeout {}
+        return try source.lastPosition()
+    }
+
+    /// Why what follows does not follow the place; nil when it does.
+    private func lost(_ place: Position, _ end: Position) -> String? {
+        if place.log != end.log { return "the daemon has another log" }
+        if place.epoch != end.epoch { return "the log was restored" }
+        return end.number < place.number ? "the log ends at \(end.number)" : nil
+    }
+
+    /// Tells of a gap, and stands before the oldest that there is.
+    private func goOn(
+        from place: Position, _ end: Position, _ reason: String, _ isJSON: Bool
+    ) throws -> Position {
+        source.startAnew()
+        let (first, _) = try source.bounds()
+        let why = reason.isEmpty ? "the journal begins at \(first)" : reason
+        if isJSON {
+            let gap: JSON = .object([
+                "after": .string(place.description),
+                "next": .string(end.at(first).description), "reason": .string(why),
+            ])
+            output.line(JSON.object(["gap": gap]).text)
+        } else {
+            StandardStream.error.write(
+                "tandem: gap: what followed \(place) can't be shown: \(why); "
+                    + "going on at \(end.at(first))\n")
+        }
+        return end.at(first - 1)
+    }
+
+    private static func isPassing(_ error: TandemError) -> Bool {
+        error.code == .disconnected || error.code == .timeout
+    }
+
+    private func sayWaiting(_ error: TandemError) {
+        guard !isWaiting, !isQuiet else { return }
+        isWaiting = true
+        StandardStream.error.write("tandem: \(error.message); waiting for a daemon\n")
+    }
+}

@@ -1,0 +1,73 @@
+import Tandem
+import TandemIO
+
+/// Where reading begins and ends.
+struct LogRange {
+    /// The position before the first.
+    var floor: UInt64
+    /// The last position.
+    var top: UInt64
+
+    /// The stretch that options name, out of what is kept.
+    ///
+    /// Times are found by bisection, with some minutes on either side for clocks that were set back; each transaction is then
+    /// held to them.
+    init(_ options: LogRangeOptions, _ source: any LogSource, _ filter: LogFilter) throws {
+        let (first, last) = try source.bounds()
+        floor = first - 1
+        top = min(last, options.to ?? .max)
+        if let start = try options.start(source) {
+            guard start >= first else {
+                throw CommandFailure(
+                    "position \(start) is no longer kept, the oldest is \(first); "
+                        + "use --from \(first)", code: 5)
+            }
+            floor = start - 1
+        }
+        guard floor < top else { return }
+        let slack = LogReader.slackMicroseconds
+        if let since = filter.since {
+            floor =
+                try LogReader.position(
+                    of: since - slack, in: source, after: floor, through: top) - 1
+        }
+        if let until = filter.until, floor < top {
+            top =
+                try LogReader.position(
+                    of: until + slack, in: source, after: floor, through: top) - 1
+        }
+    }
+}
+
+extension LogRangeOptions {
+    /// The first position that is asked for; nil for the oldest.
+    func start(_ source: any LogSource) throws -> UInt64? {
+        if let from { return max(from, 1) }
+        if let cursor { return try Self.number(cursor, source) }
+        if let afterCursor { return try Self.number(afterCursor, source) + 1 }
+        guard let cursorFile, RealFileSystem().exists(cursorFile) else { return nil }
+        let bytes: [UInt8]
+        do {
+            bytes = try RealFileSystem().contents(of: cursorFile, maximumBytes: 4_096)
+        } catch {
+            throw CommandFailure("\(error)", code: 2)
+        }
+        let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
+        return text.isEmpty ? nil : try Self.number(text, source) + 1
+    }
+
+    /// The number of a cursor of this log and epoch.
+    static func number(_ text: String, _ source: any LogSource) throws -> UInt64 {
+        if let number = UInt64(text) { return number }
+        guard let position = Position(text) else {
+            throw CommandFailure(
+                "`\(text)` is no position; give NUMBER or NUMBER@EPOCH-LOG", code: 2)
+        }
+        guard source.cursor(0).map({ position.isComparable(with: $0) }) ?? true else {
+            throw CommandFailure(
+                "\(position) is of another log or epoch than this journal; begin with --from",
+                code: 5)
+        }
+        return position.number
+    }
+}

@@ -1,0 +1,109 @@
+import Tandem
+
+/// Reads a stretch of a journal in either direction, filtered; what it holds does not grow with the journal.
+struct LogReader {
+    let source: any LogSource
+    let filter: LogFilter
+
+    /// How many bytes of transactions are held at a time, more only where a single one has more.
+    static let heldBytes = 4 << 20
+    private static let firstWindow: UInt64 = 256
+    private static let widestWindow: UInt64 = 1 << 16
+
+    /// The wanted transactions behind `floor` up to `top`, oldest first, until `body` gives false.
+    func forwards(
+        after floor: UInt64, through top: UInt64, _ body: (LogEntry) throws -> Bool
+    ) throws {
+        guard floor < top else { return }
+        try source.read(after: floor, through: top, filter) { transaction, _ in
+            guard let entry = try entry(transaction) else { return true }
+            return try body(entry)
+        }
+    }
+
+    /// The same newest first: windows are read from the end, wider where little is found in them, narrower where much is.
+    func backwards(
+        after floor: UInt64, through top: UInt64, _ body: (LogEntry, _ bytes: Int) throws -> Bool
+    ) throws {
+        var top = top
+        var window = Self.firstWindow
+        while top > floor {
+            let low = top - min(top - floor, window)
+            var held: [(entry: LogEntry, bytes: Int)] = []
+            var bytes = 0
+            var isTooMuch = false
+            try source.read(after: low, through: top, filter) { transaction, size in
+                guard let entry = try entry(transaction) else { return true }
+                held.append((entry, size))
+                bytes += size
+                isTooMuch = bytes > Self.heldBytes && top - low > 1
+                return !isTooMuch
+            }
+            if isTooMuch {
+                window = max(1, (top - low) / 4)
+                continue
+            }
+            for item in held.reversed() {
+                guard try body(item.entry, item.bytes) else { return }
+            }
+            top = low
+            if bytes < Self.heldBytes / 8 { window = min(window * 2, Self.widestWindow) }
+        }
+    }
+
+    /// The last `count` of them, oldest first; found from the end, and read once more where they are too many to be held.
+    func last(
+        _ count: Int, after floor: UInt64, through top: UInt64, _ body: (LogEntry) throws -> Bool
+    ) throws {
+        guard count > 0 else { return }
+        var held: [LogEntry] = []
+        var (bytes, found, start) = (0, 0, top)
+        var holdsAll = true
+        try backwards(after: floor, through: top) { entry, size in
+            found += 1
+            start = entry.transaction.position - 1
+            bytes += size
+            if bytes > Self.heldBytes {
+                holdsAll = false
+                held.removeAll()
+            }
+            if holdsAll { held.append(entry) }
+            return found < count
+        }
+        guard holdsAll else { return try forwards(after: start, through: top, body) }
+        for entry in held.reversed() {
+            guard try body(entry) else { return }
+        }
+    }
+
+    private func entry(_ transaction: Transaction) throws -> LogEntry? {
+        let model = try source.model(for: transaction)
+        guard let part = filter.part(of: transaction, model) else { return nil }
+        return LogEntry(
+            transaction: part, cursor: source.cursor(transaction.position), model: model)
+    }
+
+    // MARK: Time
+
+    /// How far a clock may have been set back without anything being missed by the search for a time.
+    static let slackMicroseconds: Int64 = 300_000_000
+
+    /// The first position in a stretch from which on times are at least `time`, by bisection; the one behind the stretch for none.
+    ///
+    /// It supposes that times rise. Where the clock was set back by more than the slack that its callers leave, what lies on the
+    /// other side of the jump may be left out: positions always tell the order, times don't.
+    static func position(
+        of time: Int64, in source: any LogSource, after floor: UInt64, through top: UInt64
+    ) throws -> UInt64 {
+        var (low, high) = (floor + 1, top + 1)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if let found = try source.time(from: middle), found < time {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low
+    }
+}

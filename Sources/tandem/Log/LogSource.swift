@@ -1,0 +1,22 @@
+import Tandem
+
+/// Where transactions are read from: a daemon, or the segments of a directory.
+protocol LogSource: AnyObject {
+    /// The oldest position that is kept, and the last there is; read anew each time.
+    func bounds() throws -> (first: UInt64, last: UInt64)
+    /// The model that counts at the end; nil where there is none to be had.
+    func newestModel() throws -> CompiledModel?
+    /// The model that a transaction is read with; nil when it is no longer to be had.
+    func model(for transaction: Transaction) throws -> CompiledModel?
+    /// A position as other processes take it; nil where log and epoch aren't known.
+    func cursor(_ number: UInt64) -> Position?
+    /// Reads forward what may meet a filter, until the end or until `body` gives false; with the bytes of each.
+    func read(
+        after floor: UInt64, through top: UInt64, _ filter: LogFilter,
+        _ body: (Transaction, _ bytes: Int) throws -> Bool
+    ) throws
+    /// The time of the first transaction from a position on; nil at the end.
+    func time(from position: UInt64) throws -> Int64?
+    /// What could not be read on the way, said at the end.
+    func conclude() throws
+}

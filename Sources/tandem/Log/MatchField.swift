@@ -1,0 +1,129 @@
+import Tandem
+
+/// What a `FIELD=VALUE` match can ask about.
+enum MatchField: String, CaseIterable {
+    case author
+    case context
+    case entity
+    case gid
+    case object
+    case op
+    case pid
+    case position
+    case property
+    case uid
+    case unit
+
+    /// The value of a transaction's header; nil for fields that changes have.
+    func value(_ transaction: Transaction) -> String? {
+        let principal = transaction.principal
+        switch self {
+        case .author: return principal.author
+        case .context: return principal.context
+        case .gid: return "\(principal.gid)"
+        case .pid: return "\(principal.pid)"
+        case .position: return "\(transaction.position)"
+        case .uid: return "\(principal.uid)"
+        case .unit: return principal.unit
+        case .entity, .object, .op, .property: return nil
+        }
+    }
+
+    /// The values that a change has; an object's entity is the most derived one and those it inherits from.
+    func values(_ change: Change, _ model: CompiledModel?) -> [String] {
+        switch self {
+        case .op: return [change.kind.word]
+        case .object: return model.map { ["\($0.id(of: change.object))"] } ?? []
+        case .entity:
+            return (model?.entity(tagged: change.object.tag)?.ancestors ?? [])
+                .compactMap { model?.entity(tagged: $0)?.name }
+        case .property:
+            guard let entity = model?.entity(tagged: change.object.tag),
+                change.isValid(for: entity)
+            else { return [] }
+            return change.changed.map { entity.properties[$0].name }
+        default: return []
+        }
+    }
+
+    /// Every value that a transaction has.
+    func values(_ transaction: Transaction, _ model: CompiledModel?) -> [String] {
+        if let value = value(transaction) { return value.isEmpty ? [] : [value] }
+        if case .model = transaction.content { return self == .op ? ["model"] : [] }
+        if self == .entity {
+            return transaction.changes.compactMap {
+                model?.entity(tagged: $0.object.tag)?.name
+            }
+        }
+        return transaction.changes.flatMap { values($0, model) }
+    }
+}
+
+/// `FIELD=VALUE` matches as journalctl joins them: of one field any, of several all, and `+` between alternatives.
+struct MatchGroups {
+    /// Alternatives, each by field.
+    private(set) var groups: [[MatchField: Set<String>]] = []
+
+    /// Reads the words of a command line; throws ``CommandFailure``.
+    init(_ words: [String]) throws {
+        guard !words.isEmpty else { return }
+        for part in words.split(separator: "+", omittingEmptySubsequences: false) {
+            var group: [MatchField: Set<String>] = [:]
+            for word in part {
+                let (field, value) = try Self.match(word)
+                group[field, default: []].insert(value)
+            }
+            guard !group.isEmpty else {
+                throw CommandFailure("+ stands between matches; one is missing", code: 2)
+            }
+            groups.append(group)
+        }
+    }
+
+    private static func match(_ word: String) throws -> (MatchField, String) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let field = MatchField(rawValue: String(parts[0])) else {
+            throw CommandFailure(
+                "`\(word)` is no match; give FIELD=VALUE with one of "
+                    + MatchField.allCases.map(\.rawValue).joined(separator: ", "), code: 2)
+        }
+        return (field, String(parts[1]))
+    }
+
+    /// The values that the only alternative asks for in a field; nil where there is none, or several alternatives.
+    func only(_ field: MatchField) -> Set<String>? {
+        groups.count == 1 ? groups[0][field] : nil
+    }
+
+    /// The values of a field in all alternatives.
+    func all(_ field: MatchField) -> Set<String> {
+        groups.reduce(into: []) { $0.formUnion($1[field] ?? []) }
+    }
+
+    /// Whether a transaction meets one of the alternatives; what an alternative says of changes one change has to meet.
+    func meets(_ transaction: Transaction, _ model: CompiledModel?) -> Bool {
+        groups.isEmpty || groups.contains { meets($0, transaction, model) }
+    }
+
+    private func meets(
+        _ group: [MatchField: Set<String>], _ transaction: Transaction, _ model: CompiledModel?
+    ) -> Bool {
+        var ofChanges: [MatchField: Set<String>] = [:]
+        for (field, wanted) in group {
+            guard let value = field.value(transaction) else {
+                ofChanges[field] = wanted
+                continue
+            }
+            guard wanted.contains(value) else { return false }
+        }
+        if ofChanges.isEmpty { return true }
+        if case .model = transaction.content {
+            return ofChanges.count == 1 && (ofChanges[.op]?.contains("model") ?? false)
+        }
+        return transaction.changes.contains { change in
+            ofChanges.allSatisfy { field, wanted in
+                field.values(change, model).contains { wanted.contains($0) }
+            }
+        }
+    }
+}

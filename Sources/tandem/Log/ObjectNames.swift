@@ -1,0 +1,49 @@
+import Tandem
+
+/// What objects are called: the text of a property that is obviously a name.
+final class ObjectNames {
+    private let source: any LogSource
+    private var known: [ObjectName: String?] = [:]
+    private static let properties = ["name", "title", "label", "displayName"]
+    private static let longest = 60
+    /// No more objects are looked up, and no more transactions looked at for one of them.
+    private static let most = 32
+    private static let farthest: UInt64 = 100_000
+
+    init(_ source: any LogSource) { self.source = source }
+
+    /// The name that an object had by a position; nil where it has none, or got it too long ago.
+    func name(_ object: ObjectName) -> String? {
+        if let name = known[object] { return name }
+        guard known.count < Self.most else { return nil }
+        let name = try? found(object)
+        known[object] = name
+        return name
+    }
+
+    /// Sought in the journal, backwards from the position: what it says holds for then, not for now.
+    private func found(_ wanted: ObjectName) throws -> String? {
+        guard let model = try source.newestModel(),
+            let entity = model.entity(tagged: wanted.object.tag),
+            let property = Self.properties.first(where: { entity.slot(of: $0) != nil })
+        else { return nil }
+        var filter = LogFilter()
+        filter.objects = [model.id(of: wanted.object)]
+        let near = wanted.position - min(wanted.position, Self.farthest)
+        let floor = max(near, try source.bounds().first - 1)
+        var name: String?
+        try LogReader(source: source, filter: filter).backwards(
+            after: floor, through: wanted.position
+        ) { entry, _ in
+            guard
+                let change = entry.transaction.changes.first(where: { $0.object == wanted.object }),
+                let entity = entry.entity(of: change), let row = change.row ?? change.deleted,
+                let slot = entity.slot(of: property)
+            else { return true }
+            if case .string(let text) = row.value(slot, in: entity) { name = text }
+            return false
+        }
+        return name.map { $0.count > Self.longest ? $0.prefix(Self.longest - 1) + "…" : $0 }
+            .map { JSON.string($0).text }
+    }
+}

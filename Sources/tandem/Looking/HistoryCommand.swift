@@ -1,0 +1,63 @@
+import ArgumentParser
+import Tandem
+
+/// `tandem history`: everything that happened to one object.
+struct HistoryCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "history", abstract: "Shows what happened to an object, oldest first.")
+
+    @Argument(help: "The object, as Team/3.")
+    var object: String
+
+    @Option(name: [.customShort("n"), .long], help: "The last LINES changes only.")
+    var lines: Int?
+
+    @Flag(name: .shortAndLong, help: "Newest first.")
+    var reverse = false
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("Format.", valueName: "format"))
+    var output: LogFormat = .verbose
+
+    @OptionGroup var options: SourceOptions
+
+    func validate() throws {
+        if let lines, lines < 0 { throw ValidationError("-n needs a number that is not negative") }
+    }
+
+    func run() throws {
+        let source = options.source()
+        let story = try ObjectStory(object, source)
+        let lines = LineOutput()
+        defer { lines.finish() }
+        var format = output.writer(options.look(source))
+        lines.write { format.begin(into: &$0) }
+        var shown = 0
+        func show(_ step: ObjectStory.Step) -> Bool {
+            shown += 1
+            lines.write { format.append(step.entry, to: &$0) }
+            return !lines.isClosed && shown < (reverse ? self.lines ?? .max : .max)
+        }
+        try read(story, show)
+        try source.conclude()
+        if shown == 0, self.lines != 0 {
+            throw CommandFailure("no transaction that is kept changed \(object)")
+        }
+    }
+
+    private func read(_ story: ObjectStory, _ show: (ObjectStory.Step) -> Bool) throws {
+        if lines == 0 { return }
+        if reverse {
+            try story.backwards(show)
+            return
+        }
+        guard let lines else { return try story.forwards(show) }
+        // Where the last of them begin.
+        var (count, start) = (0, UInt64(0))
+        try story.backwards { step in
+            count += 1
+            start = step.entry.transaction.position
+            return count < lines
+        }
+        try story.forwards { $0.entry.transaction.position < start || show($0) }
+    }
+}

@@ -1,0 +1,115 @@
+import Tandem
+
+/// What several transactions together did to one object; by name, so that the model may have changed between them.
+struct NetObject {
+    var id: String
+    private(set) var isNew = false
+    private(set) var isGone = false
+    private(set) var before: [String: String] = [:]
+    private(set) var after: [String: String] = [:]
+    /// Members that came (true) or went, by relationship.
+    private(set) var links: [String: [String: Bool]] = [:]
+
+    init(_ id: String) { self.id = id }
+
+    /// Whether nothing is left of it: it came and went, or everything is as it was.
+    var isNothing: Bool {
+        if isNew { return isGone }
+        return !isGone && before.allSatisfy { after[$0.key] == $0.value }
+            && links.values.allSatisfy(\.isEmpty)
+    }
+
+    /// What it comes to.
+    var kind: Change.Kind {
+        isNew ? .insert : isGone ? .delete : before.isEmpty ? .touch : .update
+    }
+
+    /// The properties whose values differ, with both.
+    var values: [(property: String, before: String?, after: String?)] {
+        Set(before.keys).union(after.keys).sorted().compactMap { name in
+            let pair = (isNew ? nil : before[name], isGone ? nil : after[name])
+            return pair.0 == pair.1 ? nil : (name, pair.0, pair.1)
+        }
+    }
+
+    /// Takes in a later change.
+    mutating func add(_ change: Change, _ entity: CompiledEntity, _ model: CompiledModel) {
+        let text = { (value: Value) in ValueText.json(value, model).text }
+        switch change.kind {
+        case .insert:
+            isNew = true
+            all(change.row, entity) { after[$0] = text($1) }
+        case .delete:
+            isGone = true
+            all(change.deleted, entity) { name, value in
+                if before[name] == nil { before[name] = text(value) }
+            }
+        case .update:
+            for item in change.before {
+                let name = entity.properties[item.slot].name
+                if before[name] == nil, !isNew { before[name] = text(item.value) }
+                after[name] = text(change.row?.value(item.slot, in: entity) ?? .null)
+            }
+        case .touch: break
+        }
+        for link in change.links { add(link, entity.properties[link.slot].name, model) }
+    }
+
+    private mutating func add(_ link: LinkChange, _ name: String, _ model: CompiledModel) {
+        let target = model.id(of: link.target).description
+        if let earlier = links[name]?[target], earlier != link.isAdded {
+            links[name]?[target] = nil
+        } else {
+            links[name, default: [:]][target] = link.isAdded
+        }
+    }
+
+    private func all(
+        _ row: Row?, _ entity: CompiledEntity, _ body: (String, Value) -> Void
+    ) {
+        guard let row else { return }
+        for property in entity.properties where !property.isToMany {
+            let value = row.value(property.slot, in: entity)
+            if !value.isNull { body(property.name, value) }
+        }
+    }
+
+    /// An object for `-o json`.
+    var json: JSON {
+        var (old, new): ([String: JSON], [String: JSON]) = ([:], [:])
+        for item in self.values {
+            old[item.property] = item.before.flatMap { try? JSON(parsing: $0) }
+            new[item.property] = item.after.flatMap { try? JSON(parsing: $0) }
+        }
+        let relations = links.sorted { $0.key < $1.key }.map { name, members -> JSON in
+            func list(_ isAdded: Bool) -> JSON {
+                .array(
+                    members.filter { $0.value == isAdded }.keys.sorted().map { .string($0) })
+            }
+            return .object([
+                "property": .string(name), "added": list(true), "removed": list(false),
+            ])
+        }
+        return .object([
+            "object": .string(id), "type": .string(kind.word), "before": .object(old),
+            "after": .object(new), "links": .array(relations),
+        ])
+    }
+
+    /// A heading, and a line for each property.
+    func lines(_ style: Style) -> [String] {
+        let details =
+            values.map { item in
+                (item.property, "\(item.before ?? "") → \(item.after ?? "")".trimmed)
+            }
+            + links.sorted { $0.key < $1.key }.flatMap { name, members in
+                members.sorted { $0.key < $1.key }.map { (name, "\($1 ? "+" : "-") \($0)") }
+            }
+        let width = details.map(\.0.count).max() ?? 0
+        return [style.paint("\(kind.word) \(id)", Style.Role(kind))]
+            + details.map { name, text in
+                let start = text.hasPrefix(" ") ? String(text.dropFirst()) : text
+                return "    \(name.padded(to: width + 1))\(start)"
+            }
+    }
+}

@@ -1,0 +1,46 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// Where verbs that look back read the journal, and how they print.
+struct SourceOptions: ParsableArguments {
+    @Option(
+        name: [.customShort("D"), .long],
+        help: ArgumentHelp("Reads a store's directory, without a daemon.", valueName: "dir"))
+    var directory: String?
+
+    @Flag(help: "Times in UTC.")
+    var utc = false
+
+    @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
+    var color: ColorChoice = .auto
+
+    @OptionGroup var global: GlobalOptions
+
+    /// The journal.
+    func source() -> any LogSource {
+        if let directory { return FolderSource(directory, isQuiet: true) }
+        return DaemonSource(global.container())
+    }
+
+    /// The look of what is printed.
+    func look(_ source: any LogSource) -> LogLook {
+        LogLook(
+            style: Style(isOn: color.isOn(StandardStream.output.descriptor)), isUTC: utc,
+            nameOf: ObjectNames(source).name)
+    }
+
+    /// The number of a position that people gave; throws ``CommandFailure``.
+    static func number(_ text: String, _ source: any LogSource) throws -> UInt64 {
+        let (first, last) = try source.bounds()
+        let number = try LogRangeOptions.number(text, source)
+        guard number <= last else {
+            throw CommandFailure("position \(number) is not reached; the last is \(last)")
+        }
+        guard number + 1 >= first else {
+            throw CommandFailure(
+                "position \(number) is no longer kept, the oldest is \(first)", code: 5)
+        }
+        return number
+    }
+}

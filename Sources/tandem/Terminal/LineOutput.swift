@@ -1,0 +1,60 @@
+import TandemIO
+
+/// Standard output in pieces of 64 KiB; line by line where a person or a follower waits for them.
+final class LineOutput {
+    private static let pieceBytes = 1 << 16
+    private var bytes: [UInt8] = []
+    private let flushesLines: Bool
+    private var pager: Pager?
+
+    /// Output for a verb; a line for the shell that starts a pager is used on a terminal only.
+    init(flushesLines: Bool = false, pager command: String? = nil) {
+        let isTerminal = ThisProcess.isTerminal(StandardStream.output.descriptor)
+        self.flushesLines = flushesLines || isTerminal
+        bytes.reserveCapacity(Self.pieceBytes + 4_096)
+        // Without its pager the log is still worth reading.
+        if isTerminal, let command { pager = try? Pager(command) }
+    }
+
+    /// Whether the reader is gone.
+    var isClosed: Bool { StandardStream.output.isClosed }
+
+    /// Appends whole lines.
+    func write(_ lines: (inout [UInt8]) -> Void) {
+        lines(&bytes)
+        if flushesLines || bytes.count >= Self.pieceBytes { flush() }
+    }
+
+    /// Appends a line.
+    func line(_ text: String) {
+        write { $0.put(text, "\n") }
+    }
+
+    /// Hands over what was written so far.
+    func flush() {
+        bytes.withUnsafeBytes { StandardStream.output.write($0) }
+        bytes.removeAll(keepingCapacity: bytes.capacity <= 4 * Self.pieceBytes)
+    }
+
+    /// Hands over the rest, and waits for the reader of a pager.
+    func finish() {
+        flush()
+        pager?.finish()
+        pager = nil
+    }
+}
+
+extension [UInt8] {
+    /// Appends texts as UTF-8.
+    mutating func put(_ texts: String...) {
+        for text in texts { append(contentsOf: text.utf8) }
+    }
+
+    /// Appends a character of ASCII.
+    mutating func put(byte character: Unicode.Scalar) { append(UInt8(ascii: character)) }
+
+    /// Appends a number's digits.
+    mutating func put<Number: BinaryInteger>(number: Number) {
+        put(String(number))
+    }
+}

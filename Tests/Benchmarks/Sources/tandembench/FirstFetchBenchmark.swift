@@ -1,0 +1,118 @@
+import FoundationEssentials
+import Tandem
+
+/// P5: a new connection, then the whole sectioned list in the memory of a client process.
+@MainActor
+struct FirstFetchBenchmark {
+    let socket: String
+    let n: Int
+
+    private static let sort = ["bucket.name", "-creationDate", "name"]
+
+    /// A whole row of the list.
+    private struct Row: ObjectValue {
+        var number: UInt64
+        var name: String
+        var creationDate: Date
+        var size: Int
+        var isEven: Bool
+        var bucket: ObjectID?
+
+        init(_ content: Content) {
+            number = content.id.number
+            (name, creationDate) = (content.name, content.creationDate)
+            (size, isEven) = (content.size, content.isEven)
+            bucket = content.bucket?.id
+        }
+    }
+
+    private struct Buckets: ObjectValue {
+        var id: ObjectID
+        var name: String
+
+        init(_ bucket: Bucket) { (id, name) = (bucket.id, bucket.name) }
+    }
+
+    /// A section of whole rows.
+    private struct Section {
+        var name: String
+        var rows: [Row] = []
+    }
+
+    func run() throws {
+        let data = BenchData(contents: n)
+        let ids = try data.seed(socket)
+        let order = data.listOrder()
+        let numbers = order.map { ids[$0].number }
+        let names = order.map { data.bucketNames[data.contents[$0].bucket] }
+        var (keys, rows, counts): ([Double], [Double], [Double]) = ([], [], [])
+        for run in 0..<(n >= 1_000_000 ? 3 : 9) {
+            keys.append(try timed { try list($0, run == 0 ? (numbers, names) : nil) })
+            let whole = try timed { context in
+                let found = try sections(context)
+                guard run == 0 else { return }
+                guard found.flatMap({ $0.rows.map(\.number) }) == numbers,
+                    found.flatMap({ section in section.rows.map { _ in section.name } }) == names,
+                    found.flatMap({ $0.rows.map(\.size) }) == order.map({ data.contents[$0].size })
+                else { throw Failure("the rows are not those of the list") }
+            }
+            rows.append(whole)
+            counts.append(
+                try timed { context in
+                    let found = try context.count(for: FetchRequest(entity: "Content"))
+                    guard found == n else { throw Failure("\(found) contents") }
+                })
+        }
+        emit("fetch_ids_and_sections", keys)
+        emit("fetch_rows", rows)
+        emit("count", counts)
+    }
+
+    private func emit(_ metric: String, _ values: [Double]) {
+        ResultLine(
+            scenario: "p5", peer: "tandem", n: n, metric: metric, values: values, unit: "ms",
+            durability: nil
+        ).emit()
+    }
+
+    /// Milliseconds of something done through a connection of its own, which is part of it.
+    private func timed(_ work: (ManagedObjectContext) throws -> Void) throws -> Double {
+        let start = now()
+        let container = container(socket, "reader")
+        defer { container.close() }
+        try work(container.makeContext(name: "reader"))
+        return microseconds(from: start, to: now()) / 1_000
+    }
+
+    private func list(
+        _ context: ManagedObjectContext, _ expected: (numbers: [UInt64], names: [String])?
+    ) throws {
+        let controller = try FetchedResultsController(
+            fetchRequest: FetchRequest(
+                entity: "Content", sort: Self.sort.compactMap { SortKey($0) }),
+            context: context, sectionNameKeyPath: "bucket.name")
+        try controller.performFetch()
+        guard let expected else { return }
+        let names = controller.sections.flatMap { section in
+            Array(repeating: section.name, count: section.numberOfObjects)
+        }
+        guard controller.fetchedObjectIDs.map(\.number) == expected.numbers,
+            names == expected.names
+        else { throw Failure("the list is not in order") }
+    }
+
+    private func sections(_ context: ManagedObjectContext) throws -> [Section] {
+        let buckets = try context.fetchValues(Buckets.self)
+        let names = Dictionary(uniqueKeysWithValues: buckets.map { ($0.id, $0.name) })
+        var sections: [Section] = []
+        var last: ObjectID?
+        for row in try context.fetchValues(Row.self, sort: Self.sort) {
+            if sections.isEmpty || row.bucket != last {
+                sections.append(Section(name: row.bucket.flatMap { names[$0] } ?? ""))
+                last = row.bucket
+            }
+            sections[sections.count - 1].rows.append(row)
+        }
+        return sections
+    }
+}

@@ -1,0 +1,26 @@
+import Foundation
+import Testing
+
+/// What a program has to print, byte for byte, in a file beside the tests.
+///
+/// `TANDEM_GOLDEN=1` writes the files anew; what changed is then seen in the difference to be committed.
+enum Golden {
+    private static var folder: String {
+        let parts = #filePath.split(separator: "/").dropLast(2)
+        return "/" + parts.joined(separator: "/") + "/Golden"
+    }
+
+    /// Compares an output with the file of a name.
+    static func expect(
+        _ output: String, _ name: String, at location: SourceLocation = #_sourceLocation
+    ) throws {
+        let path = folder + "/" + name
+        if ProcessInfo.processInfo.environment["TANDEM_GOLDEN"] == "1" {
+            try Data(output.utf8).write(to: URL(fileURLWithPath: path))
+        }
+        let wanted = try #require(
+            FileManager.default.contents(atPath: path),
+            "no file \(name); TANDEM_GOLDEN=1 makes it", sourceLocation: location)
+        #expect(output == String(decoding: wanted, as: UTF8.self), sourceLocation: location)
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import Glibc
+import Tandem
+import TandemIO
+import TandemJournal
+import Testing
+
+/// `tandem log -f` goes on whatever becomes of the daemon and the journal.
+@Suite(.timeLimit(.minutes(3))) struct LogFollowTests {
+    let place: Place
+
+    init() throws { place = try Place() }
+
+    private static let model = """
+        {"entities": {"Note": {"attributes": {"text": {"type": "string"}}}}}
+        """
+
+    private func serve(_ store: String? = nil) throws -> DaemonProcess {
+        try DaemonProcess.serving(
+            store: store ?? place.store, socket: place.socket,
+            options: ["--segment-kibibytes", "64"])
+    }
+
+    @MainActor @discardableResult
+    private func save(_ count: Int, bytes: Int = 10) throws -> Position {
+        let container = PersistentContainer(
+            model: try Model(parsing: Self.model), socket: place.socket, author: "saver")
+        defer { container.close() }
+        let context = container.makeContext(name: "main")
+        for _ in 1..<count {
+            try context.insert("Note")["text"] = .string(String(repeating: "z", count: bytes))
+            try context.save()
+        }
+        _ = try context.insert("Note")
+        return try context.save()
+    }
+
+    private final class Follower {
+        let child: ChildProcess
+        private var reader: LineReader
+
+        init(_ place: Place, _ arguments: [String] = []) throws {
+            child = try ChildProcess.start(
+                DaemonProcess.products + "/tandem",
+                ["log", "-f", "-n", "1", "-q", "-o", "json", "--socket", place.socket] + arguments,
+                output: .pipe)
+            reader = LineReader(try #require(child.output))
+        }
+
+        func next() throws -> JSON {
+            let line = reader.next()
+            return try JSON(parsing: try #require(line))
+        }
+
+        func position() throws -> Int64? { try next()["position"]?.int }
+
+        func end() {
+            child.kill()
+            child.wait()
+        }
+    }
+
+    @Test @MainActor func `following survives a daemon that stays away longer than any patience`()
+        throws
+    {
+        var daemon = try serve()
+        let first = try save(2)
+        let follower = try Follower(place)
+        defer { follower.end() }
+        #expect(try follower.position() == Int64(first.number))
+        daemon.end(SIGTERM)
+        // Longer than a connection is waited for: nothing but time tells that.
+        let away = try ChildProcess.start("/bin/sleep", ["6"])
+        away.wait()
+        #expect(follower.child.status == nil)
+        daemon = try serve()
+        defer { daemon.end(SIGTERM) }
+        let second = try save(1)
+        #expect(try follower.position() == Int64(second.number))
+    }
+
+    @Test @MainActor func `following tells of what was given up, and goes on at the oldest`() throws
+    {
+        var daemon = try serve()
+        try save(2)
+        let follower = try Follower(place)
+        defer { follower.end() }
+        let seen = try follower.position()
+        kill(follower.child.processID, SIGSTOP)
+        let last = try save(60, bytes: 4_000)
+        daemon.end(SIGTERM)
+        let oldest = try trim(below: last.number)
+        #expect(oldest > UInt64(seen ?? 0) + 1)
+        daemon = try serve()
+        defer { daemon.end(SIGTERM) }
+        kill(follower.child.processID, SIGCONT)
+        let gap = try #require(try follower.next()["gap"])
+        #expect(gap["after"]?.string?.hasPrefix("\(seen ?? 0)@") ?? false, "\(gap)")
+        #expect(gap["next"]?.string?.hasPrefix("\(oldest)@") ?? false, "\(gap)")
+        for number in oldest...last.number {
+            #expect(try follower.position() == Int64(number))
+        }
+    }
+
+    /// Gives up what retention would; returns the oldest position that is left.
+    private func trim(below position: UInt64) throws -> UInt64 {
+        let (journal, _) = try Journal.open(
+            directory: place.store + "/journal", fileSystem: RealFileSystem(),
+            options: JournalOptions(), identityIfNew: LogIdentity(high: 0, low: 0),
+            appliedPosition: nil)
+        defer { try? journal.close() }
+        try journal.trim(below: position)
+        return journal.bounds.first
+    }
+
+    @Test @MainActor
+    func `following a log that was restored tells so, and goes on in the new epoch`()
+        throws
+    {
+        var daemon = try serve()
+        try save(2)
+        daemon.end(SIGTERM)
+        let (backup, again) = (place.path + "/backup", place.path + "/again")
+        try CommandRun("tandem", ["backup", backup, "-D", place.store]).check()
+        daemon = try serve()
+        try save(3)
+        let follower = try Follower(place)
+        defer { follower.end() }
+        let seen = try follower.position()
+        daemon.end(SIGTERM)
+        try CommandRun("tandem", ["restore", backup, "--store", again]).check()
+        daemon = try serve(again)
+        defer { daemon.end(SIGTERM) }
+        let last = try save(1)
+        #expect(last.number < UInt64(seen ?? 0))
+        let gap = try #require(try follower.next()["gap"])
+        #expect(gap["reason"]?.string == "the log was restored", "\(gap)")
+        // All that the restored log has, from its oldest on.
+        let oldest = try #require(gap["next"]?.string.flatMap { Position($0) })
+        #expect(oldest.isComparable(with: last))
+        for number in oldest.number...last.number {
+            #expect(try follower.position() == Int64(number))
+        }
+    }
+
+    @Test @MainActor func `a directory whose journal was given up is read by the store's model`()
+        throws
+    {
+        let daemon = try serve()
+        let last = try save(60, bytes: 4_000)
+        daemon.end(SIGTERM)
+        let oldest = try trim(below: last.number)
+        #expect(oldest > 1)
+        let run = try CommandRun("tandem", ["log", "-D", place.store, "-E", "Note", "-o", "json"])
+        #expect(run.code == 0, "\(run.output.suffix(300))")
+        #expect(run.json.count == Int(last.number - oldest + 1))
+        for line in run.json.dropLast() {
+            let change = line["changes"]?.array?.first
+            #expect(change?["after"]?["text"]?.string?.count == 4_000, "\(line)")
+        }
+        let unknown = try CommandRun("tandem", ["log", "-D", place.store, "-E", "Nope"])
+        #expect(unknown.code == 2 && unknown.lines.count == 1, "\(unknown.output)")
+    }
+}

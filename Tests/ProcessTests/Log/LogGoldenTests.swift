@@ -1,0 +1,137 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// `tandem log` in every format, over a journal of which every byte is known.
+@Suite(.timeLimit(.minutes(2))) struct LogGoldenTests {
+    let journal: MadeJournal
+
+    init() throws { journal = try MadeJournal() }
+
+    private func tandem(_ arguments: String..., zone: String = MadeJournal.zone) throws
+        -> CommandRun
+    {
+        try CommandRun(
+            path: "/usr/bin/env",
+            ["TZ=\(zone)", DaemonProcess.products + "/tandem"] + arguments + ["-D", journal.store])
+    }
+
+    private func log(_ arguments: String...) throws -> [String] {
+        let run = try CommandRun(
+            path: "/usr/bin/env",
+            ["TZ=\(MadeJournal.zone)", DaemonProcess.products + "/tandem", "log"] + arguments
+                + ["-o", "json", "-D", journal.store])
+        #expect(run.code == 0, "\(run.output)")
+        return run.json.compactMap { $0["position"]?.int.map(String.init) }
+    }
+
+    @Test(arguments: [
+        "short", "short-iso", "verbose", "json", "json-pretty", "csv", "export", "cat",
+    ])
+    func `every format prints what its file says`(_ format: String) throws {
+        let run = try tandem("log", "-o", format)
+        #expect(run.code == 0)
+        try Golden.expect(run.output, "log.\(format)")
+    }
+
+    @Test(arguments: ["verbose", "json", "csv", "export"])
+    func `output fields leave out the rest`(_ format: String) throws {
+        let keys = format == "csv" ? "position,property,after" : "position,author,changes"
+        let run = try tandem("log", "-o", format, "--output-fields", keys, "-n", "2")
+        try Golden.expect(run.output, "log.\(format).fields")
+        #expect(try tandem("log", "-o", format, "--output-fields", "nope").code == 2)
+    }
+
+    @Test func `show prints one transaction as a difference with names`() throws {
+        for position in 1...5 {
+            let run = try tandem("log", "show", "\(position)")
+            #expect(run.code == 0)
+            try Golden.expect(run.output, "show.\(position)")
+        }
+        #expect(try tandem("log", "show", "6").code == 1)
+        #expect(try tandem("log", "show", "x").code == 2)
+        #expect(try tandem("log", "show").code == 2)
+    }
+
+    @Test func `colour comes when it is asked for, and only then`() throws {
+        let run = try tandem("log", "--color", "always", "-n", "3")
+        try Golden.expect(run.output, "log.color")
+        #expect(try !tandem("log").output.contains("\u{1b}"))
+    }
+
+    @Test
+    func `an hour that comes twice is told apart, and is the first of them where it is typed`()
+        throws
+    {
+        #expect(try log("-S", "2026-10-25 02:30") == ["1", "2", "3", "4", "5"])
+        #expect(try log("-S", "2026-10-25 02:31") == ["3", "4", "5"])
+        #expect(try log("-S", "2026-10-25 03:00") == ["5"])
+        #expect(try log("-S", "2026-10-25 01:00", "--utc") == ["3", "4", "5"])
+        #expect(try log("-S", "2026-10-25T01:00:00Z") == ["3", "4", "5"])
+        #expect(try log("-U", "2026-10-25T01:00:00Z") == ["1", "2"])
+        #expect(try log("-S", "@1792890000.123456", "-U", "@1792890000.123457") == ["3"])
+        #expect(try log("-S", "tomorrow") == [] || !log("-S", "yesterday").isEmpty)
+        #expect(try tandem("log", "-S", "soon").code == 2)
+    }
+
+    @Test func `matches of one field are alternatives, of several all count, and + begins anew`()
+        throws
+    {
+        #expect(try log("author=setup") == ["1", "2"])
+        #expect(try log("author=setup", "author=cleaner") == ["1", "2", "5"])
+        #expect(try log("author=setup", "op=insert") == ["2"])
+        #expect(try log("author=setup", "op=model") == ["1"])
+        #expect(try log("author=cleaner", "+", "property=team") == ["2", "4", "5"])
+        #expect(try log("entity=Team", "op=update") == ["3"])
+        #expect(try log("object=Player/3") == ["2", "4"])
+        #expect(try log("position=3", "position=5") == ["3", "5"])
+        #expect(try log("-t", "setup", "-t", "cleaner") == ["1", "2", "5"])
+        #expect(try log("-u", "score") == ["4"])
+        #expect(try log("-O", "Team/1") == ["2", "3", "4", "5"])
+        #expect(try log("-O", "Team/1", "-p", "wins") == ["2", "3", "5"])
+        #expect(try log("-p", "Player.team") == ["2", "4"])
+        #expect(try log("-g", "senegal") == ["2"])
+        #expect(try log("-g", "SENEGAL") == [])
+        #expect(try log("-g", "wins 0→1") == ["3"])
+        for wrong in [["a=b"], ["author"], ["+"], ["-g", "("], ["-O", "Team"], ["-p", "nope"]] {
+            #expect(try CommandRun("tandem", ["log", "-D", journal.store] + wrong).code == 2)
+        }
+    }
+
+    @Test func `an unknown entity is a matter of usage`() throws {
+        let run = try tandem("log", "-E", "Nope")
+        #expect(run.code == 2)
+        #expect(run.lines.count == 1 && run.output.contains("no entity `Nope`"))
+        #expect(try tandem("log", "entity=Nope").code == 2)
+    }
+
+    @Test func `fields and their values are listed`() throws {
+        #expect(try CommandRun("tandem", ["log", "-N"]).lines.count == 11)
+        #expect(
+            try tandem("log", "-F", "author").lines == ["cleaner", "setup", "worldcup score"])
+        #expect(try tandem("log", "-F", "property").lines == ["name", "players", "team", "wins"])
+        #expect(try tandem("log", "-F", "op", "-E", "Player").lines == ["insert", "update"])
+        #expect(try tandem("log", "-F", "nope").code == 2)
+    }
+
+    @Test func `a cursor file goes on where the last call ended`() throws {
+        let file = journal.place.path + "/cursor"
+        #expect(try log("--cursor-file", file, "--to", "3") == ["1", "2", "3"])
+        #expect(try log("--cursor-file", file) == ["4", "5"])
+        #expect(try log("--cursor-file", file) == [])
+        #expect(try log("--after-cursor", "4") == ["5"])
+        #expect(try log("-c", "4") == ["4", "5"])
+        let run = try tandem("log", "-n", "1", "--show-cursor")
+        #expect(run.lines.last == "-- cursor: 5")
+        #expect(try tandem("log", "-c", "4", "--from", "3").code == 2)
+    }
+
+    @Test func `directions and numbers agree`() throws {
+        #expect(try log("-r") == ["5", "4", "3", "2", "1"])
+        #expect(try log("-r", "-n", "2") == ["5", "4"])
+        #expect(try log("-n", "2") == ["4", "5"])
+        #expect(try log("-n", "2", "-t", "setup") == ["1", "2"])
+        #expect(try log("-n", "0") == [])
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import Glibc
+import Tandem
+import TandemIO
+import Testing
+
+/// What `tandem log` holds does not grow with the journal, in any direction, from a daemon or a directory.
+@Suite(.timeLimit(.minutes(5))) struct LogMemoryTests {
+    private static let small = 1_000
+    private static let bytes = 4_000
+
+    @Test(arguments: [
+        ["-r"], ["-n", "1000000"], [], ["-n", "3", "-t", "rare"], ["-r", "-o", "short"],
+    ])
+    func `memory stays as it is over eight times the journal`(_ options: [String]) throws {
+        let offline = try [Self.small, 8 * Self.small].map { count in
+            let journal = try MadeJournal(transactions: count, bytes: Self.bytes)
+            return try Self.peak(["-D", journal.store] + options)
+        }
+        // Eight times the journal is 32 MiB.
+        #expect(offline[1] < offline[0] + (12 << 20), "\(offline)")
+    }
+
+    @Test(arguments: [["-r"], ["-n", "1000000"]])
+    func `memory stays as it is when a daemon has eight times the journal`(
+        _ options: [String]
+    ) throws {
+        let online = try [Self.small, 8 * Self.small].map { count in
+            let journal = try MadeJournal(transactions: count, bytes: Self.bytes)
+            try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
+            let socket = journal.place.socket
+            let daemon = try DaemonProcess.serving(store: journal.store, socket: socket)
+            defer { daemon.end(SIGTERM) }
+            return try Self.peak(["--socket", socket] + options)
+        }
+        #expect(online[1] < online[0] + (12 << 20), "\(online)")
+    }
+
+    /// The most memory that a run had, looked at while what it prints is read.
+    private static func peak(_ options: [String]) throws -> Int {
+        let child = try ChildProcess.start(
+            DaemonProcess.products + "/tandem", ["log", "-o", "json"] + options, output: .pipe)
+        let output = FileHandle(
+            fileDescriptor: try #require(child.output), closeOnDealloc: false)
+        var peak = 0
+        while true {
+            let chunk = output.availableData
+            if let size = highWater(child.processID) { peak = max(peak, size) }
+            if chunk.isEmpty { break }
+        }
+        try #require(child.wait() == .exited(0))
+        return peak
+    }
+
+    private static func highWater(_ process: pid_t) -> Int? {
+        guard let status = FileManager.default.contents(atPath: "/proc/\(process)/status") else {
+            return nil
+        }
+        let line = String(decoding: status, as: UTF8.self).split(separator: "\n")
+            .first { $0.hasPrefix("VmHWM:") }
+        return line.flatMap { Int($0.filter(\.isNumber)) }.map { $0 << 10 }
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import Tandem
+import TandemIO
+import TandemJournal
+
+/// A journal made of given transactions, so that every byte of what is printed of it is known.
+struct MadeJournal {
+    let place: Place
+    let model: CompiledModel
+
+    /// The directory of the store that the journal is of.
+    var store: String { place.store }
+
+    private static let text = """
+        {"entities": {
+            "Team": {"attributes": {"name": {"type": "string"}, "wins": {"type": "int"}},
+                "relationships": {"players": {"to": "Player", "toMany": true, "inverse": "team"}}},
+            "Player": {"attributes": {"name": {"type": "string"}, "born": {"type": "date"}},
+                "relationships": {"team": {"to": "Team", "inverse": "players"}}}}}
+        """
+
+    /// 2026-10-25, when summer time ends in Central Europe at 01:00 UTC: 02:30 comes twice.
+    private static let night: Int64 = 1_792_888_200_000_000
+
+    /// Central European time without the files of any system.
+    static let zone = "CET-1CEST,M3.5.0,M10.5.0/3"
+
+    /// A small story: two teams, a player who changes from one to the other, a team that goes.
+    init() throws {
+        place = try Place()
+        model = try CompiledModel(try Model(parsing: Self.text))
+        var writer = ByteWriter()
+        model.encode(into: &writer)
+        try write([transaction(0, "setup", .model(writer.bytes))] + story, segmentBytes: 1 << 20)
+    }
+
+    /// A journal of so many transactions of about so many bytes each.
+    init(transactions count: Int, bytes: Int, segmentBytes: Int = 1 << 20) throws {
+        place = try Place()
+        model = try CompiledModel(try Model(parsing: Self.text))
+        var writer = ByteWriter()
+        model.encode(into: &writer)
+        let text = String(repeating: "x", count: bytes)
+        let made = self
+        let inserts = (1...count).lazy.map { number in
+            made.transaction(
+                Int64(number) * 1_000_000, number.isMultiple(of: 1_000) ? "rare" : "often",
+                .objects([made.insert("Team", number, ["name": .string(text), "wins": .int(1)])]),
+                saveID: "")
+        }
+        try write(
+            [transaction(0, "setup", .model(writer.bytes), saveID: "")], segmentBytes: segmentBytes)
+        try write(inserts, segmentBytes: segmentBytes)
+    }
+
+    private func write(_ transactions: some Sequence<Transaction>, segmentBytes: Int) throws {
+        var options = JournalOptions()
+        options.segmentBytes = segmentBytes
+        options.durability = .relaxed
+        let (journal, _) = try Journal.open(
+            directory: store + "/journal", fileSystem: RealFileSystem(), options: options,
+            identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: nil)
+        defer { try? journal.close() }
+        for var transaction in transactions {
+            transaction.position = journal.bounds.last + 1
+            var batch = BatchBuilder()
+            batch.append(transaction.encoded().bytes)
+            try journal.append(expected: journal.bounds.last, batch: &batch)
+        }
+    }
+
+    // MARK: The story
+
+    private var story: [Transaction] {
+        [
+            transaction(
+                1_000_000, "setup",
+                .objects([
+                    insert("Team", 1, ["name": .string("Qatar"), "wins": .int(0)], member: 3),
+                    insert("Team", 2, ["name": .string("Senegal, \"lions\"")]),
+                    insert("Player", 3, ["name": .string("Maryam\nO'Neil"), "team": team(1)]),
+                ])),
+            transaction(
+                1_800_000_000, "worldcup score",
+                .objects([update("Team", 1, ["name": .string("Qatar")], "wins", .int(0), .int(1))])
+            ),
+            transaction(
+                3_600_000_000, "worldcup score",
+                .objects([
+                    update(
+                        "Player", 3, ["name": .string("Maryam\nO'Neil")], "team", team(1), team(2)),
+                    touch(1, isAdded: false), touch(2, isAdded: true),
+                ]), unit: "score.service"),
+            transaction(
+                90_000_000_000, "cleaner",
+                .objects([delete("Team", 1, ["name": .string("Qatar"), "wins": .int(1)])])),
+        ]
+    }
+
+    private func transaction(
+        _ later: Int64, _ author: String, _ content: Transaction.Content, unit: String = "",
+        saveID: String = "save"
+    ) -> Transaction {
+        Transaction(
+            time: Self.night + 123_456 + later,
+            principal: Principal(
+                author: author, context: "main", unit: unit, uid: 1_000, gid: 100, pid: 42),
+            saveID: Array(saveID.utf8), content: content)
+    }
+
+    private func entity(_ name: String) -> CompiledEntity {
+        model.entity(named: name) ?? model.entities[0]
+    }
+
+    private func reference(_ name: String, _ number: Int) -> ObjectReference {
+        ObjectReference(tag: entity(name).tag, number: UInt64(number))
+    }
+
+    private func team(_ number: Int) -> Value { .reference(reference("Team", number)) }
+
+    private func row(_ name: String, _ values: [String: Value]) -> Row {
+        let entity = entity(name)
+        return Row(
+            entity.properties.map { values[$0.name] ?? .null }, of: entity, version: model.version)
+    }
+
+    private func mask(_ name: String, _ names: some Sequence<String>) -> PropertyMask {
+        PropertyMask(names.compactMap { entity(name).slot(of: $0) })
+    }
+
+    private func insert(
+        _ name: String, _ number: Int, _ values: [String: Value], member: Int? = nil
+    ) -> Change {
+        let names = Array(values.keys) + (member == nil ? [] : ["players"])
+        return Change(
+            .insert, reference(name, number), changed: mask(name, names), row: row(name, values),
+            links: member.map { [link($0, isAdded: true)] } ?? [])
+    }
+
+    /// A player who comes to a team or leaves it.
+    private func link(_ player: Int, isAdded: Bool) -> LinkChange {
+        LinkChange(
+            slot: entity("Team").slot(of: "players") ?? 0, target: reference("Player", player),
+            isAdded: isAdded)
+    }
+
+    private func delete(_ name: String, _ number: Int, _ values: [String: Value]) -> Change {
+        Change(
+            .delete, reference(name, number), changed: mask(name, values.keys),
+            deleted: row(name, values))
+    }
+
+    private func update(
+        _ name: String, _ number: Int, _ values: [String: Value], _ property: String,
+        _ before: Value, _ after: Value
+    ) -> Change {
+        var values = values
+        values[property] = after
+        let slot = entity(name).slot(of: property) ?? 0
+        return Change(
+            .update, reference(name, number), changed: mask(name, [property]),
+            row: row(name, values), before: [SlotValue(slot: slot, value: before)])
+    }
+
+    private func touch(_ number: Int, isAdded: Bool) -> Change {
+        Change(
+            .touch, reference("Team", number), changed: mask("Team", ["players"]),
+            links: [link(3, isAdded: isAdded)])
+    }
+}

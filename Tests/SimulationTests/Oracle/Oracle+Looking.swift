@@ -1,0 +1,116 @@
+import TandemModel
+import TandemWire
+
+/// Answers at earlier positions, and verdicts, against the truth.
+extension Oracle {
+    // MARK: Looking back
+
+    /// What was read at a position is what was there.
+    func looksBack(_ answer: Fetched, _ fetch: Fetch) {
+        guard isAnswered(at: answer.position, for: fetch.at) else { return }
+        fetches(answer, fetch.request, isPast: true)
+    }
+
+    /// Objects and members as they were.
+    func looksBack(_ answer: Objects, _ read: Read) {
+        guard isAnswered(at: answer.position, for: read.at) else { return }
+        for object in answer.objects { shows(object, at: answer.position, isPast: true) }
+        for list in answer.members {
+            shows(list, askedUnder: read.modelVersion, at: answer.position)
+        }
+        for object in answer.missing {
+            let image = truth.image(object.number, at: answer.position)
+            expect(image == nil, 6, "object \(object.number) at \(read.at) is read as missing")
+        }
+    }
+
+    private func isAnswered(at position: UInt64, for wanted: UInt64) -> Bool {
+        learns(position)
+        expect(
+            position == wanted && wanted <= truth.last, 6,
+            "what is asked for at \(wanted) is answered at \(position)")
+        return position <= truth.last
+    }
+
+    /// Nothing is refused about a position that the journal reaches back to, but for a limit.
+    func refusesToLook(_ positions: [UInt64], _ error: TandemError) {
+        let isLimited =
+            error.message.contains("limits.") || error.message.contains("judged together")
+        let isGone = positions.contains { position in
+            lacksNext(after: position) || position > truth.last || truth.models.isEmpty
+                || truth.models.contains { $0.position > position }
+        }
+        let isAllowed =
+            switch error.code {
+            case .historyExpired, .unknownEntity: isGone || isLimited
+            // Slots of members are of the model that the client has.
+            case .schemaMismatch: isGone || truth.models.count > 1
+            case .limitExceeded: isLimited
+            default: false
+            }
+        expect(isAllowed, 7, "what was at \(positions) is refused: \(error)")
+    }
+
+    // MARK: Law 4
+
+    /// Verdicts say of each object what is so, and leave none out that is another than it was.
+    func judges(_ answer: Verdicts, _ request: VerdictRequest, _ lists: [SimulatedList]) {
+        let (from, to) = (request.from, answer.position)
+        guard from <= truth.last, to <= truth.last else {
+            return report(1, "verdicts from \(from) are of \(to), which is not durable")
+        }
+        expect(answer.items.count == lists.count, 4, "there are not verdicts for all lists")
+        let isSame = truth.model(at: from)?.version == truth.model(at: to)?.version
+        expect(isSame, 4, "verdicts from \(from) to \(to) cross another model")
+        guard violation == nil else { return }
+        for (list, verdicts) in zip(lists, answer.items) {
+            for verdict in verdicts { judge(verdict, list, request, at: to) }
+            judge(all: verdicts, list, from, to)
+        }
+        for object in answer.related { shows(object, at: to, isPast: request.at != 0) }
+    }
+
+    private func judge(
+        _ verdict: Verdict, _ list: SimulatedList, _ request: VerdictRequest, at to: UInt64
+    ) {
+        let number = verdict.object.number
+        let (old, new) = (
+            list.state(of: number, in: truth, at: request.from),
+            list.state(of: number, in: truth, at: to)
+        )
+        let isRefreshed =
+            list == .refreshed && old.map { $0.refresh != new?.refresh ?? $0.refresh } ?? false
+        expect(
+            verdict.matches == new?.matches ?? false && (verdict.row == nil) == (new == nil)
+                && verdict.refreshed == isRefreshed, 4,
+            "\(list) from \(request.from): \(number) is \(verdict.matches), "
+                + "\(verdict.refreshed) at \(to), the fold is \(new?.matches ?? false), \(isRefreshed)"
+        )
+        guard let row = verdict.row else { return }
+        let stored = StoredObject(object: verdict.object, version: verdict.version, row: row)
+        shows(stored, at: to, isPast: request.at != 0)
+    }
+
+    private func judge(
+        all verdicts: [Verdict], _ list: SimulatedList, _ from: UInt64, _ to: UInt64
+    ) {
+        let judged = verdicts.map(\.object)
+        expect(
+            zip(judged, judged.dropFirst()).allSatisfy { $0 < $1 }, 4,
+            "the verdicts of \(list) are in no order")
+        guard let entity = truth.model(at: to)?.entity(named: list.entity) else { return }
+        let numbers = Set(judged.map(\.number))
+        for number in truth.numbers where entity.includes(truth.tags[number] ?? 0) {
+            let (old, new) = (
+                list.state(of: number, in: truth, at: from),
+                list.state(of: number, in: truth, at: to)
+            )
+            // One that came or went and is in no list is of no interest.
+            let isMember = old?.matches ?? false || new?.matches ?? false
+            guard old != new, isMember || (old != nil && new != nil) else { continue }
+            expect(
+                numbers.contains(number), 4,
+                "the verdicts of \(list) from \(from) to \(to) leave out \(number)")
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import TandemModel
+import TandemWire
+
+/// What a client hears that looks back or asks for verdicts.
+extension SimulatedClient {
+    /// Verdicts, and what was read at their position.
+    func judged(
+        _ answer: Verdicts, _ request: VerdictRequest, _ lists: [SimulatedList], _ floor: UInt64
+    ) {
+        if request.at == 0 {
+            oracle.reads(at: answer.position, askedAt: max(floor, request.from))
+        } else {
+            oracle.expect(answer.position == request.at, 4, "verdicts are of another position")
+        }
+        oracle.judges(answer, request, lists)
+        switch (request.alongside, answer.alongside) {
+        case (nil, nil): break
+        case (.fetch(let fetch), .fetched(let found)):
+            oracle.expect(
+                found.position == answer.position, 4, "what is beside verdicts is not there")
+            oracle.fetches(found, fetch.request)
+        default: oracle.report(4, "beside verdicts is another answer than was asked for")
+        }
+    }
+}
+
+extension Verdicts {
+    /// Says the opposite of the first object.
+    mutating func turn() {
+        guard let index = items.firstIndex(where: { !$0.isEmpty }) else { return }
+        items[index][0].matches.toggle()
+    }
+}
+
+extension OpenRequest {
+    /// The earlier positions that it is about; nil for what is about the end.
+    var positions: [UInt64]? {
+        switch self {
+        case .fetch(let fetch, _): fetch.at == 0 ? nil : [fetch.at]
+        case .read(let read, _): read.at == 0 ? nil : [read.at]
+        case .verdicts(let request, _, _):
+            [request.from] + (request.at == 0 ? [] : [request.at])
+        case .pin(let request): request.position == 0 ? nil : [request.position]
+        default: nil
+        }
+    }
+}

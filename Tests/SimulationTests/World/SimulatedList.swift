@@ -1,0 +1,118 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+
+/// A list that clients ask verdicts for, with what it means by the truth alone.
+enum SimulatedList: CaseIterable {
+    /// By a value of the object's own.
+    case ranked
+    /// By what a to-one relationship leads to, which orders it as well.
+    case titled
+    /// By the number of what to-many relationships lead to, over links and over an inverse.
+    case tagged, childless
+    /// By what others are that lead here.
+    case proud
+    /// By what a to-many relationship leads to.
+    case busy
+    /// All, whose rows depend on what paths lead to.
+    case refreshed
+
+    var entity: String { self == .busy ? "Group" : "Node" }
+
+    private var format: String? {
+        switch self {
+        case .ranked: "rank > 3"
+        case .titled: "group.title != nil"
+        case .tagged: "tags.@count > 1"
+        case .childless: "children.@count == 0"
+        case .proud: "SUBQUERY(children, $c, $c.rank > 3).@count > 0"
+        case .busy: "ANY nodes.rank > 3"
+        case .refreshed: nil
+        }
+    }
+
+    var item: VerdictItem {
+        let predicate = format.flatMap { try? ObjectPredicate(format: $0) }
+        precondition((predicate == nil) == (format == nil), "The predicates can be read.")
+        return VerdictItem(
+            request: FetchRequest(
+                entity: entity, predicate: predicate, sort: self == .titled ? ["group.title"] : []),
+            refreshKeyPaths: self == .refreshed ? ["group.title", "tags.label"] : [])
+    }
+
+    /// What there is of an object at a position; nil when there is none.
+    func state(of number: ObjectNumber, in truth: Truth, at position: UInt64) -> State? {
+        guard let values = truth.image(number, at: position)?.values else { return nil }
+        let matches = matches(number, truth, position)
+        var state = State(matches: matches, values: matches ? values : [])
+        let title = truth.value("title", over: "group", of: number, at: position)
+        if self == .titled, matches { state.values.append(title) }
+        if self == .refreshed {
+            let labels = truth.members("tags", of: number, at: position).map {
+                truth.value("label", of: $0, at: position)
+            }
+            state.refresh = ["\(title)"] + labels.map { "\($0)" }.sorted()
+        }
+        return state
+    }
+
+    /// What a verdict is about.
+    struct State: Equatable {
+        var matches: Bool
+        /// Of one that matches, its own values and what orders it.
+        var values: [Value]
+        /// What refresh paths lead to.
+        var refresh: [String] = []
+    }
+
+    private func matches(_ number: ObjectNumber, _ truth: Truth, _ position: UInt64) -> Bool {
+        func isHigh(_ number: ObjectNumber) -> Bool {
+            if case .int(let rank) = truth.value("rank", of: number, at: position) {
+                return rank > 3
+            }
+            return false
+        }
+        func members(_ name: String) -> Set<ObjectNumber> {
+            truth.members(name, of: number, at: position)
+        }
+        return switch self {
+        case .ranked: isHigh(number)
+        case .titled: truth.value("title", over: "group", of: number, at: position) != .null
+        case .tagged: members("tags").count > 1
+        case .childless: members("children").isEmpty
+        case .proud: members("children").contains(where: isHigh)
+        case .busy: members("nodes").contains(where: isHigh)
+        case .refreshed: true
+        }
+    }
+}
+
+extension Truth {
+    /// A property of an object at a position; null where there is none.
+    func value(_ name: String, of number: ObjectNumber, at position: UInt64) -> Value {
+        guard let entity = tags[number].flatMap({ model(at: position)?.entity(tagged: $0) }),
+            let slot = entity.slot(of: name), let values = image(number, at: position)?.values
+        else { return .null }
+        return values[slot]
+    }
+
+    /// The same of what a to-one relationship leads to.
+    func value(
+        _ name: String, over path: String, of number: ObjectNumber, at position: UInt64
+    ) -> Value {
+        guard case .reference(let target) = value(path, of: number, at: position) else {
+            return .null
+        }
+        return value(name, of: target.number, at: position)
+    }
+
+    /// What a to-many relationship leads to.
+    func members(
+        _ name: String, of number: ObjectNumber, at position: UInt64
+    ) -> Set<ObjectNumber> {
+        guard let entity = tags[number].flatMap({ model(at: position)?.entity(tagged: $0) }),
+            let relationship = entity.property(named: name)?.relationship
+        else { return [] }
+        return members(of: number, relationship.linkID, at: position)
+    }
+}

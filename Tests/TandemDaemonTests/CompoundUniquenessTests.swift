@@ -1,0 +1,120 @@
+import TandemModel
+import TandemStore
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Uniqueness over several properties, one of them a relationship.
+@Suite struct CompoundUniquenessTests {
+    private let model = Model {
+        Entity("Team") { Relationship("players", to: "Player", inverse: "team", toMany: true) }
+        Entity("Player", uniqueness: [["team", "shirt"], ["first", "last"]]) {
+            Attribute("shirt", .int)
+            Attribute("first", .string)
+            Attribute("last", .string)
+            Relationship("team", to: "Team", inverse: "players")
+        }
+        Entity("Keeper", parent: "Player")
+    }
+
+    /// Two teams, and a player with shirt 1 in the first.
+    private func bench() throws -> CommitBench {
+        let bench = try CommitBench(model: model)
+        try bench.save([
+            try bench.insert("Team", 1), try bench.insert("Team", 2),
+            try bench.insert(
+                "Player", 3,
+                [
+                    "team": .reference(try bench.reference("Team", 1)), "shirt": .int(1),
+                    "first": .string("ab"), "last": .string("c"),
+                ]),
+        ])
+        return bench
+    }
+
+    private func expectSound(_ bench: CommitBench) throws {
+        let report = try bench.store.check()
+        #expect(report.isClean, "\(report.findings)")
+        let before = try dump(bench.store)
+        try bench.rebuild()
+        #expect(try dump(bench.store) == before)
+    }
+
+    @Test func `the whole tuple has to differ, in subentities too, and nil equals nothing`() throws
+    {
+        let bench = try bench()
+        let (one, two) = (
+            Value.reference(try bench.reference("Team", 1)),
+            Value.reference(try bench.reference("Team", 2))
+        )
+        for entity in ["Player", "Keeper"] {
+            let error = try bench.refusal([
+                try bench.insert(entity, 9, ["team": one, "shirt": .int(1)])
+            ])
+            #expect(error?.code == .uniqueness)
+        }
+        try bench.save([
+            try bench.insert("Player", 4, ["team": one, "shirt": .int(2)]),
+            try bench.insert("Keeper", 5, ["team": two, "shirt": .int(1)]),
+            // One value is missing: as often as one likes.
+            try bench.insert("Player", 6, ["team": one]),
+            try bench.insert("Player", 7, ["team": one]),
+            try bench.insert("Player", 8, ["shirt": .int(1)]),
+            // The same letters in another place.
+            try bench.insert("Player", 9, ["first": .string("a"), "last": .string("bc")]),
+        ])
+        #expect(
+            try bench.refusal([try bench.update("Player", 4, ["shirt": .int(1)])])?.code
+                == .uniqueness)
+        #expect(
+            try bench.refusal([try bench.update("Player", 8, ["team": two])])?.code == .uniqueness)
+        try expectSound(bench)
+    }
+
+    @Test func `law 6: a tuple is free again when any of its values goes`() throws {
+        let bench = try bench()
+        let (one, two) = (
+            Value.reference(try bench.reference("Team", 1)),
+            Value.reference(try bench.reference("Team", 2))
+        )
+        try bench.save([
+            try bench.update("Player", 3, ["team": two]),
+            try bench.insert("Player", 4, ["team": one, "shirt": .int(1)]),
+        ])
+        // Two swap.
+        try bench.save([
+            try bench.update("Player", 3, ["team": one]),
+            try bench.update("Player", 4, ["team": two]),
+        ])
+        // The team goes, and with it the value.
+        try bench.save([try bench.delete("Team", 1)])
+        #expect(try bench.value("Player", 3, "team") == .null)
+        try bench.save([
+            try bench.insert("Team", 10),
+            try bench.insert("Player", 11, ["shirt": .int(1), "first": .string("ab")]),
+        ])
+        try bench.save([try bench.delete("Player", 4)])
+        try bench.save([try bench.insert("Player", 12, ["team": two, "shirt": .int(1)])])
+        try expectSound(bench)
+    }
+
+    @Test func `two of one save are refused, and policies make one of two`() throws {
+        let bench = try bench()
+        let two = Value.reference(try bench.reference("Team", 2))
+        let twins = try [4, 5].map {
+            try bench.insert("Player", $0, ["team": two, "shirt": .int(7)])
+        }
+        #expect(try bench.refusal(twins)?.code == .uniqueness)
+        let one = Value.reference(try bench.reference("Team", 1))
+        let saved = try bench.save(
+            [
+                try bench.insert(
+                    "Player", 6, ["team": one, "shirt": .int(1), "last": .string("new")])
+            ], policy: .objectTrump)
+        #expect(saved.inserted.map { $0?.number } == [3])
+        #expect(try bench.value("Player", 3, "last") == .string("new"))
+        #expect(try !bench.exists("Player", 6))
+        try expectSound(bench)
+    }
+}

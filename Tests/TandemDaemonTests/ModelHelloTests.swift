@@ -1,0 +1,193 @@
+import TandemModel
+import TandemStore
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Apps of other models than the store's.
+@Suite struct ModelHelloTests {
+    private func model(
+        _ max: NumberLimit? = 10, default value: Value = .null, more: [Attribute] = [],
+        pattern: String? = nil, uniqueness: [[String]] = []
+    ) -> Model {
+        Model {
+            Entity("Thing", uniqueness: uniqueness) {
+                Attribute("size", .int, default: value, max: max)
+                Attribute("name", .string, pattern: pattern)
+                for attribute in more { attribute }
+                Relationship("parts", to: "Part", inverse: "thing", toMany: true)
+            }
+            Entity("Part") { Relationship("thing", to: "Thing", inverse: "parts") }
+        }
+    }
+
+    /// A store of the model with one object.
+    private func filled(_ model: Model) throws -> EngineBench {
+        let bench = try EngineBench(model: model)
+        let client = try bench.client()
+        let lease = try #require(client.welcome?.lease)
+        try client.save([try bench.bench.insert("Thing", lease.first, ["size": .int(7)])])
+        return bench
+    }
+
+    private func greeted(_ bench: EngineBench, _ model: Model) throws -> Peer {
+        try bench.client(Hello(author: "app", model: model.json.text))
+    }
+
+    /// The error with which an app is turned away, with nothing changed.
+    private func refusal(_ bench: EngineBench, _ model: Model) throws -> TandemError? {
+        let before = (bench.position, try dump(bench.bench.store))
+        let peer = try bench.peer()
+        try peer.greet(Hello(author: "app", model: model.json.text))
+        #expect(peer.isClosed && peer.welcome == nil)
+        #expect(bench.position == before.0 && (try dump(bench.bench.store)) == before.1)
+        return peer.failure
+    }
+
+    @Test func `a relaxed rule is installed in one transaction, and both versions go on`() throws {
+        let bench = try filled(model(10))
+        let before = bench.position.number
+        let newer = try greeted(bench, model(20))
+        #expect(bench.position.number == before + 1)
+        #expect(try newer.model.model == model(20))
+        // The older one lives with the rules of today, and changes nothing.
+        for _ in 0..<2 {
+            #expect(try greeted(bench, model(10)).model.model == model(20))
+            #expect(try greeted(bench, model(20)).model.model == model(20))
+        }
+        #expect(bench.position.number == before + 1)
+    }
+
+    @Test func `a stricter or other rule is refused with the list and the remedy`() throws {
+        let bench = try filled(model(10))
+        for (other, place) in [
+            (model(5), "Thing.size: max 10 → 5"),
+            (model(10, default: .int(1)), "Thing.size: default none → 1"),
+            (model(10, pattern: "a*"), "Thing.name: pattern none → a*"),
+            (model(10, uniqueness: [["name"]]), "Thing: uniqueness none → [name]"),
+            (
+                model(10, more: [Attribute("must", .int, optional: false)]),
+                "Thing.must: added, int, required"
+            ),
+        ] {
+            let error = try refusal(bench, other)
+            #expect(error?.code == .schemaMismatch)
+            #expect(error?.message.contains(place) == true, "\(error?.message ?? "none")")
+            #expect(error?.message.contains("`tandem schema migrate FILE`") == true)
+        }
+        var cascade = model(10)
+        cascade.entities["Thing"]?.relationships["parts"]?.deleteRule = .cascade
+        #expect(
+            try refusal(bench, cascade)?.message.contains(
+                "Thing.parts: deleteRule nullify → cascade") == true)
+        // All of them at once.
+        let all = try refusal(bench, model(5, default: .int(1), pattern: "a*"))?.message ?? ""
+        #expect(all.contains("max") && all.contains("default") && all.contains("pattern"))
+    }
+
+    @Test func `a model that can't be used is refused before it is compared`() throws {
+        let bench = try filled(model())
+        let broken = Model {
+            Entity("Thing") { Relationship("parts", to: "Part", inverse: "nowhere", toMany: true) }
+        }
+        let error = try refusal(bench, broken)
+        #expect(error?.code == .usage && error?.message.contains("Thing.parts") == true)
+        var ordered = model()
+        ordered.entities["Thing"]?.relationships["parts"]?.ordered = true
+        #expect(try refusal(bench, ordered) != nil)
+    }
+
+    @Test func `siblings with parts of the model are no versions of each other`() throws {
+        let bench = try filled(model(10))
+        let sibling = Model {
+            Entity("Thing") { Attribute("size", .int, max: 10) }
+            Entity("Other") { Attribute("x", .int) }
+        }
+        let position = bench.position.number
+        var whole = model(10)
+        whole.entities["Other"] = Entity("Other") { Attribute("x", .int) }
+        #expect(try greeted(bench, sibling).model.model == whole)
+        #expect(bench.position.number == position + 1)
+        // One that only knows a part is served, and is an older version once the rule is relaxed.
+        let part = Model { Entity("Thing") { Attribute("size", .int, max: 10) } }
+        #expect(try greeted(bench, part).model.model == whole)
+        #expect(bench.position.number == position + 1)
+        whole.entities["Thing"]?.attributes["size"]?.maximum = 30
+        _ = try greeted(bench, model(30))
+        for older in [part, sibling, model(10)] {
+            #expect(try greeted(bench, older).model.model == whole)
+        }
+        #expect(bench.position.number == position + 2)
+    }
+
+    @Test func `law 6: a rebuild knows the versions that the journal has`() throws {
+        let bench = try filled(model(10))
+        let sibling = Model {
+            Entity("Thing") { Attribute("size", .int, max: 10) }
+            Entity("Other")
+        }
+        for next in [sibling, model(20), model(30)] { _ = try greeted(bench, next) }
+        let before = (bench.position.number, try dump(bench.bench.store))
+        for isRebuilt in [false, true] {
+            isRebuilt ? try bench.rebuild() : try bench.crash()
+            #expect(try dump(bench.bench.store) == before.1)
+            for older in [model(10), model(20), sibling] {
+                _ = try greeted(bench, older)
+                #expect(bench.position.number == before.0)
+            }
+        }
+    }
+
+    @Test func `no more hashes are kept than are named`() throws {
+        let bench = try filled(model(10))
+        for most in 11...80 { _ = try greeted(bench, model(NumberLimit(Int64(most)))) }
+        #expect(bench.bench.store.knownModels.count == 64)
+        #expect(bench.bench.store.knownModels.last == model(80).hash)
+        #expect(try refusal(bench, model(12))?.code == .schemaMismatch)
+        #expect(try greeted(bench, model(40)).isClosed == false)
+    }
+
+    @Test func `an app whose properties were renamed is turned away, and one that is there ends`()
+        throws
+    {
+        let bench = try filled(model(10))
+        let old = try greeted(bench, model(10))
+        let bystander = try bench.client()
+        var renamed = model(10)
+        renamed.entities["Thing"]?.attributes["name"] = nil
+        renamed.entities["Thing"]?.attributes["title"] = Attribute(
+            "title", .string, renamedFrom: "name")
+        _ = try greeted(bench, renamed)
+        try bench.turn()
+        try old.read()
+        #expect(old.isClosed && old.failure?.code == .schemaMismatch)
+        #expect(!bystander.isClosed)
+        let error = try refusal(bench, model(10))
+        #expect(
+            error?.message.contains("Thing.name: dropped (the store has it as title now)") == true)
+        #expect(error?.message.contains("newer version of the app") == true)
+    }
+
+    @Test func `an empty store takes another model whole`() throws {
+        let bench = try EngineBench(model: model(10))
+        #expect(try greeted(bench, model(5)).model.model == model(5))
+        let other = Model { Entity("Thing") { Attribute("size", .string) } }
+        #expect(try greeted(bench, other).model.model == other)
+        // What goes together is kept together all the same.
+        let sibling = Model { Entity("Sibling") }
+        let both = try greeted(bench, sibling).model.model
+        #expect(Set(both.entities.keys) == ["Thing", "Sibling"])
+    }
+
+    @Test func `a reader goes on with what is there and adds nothing`() throws {
+        let bench = try EngineBench(model: model(10), roles: RoleTests.policy)
+        let part = Model { Entity("Part") }
+        let hello = Hello(author: "r", model: part.json.text)
+        #expect(try bench.client(hello, as: RoleTests.reader).model.model == model(10))
+        let peer = try bench.peer(as: RoleTests.reader)
+        try peer.greet(Hello(author: "r", model: model(20).json.text))
+        #expect(peer.failure?.code == .denied)
+        #expect(bench.bench.store.model?.model == model(10))
+    }
+}
