@@ -8,7 +8,8 @@ extension FetchedResultsController {
     func decide(
         _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
     ) -> RowJudge {
-        var judge = RowJudge(plan: plan, reader: GroupReader(source, group.table))
+        var judge = RowJudge(
+            plan: plan, reader: GroupReader(source, group.table), rows: group.changes.count)
         judge.note(group)
         let stored = StoredRows(self)
         if let verdicts {
