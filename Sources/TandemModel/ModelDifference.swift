@@ -124,6 +124,8 @@ extension Model {
     /// - Parameters:
     ///   - next: The model that is to follow.
     ///   - hasObjects: Whether the store has objects of an entity of this name in this model or of one that inherits from it.
+    /// - Returns: The differences, renames first, the others by entity.
+    /// - Throws: What `hasObjects` throws.
     public func differences<Failure: Error>(
         to next: Model, hasObjects: (String) throws(Failure) -> Bool
     ) throws(Failure) -> [ModelDifference] {

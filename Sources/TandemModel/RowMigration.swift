@@ -60,6 +60,13 @@ public struct RowMigration: Sendable {
     /// Whether the values of a property change their type.
     public func converts(_ slot: Int) -> Bool { sources[slot]?.conversion != nil }
 
+    /// Whether a row has a value that can't be converted to the property's type.
+    public func loses(_ slot: Int, of row: Row) -> Bool {
+        guard let source = sources[slot], let conversion = source.conversion else { return false }
+        return !row.isNull(source.slot, in: old)
+            && conversion(row.value(source.slot, in: old)).isNull
+    }
+
     /// The values of a row as they are under the new model.
     public func values(of row: Row) -> [Value] {
         new.properties.map { property in

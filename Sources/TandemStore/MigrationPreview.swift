@@ -89,7 +89,7 @@ private final class MigrationPreview {
                     !stored.row.isNull(source, in: old)
                 else { continue }
                 conversions[property.slot].0 += 1
-                conversions[property.slot].1 += values[property.slot].isNull ? 1 : 0
+                conversions[property.slot].1 += plan.loses(property.slot, of: stored.row) ? 1 : 0
             }
             for property in suspects {
                 guard let message = try problem(property, values, stored) else { continue }

@@ -41,7 +41,8 @@ import Testing
         let peer = try bench.peer()
         try peer.greet(Hello(author: "app", model: model.json.text))
         #expect(peer.isClosed && peer.welcome == nil)
-        #expect(bench.position == before.0 && (try dump(bench.bench.store)) == before.1)
+        #expect(bench.position == before.0)
+        #expect(try dump(bench.bench.store) == before.1)
         return peer.failure
     }
 
@@ -130,7 +131,7 @@ import Testing
         for next in [sibling, model(20), model(30)] { _ = try greeted(bench, next) }
         let before = (bench.position.number, try dump(bench.bench.store))
         for isRebuilt in [false, true] {
-            isRebuilt ? try bench.rebuild() : try bench.crash()
+            if isRebuilt { try bench.rebuild() } else { try bench.crash() }
             #expect(try dump(bench.bench.store) == before.1)
             for older in [model(10), model(20), sibling] {
                 _ = try greeted(bench, older)
