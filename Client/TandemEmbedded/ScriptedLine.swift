@@ -78,7 +78,7 @@ final class ScriptedLine: Sendable {
 
     /// Takes what the client says; false ends the connection.
     private func ask(_ envelope: Envelope<ClientMessage>) throws -> Bool {
-        if case .save = envelope.message {
+        if envelope.message.saves {
             switch fate() {
             case .answered: break
             case .lost: state.withLock { _ = $0.losing.insert(envelope.id) }
@@ -111,6 +111,17 @@ final class ScriptedLine: Sendable {
             } else {
                 try client.writeAll(bytes)
             }
+        }
+    }
+}
+
+extension ClientMessage {
+    /// Whether it is a save, or rows of a batch insert.
+    fileprivate var saves: Bool {
+        switch self {
+        case .save: true
+        case .insert(let part): !part.rows.isEmpty
+        default: false
         }
     }
 }

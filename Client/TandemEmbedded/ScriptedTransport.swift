@@ -16,7 +16,7 @@ import TandemWire
 ///
 /// Any thread may call it.
 public final class ScriptedTransport: Sendable {
-    /// What becomes of a save.
+    /// What becomes of a save, or of a part of a batch insert.
     public enum Fate: Sendable {
         /// It is carried out and answered.
         case answered
@@ -48,7 +48,7 @@ public final class ScriptedTransport: Sendable {
     /// Sets what becomes of the next saves, one after another; those that follow are answered.
     public func next(_ fates: Fate...) { state.withLock { $0.fates += fates } }
 
-    /// How many saves came by, their repetitions too.
+    /// How many saves and parts of batch inserts came by, their repetitions too.
     public var saves: Int { state.withLock { $0.saves } }
 
     /// Cuts all connections; clients connect anew.

@@ -1,11 +1,12 @@
 /// How far a batch had come with a transaction: what a repeat goes on behind.
 ///
 /// The objects of a batch are worked off in the order of their references, each once. So where it stands is one object, and it stands in
-/// the transaction itself: whoever has that knows this too, also a store that is rebuilt from the journal.
+/// the transaction itself: whoever has that knows this too, also a store that is rebuilt from the journal. Of a batch insert it is
+/// the number of rows; the transaction's content hash stands for these rows then.
 public struct BatchProgress: Hashable, Sendable {
-    /// The last object that was looked at: none up to it is looked at again.
+    /// The last object that was looked at: none up to it is looked at again; of an insert tag and number 0.
     public var reached: ObjectReference
-    /// How many objects are done, those of earlier transactions included.
+    /// How many objects, or rows, are done, those of earlier transactions included.
     public var done: UInt64
     /// Whether there are no more.
     public var hasEnded: Bool

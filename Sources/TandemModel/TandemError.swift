@@ -60,6 +60,8 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
     public var conflicts: [MergeConflict] = []
     /// What a batch had done before it failed, if it was one.
     public var done: BatchResult?
+    /// Which row a batch insert failed at, counted from 0; all before it were inserted.
+    public var row: Int?
 
     /// An error of a kind with its message.
     public init(_ code: Code, _ message: String, offset: Int? = nil) {

@@ -50,7 +50,7 @@ public struct Transaction: Hashable, Sendable {
     public var principal: Principal
     /// The save id under which it may be repeated; at most 64 bytes, empty for none.
     ///
-    /// The transactions of a batch delete or update all have the batch's.
+    /// The transactions of a batch all have the batch's.
     public var saveID: [UInt8]
     /// What the saver said it saved, apart from the numbers of new objects.
     public var contentHash: StableHash

@@ -23,8 +23,9 @@ public final class PlaceMemo {
     /// The relationship by slot; none if order and sections stay in the row.
     let slot: Int?
     private let keyCount: Int
-    private var places: [ObjectNumber: Int] = [:]
-    var all: [Reached] = []
+    @exclusivity(unchecked) private var places: [ObjectNumber: Int] = [:]
+    // Changed by what is in this file alone, which calls nobody who leads back here meanwhile.
+    @exclusivity(unchecked) var all: [Reached] = []
 
     /// A memo that knows nothing yet.
     public init(of request: CompiledRequest) {
@@ -53,18 +54,25 @@ extension CompiledRequest {
     /// Where an object stands in a list: its encoded sort keys and the name of its section; nil when the reader does not hold
     /// what they need.
     ///
-    /// The same as ``sortKey(_:_:_:)`` and ``section(_:_:_:)``. The memo is of this request, and of rows that this reader knows.
+    /// The same as ``sortKey(_:_:_:)`` and ``section(_:_:_:)``. The memo is of this request, and of rows that this reader knows;
+    /// without one everything is read.
     public func place<R: GraphReader & ~Copyable>(
-        of object: ObjectReference, _ row: Row, _ reader: borrowing R, _ memo: PlaceMemo
+        of object: ObjectReference, _ row: Row, _ reader: borrowing R, _ memo: PlaceMemo?
     ) -> (key: [UInt8], section: String)? {
         row.withView { row in
             guard let evaluation = evaluation(object, row) else { return nil }
-            let reached = memo.slot.flatMap {
-                row.reference($0, in: evaluation.object.entity).map { memo.place(of: $0.number) }
-            }
             var encoder = KeyEncoder()
+            guard let memo, let slot = memo.slot,
+                let target = row.reference(slot, in: evaluation.object.entity)
+            else {
+                for at in sort.indices {
+                    guard append(at, of: evaluation, reader, to: &encoder) else { return nil }
+                }
+                return section(of: evaluation, reader).map { (encoder.bytes, $0) }
+            }
+            let reached = memo.place(of: target.number)
             for at in sort.indices {
-                guard let reached, isServed(sort[at].path, memo) else {
+                guard isServed(sort[at].path, slot) else {
                     guard append(at, of: evaluation, reader, to: &encoder) else { return nil }
                     continue
                 }
@@ -75,23 +83,24 @@ extension CompiledRequest {
                 }
                 encoder.append(encoded: memo.all[reached].keys[at])
             }
-            let name = section(of: evaluation, reader, memo, reached)
-            return name.map { (encoder.bytes, $0) }
+            guard let sectionPath, isServed(sectionPath, slot) else {
+                return section(of: evaluation, reader).map { (encoder.bytes, $0) }
+            }
+            if let known = memo.all[reached].section { return (encoder.bytes, known) }
+            guard let name = section(of: evaluation, reader) else { return nil }
+            memo.all[reached].section = name
+            return (encoder.bytes, name)
         }
     }
 
-    private func isServed(_ path: CompiledPath, _ memo: PlaceMemo) -> Bool {
-        path.hops.count == 1 && path.root == 0 && path.hops[0].slot == memo.slot
+    private func isServed(_ path: CompiledPath, _ slot: Int) -> Bool {
+        path.hops.count == 1 && path.root == 0 && path.hops[0].slot == slot
     }
 
     private func section<R: GraphReader & ~Copyable>(
-        of evaluation: Evaluation, _ reader: borrowing R, _ memo: PlaceMemo, _ reached: Int?
+        of evaluation: Evaluation, _ reader: borrowing R
     ) -> String? {
         guard let sectionPath else { return "" }
-        let reached = isServed(sectionPath, memo) ? reached : nil
-        if let reached, let known = memo.all[reached].section { return known }
-        guard let name = evaluation.value(sectionPath, reader)?.sectionName else { return nil }
-        if let reached { memo.all[reached].section = name }
-        return name
+        return evaluation.value(sectionPath, reader)?.sectionName
     }
 }

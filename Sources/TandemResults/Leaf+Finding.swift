@@ -1,5 +1,6 @@
 extension Leaf {
     /// The place of a number, found without its key: numbers lie side by side.
+    @inline(__always)
     func position(of number: UInt64) -> Int? {
         let wanted = UInt32(truncatingIfNeeded: number)
         // Every second lane is an end, which is made what is never looked for.

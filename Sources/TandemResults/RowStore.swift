@@ -88,9 +88,8 @@ struct RowStore: Sendable {
     func place(of number: UInt64) -> Place? {
         guard let (leaf, at) = spot(of: number) else { return nil }
         let (slot, hint) = withLeaf(leaf) { (Int($0.section), Int($0.hint)) }
-        let index =
-            nearbyIndex(of: leaf, in: slot, hint)
-            ?? withLeaf(leaf) { $0.withKey(at) { leafIndex(in: slot, $0, number) } }
+        var index = nearbyIndex(of: leaf, in: slot, hint)
+        if index < 0 { index = searchedIndex(of: leaf, at, in: slot) }
         return Place(slot: slot, leafIndex: index, leaf: leaf, at: at)
     }
 
@@ -102,16 +101,24 @@ struct RowStore: Sendable {
         return place
     }
 
-    /// The index of a leaf in its section, if it is where it was last seen or beside that.
+    /// The index of a leaf in its section, if it is where it was last seen or beside that; else negative.
     @inline(__always)
-    private func nearbyIndex(of leaf: Int, in slot: Int, _ hint: Int) -> Int? {
+    private func nearbyIndex(of leaf: Int, in slot: Int, _ hint: Int) -> Int {
         sections[slot].leaves.withUnsafeBufferPointer { refs in
             if refs.count == 1 { return 0 }
             let wanted = UInt32(leaf)
             if hint < refs.count, refs[hint].leaf == wanted { return hint }
             if hint + 1 < refs.count, refs[hint + 1].leaf == wanted { return hint + 1 }
             if hint > 0, hint <= refs.count, refs[hint - 1].leaf == wanted { return hint - 1 }
-            return nil
+            return -1
+        }
+    }
+
+    /// The index of a leaf in its section by one of its rows.
+    @inline(never)
+    private func searchedIndex(of leaf: Int, _ at: Int, in slot: Int) -> Int {
+        withLeaf(leaf) { leaf in
+            leaf.withKey(at) { leafIndex(in: slot, $0, leaf.number(at)) }
         }
     }
 

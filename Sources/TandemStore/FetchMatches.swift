@@ -119,7 +119,9 @@ final class FetchMatches {
         bytes += MemoryLayout<Match>.stride + match.keyBytes
     }
 
-    /// What was judged of an object counts no more: it is judged again. What was kept for it stays until the end.
+    /// What was judged of an object counts no more: it is judged again.
+    ///
+    /// What was kept for it stays until the end.
     func forget(_ object: ObjectReference) {
         guard again.updateValue(nil, forKey: object) == nil else { return }
         bytes += MemoryLayout<Match?>.stride

@@ -111,7 +111,10 @@ extension Store {
         uncommittedBytes += applied.bytes
         appliedChanges += UInt64(applied.count)
         if !transaction.saveID.isEmpty {
-            let outcomes = transaction.outcomes(inserted: applied.inserted.sorted())
+            // A batch is answered with how far it came.
+            let outcomes =
+                transaction.batch == nil
+                ? transaction.outcomes(inserted: applied.inserted.sorted()) : []
             try remember(transaction, outcomes, open)
         }
         try forget(transaction.position, open)

@@ -34,6 +34,8 @@ public indirect enum ClientMessage: WireMessage {
     case batch(Batch)
     /// A pin that is taken, moved or given up; answered by `pinned`.
     case pin(PinRequest)
+    /// Rows of a batch insert; answered by `inserted`.
+    case insert(BatchInsert)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -67,6 +69,8 @@ public indirect enum ClientMessage: WireMessage {
         case batch
         /// A pin that is taken, moved or given up.
         case pin
+        /// Rows of a batch insert.
+        case insert
     }
 
     /// The kind of message.
@@ -87,6 +91,7 @@ public indirect enum ClientMessage: WireMessage {
         case .consumer: .consumer
         case .batch: .batch
         case .pin: .pin
+        case .insert: .insert
         }
     }
 
@@ -111,6 +116,7 @@ public indirect enum ClientMessage: WireMessage {
         case .consumer(let message): message.encode(into: &writer)
         case .batch(let message): message.encode(into: &writer)
         case .pin(let message): message.encode(into: &writer)
+        case .insert(let message): message.encode(into: &writer)
         }
     }
 
@@ -132,6 +138,7 @@ public indirect enum ClientMessage: WireMessage {
         case .consumer: self = .consumer(try ConsumerRequest(from: &reader))
         case .batch: self = .batch(try Batch(from: &reader))
         case .pin: self = .pin(try PinRequest(from: &reader))
+        case .insert: self = .insert(try BatchInsert(from: &reader))
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
     }

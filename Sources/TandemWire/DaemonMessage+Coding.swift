@@ -23,6 +23,7 @@ extension DaemonMessage {
         case .consumer: .consumer
         case .batched: .batched
         case .pinned: .pinned
+        case .inserted: .inserted
         }
     }
 
@@ -51,6 +52,7 @@ extension DaemonMessage {
         case .consumer(let message): message.encode(into: &writer)
         case .batched(let message): message.encode(into: &writer)
         case .pinned(let message): message.encode(into: &writer)
+        case .inserted(let message): message.encode(into: &writer)
         }
     }
 
@@ -76,6 +78,7 @@ extension DaemonMessage {
         case .consumer: self = .consumer(try ConsumerAnswer(from: &reader))
         case .batched: self = .batched(try Batched(from: &reader))
         case .pinned: self = .pinned(try PinAnswer(from: &reader))
+        case .inserted: self = .inserted(try BatchInserted(from: &reader))
         case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
         }
     }

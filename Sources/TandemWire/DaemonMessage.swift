@@ -42,6 +42,8 @@ public indirect enum DaemonMessage: WireMessage {
     case batched(Batched)
     /// The answer to `pin`: where it is and for how long.
     case pinned(PinAnswer)
+    /// The answer to `insert`: how far the batch came.
+    case inserted(BatchInserted)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -83,6 +85,8 @@ public indirect enum DaemonMessage: WireMessage {
         case batched
         /// The answer to `pin`.
         case pinned
+        /// The answer to `insert`.
+        case inserted
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -97,6 +101,7 @@ public indirect enum DaemonMessage: WireMessage {
         case .synced(let position): position
         case .schema(let answer): answer.position
         case .batched(let answer): answer.position
+        case .inserted(let answer): answer.position
         case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state,
             .disconnected, .consumer, .pinned:
             nil

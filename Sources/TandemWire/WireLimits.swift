@@ -29,9 +29,10 @@ public enum WireLimits {
     public static let verdictItems = 4_096
     /// The bytes of a save id.
     public static let saveIDBytes = 64
-    /// The bytes of a batch's id, to which each save of a batch insert adds 8.
+    /// The bytes of a batch's id.
     public static let batchIDBytes = saveIDBytes - 8
-    /// The objects of one transaction of a batch, apart from what a delete rule takes along with a single one.
+    /// The objects of one transaction of a batch, apart from what a delete rule takes along with a single one, and the rows
+    /// of one part of a batch insert.
     public static let batchObjects = 1_000
     /// The objects of which one condition on a history may name some.
     public static let historyObjects = 1 << 16

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests/Benchmarks/run.sh [SCENARIO] [N]
-#   SCENARIO  p1, p2, p3, p4, p5, p6, p7, or all of these (default); clients (saves as in p1 with and without a
+#   SCENARIO  p1, p2, p3, p4, p5, p6, p7, or all of these (default); cli (the tool: its start, log -n 20 over a GiB, -o json),
+#             clients (saves as in p1 with and without a
 #             thousand clients, a hundred of them stopped; the daemon's memory); load (10 s under load: the slowest saves and what
 #             they waited for), recovery (changes applied a second), memory (a million saves), batch
 #             (batches over all objects while another client saves: the time of its saves);
@@ -9,7 +10,7 @@
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
 #   N         number of contents; default: 10000, p3, p4 and p5 1000, 10000 and 100000,
-#             p7, recovery and batch 100000; p6: of
+#             p7, recovery and batch 100000; cli 1000000; p6: of
 #             subscribers, 64 and 256; clients: of clients, 1000; sync: appends a round, 300; journal: MiB, 1024
 # Environment:
 #   PEERS_TMP  folder on the disk to measure (default /tmp; not a tmpfs)
@@ -20,8 +21,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p6apart | clients | load | recovery | memory | batch | sync | journal | all) ;; *)
-    sed -n '2,18s/^# \{0,1\}//p' "${0##*/}" >&2
+case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p6apart | cli | clients | load | recovery | memory | batch | sync | journal | all) ;; *)
+    sed -n '2,19s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -112,6 +113,53 @@ alone() {
 }
 sync() { alone sync "$(sizes 300)"; }
 journal() { alone journal "$(sizes 1024)"; }
+# median NAME N COMMAND…: how long a command takes, and which processor time; eleven runs.
+median() {
+    local name=$1 n=$2 begin i times=()
+    shift 2
+    for i in {1..11}; do
+        begin=$EPOCHREALTIME
+        "$@" >/dev/null || failed=1
+        times+=($((${EPOCHREALTIME/./} - ${begin/./})))
+    done
+    mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
+    printf '{"scenario":"cli","peer":"tandem","n":%s,"metric":"%s","median_us":%s,"min_us":%s,"max_us":%s}\n' \
+        "$n" "$name" "${times[5]}" "${times[0]}" "${times[10]}"
+}
+# rate NAME N COMMAND…: so many transactions in how long, and the most memory of the command.
+rate() {
+    local name=$1 n=$2 begin end
+    shift 2
+    begin=$EPOCHREALTIME
+    "$@" >/dev/null || failed=1
+    end=$EPOCHREALTIME
+    awk -v n="$n" -v name="$name" -v us="$((${end/./} - ${begin/./}))" 'BEGIN {
+        printf "{\"scenario\":\"cli\",\"peer\":\"tandem\",\"n\":%d,\"metric\":\"%s\",\"transactions_per_second\":%d}\n",
+            n, name, n / us * 1000000 }'
+}
+# The tool over a journal of a GiB (n of a KiB each) and one of n small transactions, with and without a daemon.
+cli() {
+    local n folder tandem=$PWD/.build/tandem/release/tandem
+    swift build -c release -Xswiftc -enforce-exclusivity=unchecked --product tandem --package-path ../.. --scratch-path .build/tandem >&2
+    for n in $(sizes 1000000); do
+        for bytes in 800 60; do
+            folder=$tmp/run$((++runs))
+            mkdir -p "$folder/store"
+            "$bench" made-journal "$n" - "$folder/store" "$bytes"
+            [[ $bytes == 60 ]] || median "version" "$n" "$tandem" --version
+            "$tandem" rebuild -D "$folder/store" >&2
+            serve "$folder"
+            local online=(--socket "$folder/sock") offline=(-D "$folder/store")
+            median "last_20_of_$bytes" "$n" "$tandem" log -n 20 "${online[@]}"
+            median "last_20_of_${bytes}_offline" "$n" "$tandem" log -n 20 "${offline[@]}"
+            rate "json_of_$bytes" "$n" "$tandem" log -o json "${online[@]}"
+            rate "json_of_${bytes}_offline" "$n" "$tandem" log -o json "${offline[@]}"
+            stop "$daemon"
+            daemon=''
+            rm -rf "$folder"
+        done
+    done
+}
 p1() { for n in $(sizes 10000); do one p1 "$n"; done; }
 p2() { for n in $(sizes 10000); do one p2 "$n"; done; }
 load() {

@@ -15,11 +15,12 @@ extension Workload {
     /// So many that a batch of them takes two transactions.
     private static let tags = 70
 
-    /// Changes or deletes objects by a batch.
+    /// Changes, deletes or inserts objects by a batch.
     mutating func batch() throws {
-        switch Int.random(in: 0..<4, using: &random) {
+        switch Int.random(in: 0..<5, using: &random) {
         case 0: try deleteNotes()
         case 1: try rank()
+        case 2: try insertRows()
         default: try label()
         }
     }

@@ -13,6 +13,7 @@ struct Workload {
     /// What tells this workload's save ids from others'.
     let name: String
     var batches: [BatchRecord] = []
+    var inserts: [InsertRecord] = []
     var hasTags = false
     var hasConsumer = false
     /// Answers that contradict earlier ones.
@@ -39,6 +40,7 @@ struct Workload {
             open.removeFirst()
         }
         try repeatBatches()
+        try repeatInserts()
     }
 
     private mutating func note(_ answer: DaemonMessage, _ request: SaveRequest) {
@@ -178,7 +180,9 @@ extension Workload {
     /// What is wrong with a store against what was answered.
     func violations(in found: Recovered) throws -> [String] {
         let transactions = try found.encoded.map { try $0.decoded() }
-        var violations = problems + violations(ofBatchesIn: transactions)
+        var violations =
+            problems + violations(ofBatchesIn: transactions)
+            + violations(ofInsertsIn: transactions)
         var positions: [[UInt8]: UInt64] = [:]
         var objects: Set<UInt64> = []
         for transaction in transactions {

@@ -77,6 +77,7 @@ extension MessageMaker {
                     ][int(0...2)]))
         case .batch: .batch(batch())
         case .pin: .pin(PinRequest(lease: u32(), position: u64()))
+        case .insert: .insert(insert())
         }
     }
 
@@ -87,6 +88,19 @@ extension MessageMaker {
             work: bool()
                 ? .delete : .update(list { SlotValue(slot: $0.slot(), value: $0.value()) }),
             firstSentAt: maybe { $0.u64() })
+    }
+
+    package mutating func insert() -> BatchInsert {
+        BatchInsert(
+            batchID: bytes(56), author: maybe { $0.text() }, context: text(),
+            policy: MergePolicy.allCases[int(0...4)], modelVersion: UInt16(int(0...65_535)),
+            entity: tag(), first: u64(), before: hash(),
+            rows: list { maker in
+                BatchInsert.Row(
+                    number: maker.u64(), hash: maker.hash(),
+                    values: maker.list { SlotValue(slot: $0.slot(), value: $0.value()) },
+                    links: maker.list { $0.link(isAdded: true) })
+            }, isLast: bool(), after: u64(), firstSentAt: maybe { $0.u64() })
     }
 
     package mutating func save() -> SaveRequest {
@@ -152,6 +166,11 @@ extension MessageMaker {
         case .batched:
             .batched(Batched(position: u64(), count: u64(), failure: maybe { $0.error() }))
         case .pinned: .pinned(PinAnswer(position: u64(), seconds: u64()))
+        case .inserted:
+            .inserted(
+                BatchInserted(
+                    position: u64(), rows: u64(), hash: hash(), hasEnded: bool(),
+                    failure: maybe { $0.error() }, failedRow: maybe { $0.u64() }))
         case .state:
             .state(
                 StatePush(

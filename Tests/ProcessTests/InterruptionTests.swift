@@ -228,6 +228,7 @@ enum Interruption: String, CaseIterable, Sendable {
             switch observation {
             case .saved(let save): ears.heard.append(save.payload.position.number)
             case .missed(let missed): ears.missed.append(missed)
+            case .failed(let error): Issue.record("\(error)")
             }
         }
     }

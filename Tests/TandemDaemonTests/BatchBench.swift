@@ -25,6 +25,31 @@ extension EngineBench {
             work: slots.map { .update($0) } ?? .delete)
     }
 
+    /// What stands for so many rows of a batch insert.
+    func hash(_ rows: Int, salt: String = "") -> StableHash {
+        StableHash(Array("\(salt)\(rows)".utf8))
+    }
+
+    /// Rows of a batch insert, with numbers from one on.
+    func part(
+        _ entity: String, _ rows: Range<Int>, from number: UInt64, isLast: Bool = false,
+        id: [UInt8] = [7], policy: MergePolicy = .error, after: UInt64 = 0, salt: String = "",
+        _ values: (Int) -> [String: Value] = { _ in [:] }
+    ) throws -> BatchInsert {
+        let entity = try bench.entity(entity)
+        let content = try rows.map { row in
+            BatchInsert.Row(
+                number: number + UInt64(row - rows.lowerBound), hash: hash(row + 1, salt: salt),
+                values: try values(row).map {
+                    SlotValue(slot: try #require(entity.slot(of: $0.key)), value: $0.value)
+                }.sorted { $0.slot < $1.slot })
+        }
+        return BatchInsert(
+            batchID: id, policy: policy, modelVersion: try bench.model.version,
+            entity: entity.tag, first: UInt64(rows.lowerBound),
+            before: hash(rows.lowerBound, salt: salt), rows: content, isLast: isLast, after: after)
+    }
+
     /// Inserts objects of an entity, so many in a save.
     func fill(
         _ client: Peer, _ entity: String, _ numbers: ClosedRange<UInt64>,
@@ -73,6 +98,18 @@ extension Peer {
         default: throw TandemError(.usage, "another answer to a batch")
         }
     }
+
+    /// Carries out a part of a batch insert.
+    func run(_ part: BatchInsert) throws -> BatchInserted {
+        switch try ask(.insert(part)) {
+        case .inserted(let answer): return answer
+        case .failure(let error): throw error
+        default: throw TandemError(.usage, "another answer to rows")
+        }
+    }
+
+    /// The first number of its lease.
+    var lease: UInt64 { get throws { try #require(welcome?.lease).first } }
 
     /// The answer to a batch that was sent, if it has come.
     func batched(_ id: UInt32) throws -> Batched? {

@@ -73,7 +73,7 @@ import Testing
         var turns = 0
         var answer: Batched?
         while answer == nil {
-            let isOrdering = bench.engine.batches.current?.isOrdering ?? false
+            let isOrdering = (bench.engine.batches.current as? BatchRun)?.isOrdering ?? false
             if isOrdering {
                 turns += 1
                 let insert = try bench.bench.insert("Tag", 4_001 + UInt64(turns))

@@ -161,6 +161,12 @@ import Testing
                     "Node", "rank < 50", set: ["rank": .int(Int64(number) % 90)], id: [number])),
             .batch(try bench.batch("Leaf", "name == 'gone'", id: [number, 1])),
             .pin(PinRequest(lease: 1, position: position.number)),
+            .insert(
+                try bench.part(
+                    "Node", 0..<3, from: try #require(peer.welcome?.lease).first + 100,
+                    isLast: true,
+                    id: [number, 2]
+                ) { ["rank": .int(Int64($0)), "name": .string("row")] }),
         ]
     }
 

@@ -159,9 +159,9 @@ import Testing
             try context.execute(BatchInsertRequest(entity: "Content", rows: rows))
         }
         #expect(error?.code == .validation)
-        #expect(error?.done?.count == 2_000)
+        #expect(error?.done?.count == 2_500)
         #expect(error?.done?.position == context.position)
-        #expect(try context.fetch(Content.self).count == 2_000)
+        #expect(try context.fetch(Content.self).count == 2_500)
     }
 
     @Test func `an insert that can't be made ready says how far it came`() throws {
@@ -173,9 +173,9 @@ import Testing
         let error = #expect(throws: TandemError.self) {
             try context.execute(BatchInsertRequest(entity: "Content", rows: rows))
         }
-        #expect(error?.code == .unknownProperty && error?.done?.count == 1_000)
+        #expect(error?.code == .unknownProperty && error?.done?.count == 1_500)
         #expect(error?.done?.position == context.position)
-        #expect(try context.fetch(Content.self).count == 1_000)
+        #expect(try context.fetch(Content.self).count == 1_500)
     }
 
     @Test func `an insert that loses its connection between parts says how far it came`() throws {
@@ -214,7 +214,7 @@ import Testing
         try fixture.restart()
         let other = fixture.container("o").viewContext
         let whole = try insert(2_200, other)
-        #expect(whole.count == 2_200 && whole.position.number == part.position.number + 1)
+        #expect(whole.count == 2_200 && whole.position > part.position)
         #expect(try insert(2_200, other) == whole)
         #expect(try other.fetch(Content.self).count == 2_200)
     }

@@ -127,6 +127,7 @@ import Testing
             case .saved(let save): heard.append("\(save.payload.position.number)")
             case .missed(let missed):
                 heard.append("\(missed.after.number)-\(missed.through.number)")
+            case .failed(let error): heard.append(error.code.rawValue)
             }
         }
         daemon.update(reference, ["size": .int(2)])

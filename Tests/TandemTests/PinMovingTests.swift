@@ -167,6 +167,7 @@ import Testing
                 switch change {
                 case .saved(let save): saves.append(save.payload.position.number)
                 case .missed(let missed): self.missed.append(missed)
+                case .failed(let error): Issue.record("\(error)")
                 }
             }
         }

@@ -51,13 +51,13 @@ public struct BatchUpdateRequest: Hashable, Sendable {
     }
 }
 
-/// Inserts an object for each row, without making objects of them here.
+/// Inserts an object for each row, in the daemon, without making objects of them here.
 ///
 ///     let rows = lines.lazy.map { BatchValues(["name": .string($0)]) }
 ///     try context.execute(BatchInsertRequest(entity: "Team", rows: rows))
 ///
-/// Rows are taken from the sequence as they are sent, at most 1,000 or about a MiB at a time; these are a transaction each, so it is
-/// not atomic as a whole.
+/// Rows are taken from the sequence as they are sent, at most 1,000 or about a MiB at a time. The daemon inserts these in transactions between
+/// the saves of others, so it is not atomic as a whole. A row can't lead to another one of the batch, as it has no id yet.
 public struct BatchInsertRequest<Rows: Sequence> where Rows.Element == BatchValues {
     /// The entity's name.
     public var entity: String

@@ -46,9 +46,13 @@ extension ManagedObjectContext {
             .runAsync(on: connection)
     }
 
-    /// Inserts an object for each row; blocks until that is merged here.
+    /// Inserts an object for each row, in the daemon; blocks until that is merged here.
     ///
-    /// Under an `id` a repeat with the same rows inserts those that are missing. A failure leaves what was inserted before.
+    /// Under an `id` a repeat with the same rows, also by another process, inserts those that are missing; other rows are `usage`. When the
+    /// connection is lost meanwhile the batch goes on with the next one.
+    /// - Returns: Up to where, and how many rows. One that only met an object which has its unique values counts as well.
+    /// - Throws: Whatever a save does, for the first row that can't be inserted, whose number stands in the error's `row`. All
+    ///   before it are inserted and merged: the error's `done` says how many.
     @discardableResult
     public func execute<Rows>(
         _ request: BatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil
@@ -73,7 +77,7 @@ extension ManagedObjectContext {
             id: batchID(id), author: author, context: name, request: request, values: values)
     }
 
-    private func batchID(_ id: [UInt8]?) -> [UInt8] {
+    func batchID(_ id: [UInt8]?) -> [UInt8] {
         let id = id ?? ThisProcess.randomBytes(16)
         precondition(
             (1...WireLimits.batchIDBytes).contains(id.count),
@@ -91,17 +95,29 @@ extension ManagedObjectContext {
     private func insertStep<Rows>(
         _ request: BatchInsertRequest<Rows>, _ id: [UInt8]?, _ author: String?
     ) throws -> Step<BatchResult> {
-        let work = BatchInserting(request, id: batchID(id), author: author, context: name)
-        let connection = connection
+        let (connection, idBytes) = (connection, batchID(id))
         return try toldBatch("insert", request.entity) {
             try self.mergedStep {
-                connection.insertStep(work).recover { throw connection.failure($0, of: work) }
+                let work = self.inserting(
+                    request.entity, request.policy, idBytes, mayBeRepeat: id != nil, author)
+                var rows = request.rows.makeIterator()
+                return .connect { _ in try connection.insertStep(work) { rows.next() } }
+                    .recover { throw connection.failure($0, of: work) }
             }
         }
     }
 
+    /// A batch insert that has yet to begin.
+    func inserting(
+        _ entity: String, _ policy: MergePolicy, _ id: [UInt8], mayBeRepeat: Bool, _ author: String?
+    ) -> BatchInserting {
+        BatchInserting(
+            entity: entity, policy: policy, id: id, mayBeRepeat: mayBeRepeat, author: author,
+            context: name, partBytes: connection.partBytes)
+    }
+
     /// A batch is told of as a save, with all that was done, however many transactions that took.
-    private func toldBatch(
+    func toldBatch(
         _ kind: String, _ entity: String, _ step: () throws -> Step<BatchResult>
     ) throws -> Step<BatchResult> {
         guard let debug, debug.tells(.save) else { return try step() }
@@ -113,7 +129,7 @@ extension ManagedObjectContext {
     }
 
     /// Merges what a batch did, also one that failed.
-    private func mergedStep(
+    func mergedStep(
         _ batch: @escaping () -> Step<BatchResult>
     ) throws -> Step<BatchResult> {
         try sessionStep().then { _ in

@@ -304,7 +304,7 @@ extension Connection {
             case .save:
                 return TandemError(
                     .unknownOutcome, "the save may or may not have happened (\(why)); save again")
-            case .batch:
+            case .batch, .insert:
                 return TandemError(
                     .unknownOutcome,
                     "the batch may have come part of the way (\(why)); under the same id it goes on"

@@ -139,7 +139,7 @@ final class Connection: Sendable {
         guard isReady else { return limits.connectMilliseconds }
         switch message {
         case .sync(let sync): return UInt64(sync.timeoutMilliseconds) + limits.connectMilliseconds
-        case .batch, .schema: return limits.batchMilliseconds
+        case .batch, .insert, .schema: return limits.batchMilliseconds
         default: return limits.answerMilliseconds
         }
     }

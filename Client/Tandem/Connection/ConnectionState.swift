@@ -189,6 +189,7 @@ extension ClientMessage {
         switch self {
         case .save(let save): !save.onlyAsks
         case .batch: true
+        case .insert(let insert): !insert.rows.isEmpty
         default: false
         }
     }
@@ -198,6 +199,7 @@ extension ClientMessage {
         switch self {
         case .save(let save): save.firstSentAt
         case .batch(let batch): batch.firstSentAt
+        case .insert(let insert): insert.firstSentAt
         default: nil
         }
     }
@@ -211,6 +213,9 @@ extension ClientMessage {
         case .batch(var batch):
             batch.firstSentAt = batch.firstSentAt ?? firstSentAt
             return .batch(batch)
+        case .insert(var insert):
+            insert.firstSentAt = insert.firstSentAt ?? firstSentAt
+            return .insert(insert)
         default: return self
         }
     }

@@ -56,6 +56,7 @@ enum WireCoding {
         case .synced(let position): position
         case .schema(let answer): answer.position
         case .batched(let answer): answer.position
+        case .inserted(let answer): answer.position
         default: nil
         }
     }

@@ -15,8 +15,7 @@ extension ManagedObjectContext {
         advance(to: group.to)
         settleUnanswered(with: group)
         var touched: [(object: ManagedObject, slots: PropertyMask?)] = []
-        let all = group.changes
-        let changes = all.span
+        let changes = group.changes
         for at in changes.indices {
             let reference = changes[at].object
             guard var record = records[reference.number] else { continue }
@@ -25,7 +24,7 @@ extension ManagedObjectContext {
                 guard let corrected = records[reference.number] else { continue }
                 record = corrected
             }
-            take(changes[at], into: record, version: group.versions[reference.number])
+            take(changes, at, into: record, version: group.versions[reference.number])
             let kind = changes[at].kind
             // What is taken back says nothing of the members that the object had.
             if group.isBackward, kind == .insert { record.members.removeAll() }
@@ -66,13 +65,8 @@ extension ManagedObjectContext {
             }
         }
         standing.told = group.isOtherLog ? group.to : max(standing.told, group.to)
-        let notices = standing.takeNotices() + touched
-        if standing.loads == 0 {
-            for (object, slots) in notices { object.noteChange(slots) }
-        } else if !notices.isEmpty {
-            // Who reads under observation is not observing yet: it would never hear of it.
-            postpone { for (object, slots) in notices { object.noteChange(slots) } }
-        }
+        standing.tell(standing.takeNotices() + touched)
+        if standing.hasUntold { postpone { [standing] in standing.tell([]) } }
         processPendingChanges()
         deliver()
     }
@@ -82,34 +76,36 @@ extension ManagedObjectContext {
         while !undelivered.isEmpty { undelivered.removeFirst().deliver() }
     }
 
-    private func take(_ change: Change, into record: ObjectRecord, version: UInt64?) {
-        switch change.kind {
+    /// Takes in the change at a place of all; a copy of it would count references.
+    private func take(
+        _ changes: [Change], _ at: Int, into record: ObjectRecord, version: UInt64?
+    ) {
+        switch changes[at].kind {
         case .insert:
-            record.row = change.row
+            record.row = changes[at].row
             record.version = version ?? merged
             record.isMissing = false
             for slot in record.entity.toManySlots { record.members[slot] = [] }
         case .update:
             // What is pushed is followed from then on: the row is as good as one that was read.
-            record.row = change.row
+            record.row = changes[at].row
             if let version { record.version = version }
         case .touch: break
         case .delete:
             undoStack.forget(record)
             // Children hear of it while the object is still there.
-            for child in children { child.value?.giveUp(change.object.number) }
+            for child in children { child.value?.giveUp(changes[at].object.number) }
             record.fault()
             record.isMissing = true
             edited.remove(record)
             record.pending = Edits()
             return
         }
-        takeLinks(change, into: record)
+        if !record.members.isEmpty { takeLinks(changes[at], into: record) }
     }
 
     /// Applies gained and lost members where the list is held; a list whose links aren't named is dropped.
     private func takeLinks(_ change: Change, into record: ObjectRecord) {
-        if record.members.isEmpty { return }
         let toMany = record.members.keys.filter { change.changed.contains($0) }
         for slot in toMany where !change.links.contains(where: { $0.slot == slot }) {
             if change.kind != .insert { record.members[slot] = nil }

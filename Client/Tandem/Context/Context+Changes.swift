@@ -71,6 +71,7 @@ extension ManagedObjectContext {
 
     /// Lets lists look again at an object whose edits came, went or changed.
     func noteEdit(_ object: ObjectReference) {
+        if parent == nil, participants.isEmpty { return }
         for participant in root.participants { participant.value?.noteEdit(object) }
     }
 
@@ -105,7 +106,9 @@ extension ManagedObjectContext {
     /// Lets all lists that show edits of this context take them in, then tell.
     func stepOverlays() {
         let root = root
-        guard !root.participants.isEmpty else { return }
+        guard root.participants.contains(where: { $0.value?.isOverlayStale == true }) else {
+            return
+        }
         let stale = root.participants.compactMap(\.value).filter(\.isOverlayStale)
         if stale.isEmpty { return }
         // Whoever has something to tell tells it of the list as it is now.

@@ -40,6 +40,7 @@ extension ManagedObjectContext {
 
     /// Lets those who observe an object in a child know that it shows something else.
     func noteInChildren(_ number: ObjectNumber, _ slots: PropertyMask?) {
+        if children.isEmpty { return }
         for child in children.compactMap(\.value) {
             guard let record = child.records[number] else { continue }
             child.touch(record, .refresh)

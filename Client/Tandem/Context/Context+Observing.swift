@@ -50,6 +50,10 @@ public enum ObservedChange: Sendable {
     case saved(ObservedSave)
     /// Saves that may have, and that nobody can tell of any more: look again at what matters.
     case missed(MissedSaves)
+    /// The model has changed so that what it looks at is not in it any more, and why not.
+    ///
+    /// It hears of no saves until the model has it again; then it is told first which ones it missed.
+    case failed(TandemError)
 }
 
 /// Tells of every save that touches the objects of an entity which match a predicate, before it or after.
@@ -58,6 +62,8 @@ public enum ObservedChange: Sendable {
 public final class ContextObserver {
     private weak var context: ManagedObjectContext?
     private var request: CompiledRequest?
+    /// The model that lacks what it looks at, and the last position that was told of before.
+    private var unfit: (model: CompiledModel, since: Position)?
     private let declaration: FetchRequest
     private let handler: (ObservedChange) -> Void
     private var undelivered: [ObservedChange] = []
@@ -86,13 +92,14 @@ extension ContextObserver: ResultsParticipant {
 
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
         guard let session = context?.session else { return }
-        if let missed = group.missed?.left(after: group.isOtherLog ? 0 : last) {
+        let told = MissedSaves(
+            after: group.missed?.after ?? session.position(last),
+            through: session.position(group.to))
+        if unfit == nil, let missed = group.missed?.left(after: group.isOtherLog ? 0 : last) {
             undelivered.append(.missed(missed))
         }
         defer { last = group.isOtherLog ? group.to : max(last, group.to) }
-        if request?.model !== session.model {
-            request = try? CompiledRequest(declaration, in: session.model)
-        }
+        fit(session.model, told)
         guard let request else { return }
         var rows = TouchedRows(group.transactions, request)
         for transaction in group.transactions {
@@ -108,6 +115,22 @@ extension ContextObserver: ResultsParticipant {
         }
     }
 
+    /// Compiles what it looks at under another model, or says why that can't be done, once for each model.
+    private func fit(_ model: CompiledModel, _ told: MissedSaves) {
+        guard (unfit?.model ?? request?.model) !== model else { return }
+        do {
+            request = try SaveJudge(declaration, in: model).request
+        } catch {
+            request = nil
+            unfit = (model, unfit?.since ?? told.after)
+            return undelivered.append(.failed(error))
+        }
+        if let unfit {
+            undelivered.append(.missed(MissedSaves(after: unfit.since, through: told.through)))
+        }
+        unfit = nil
+    }
+
     func deliver() {
         while !undelivered.isEmpty { handler(undelivered.removeFirst()) }
     }
@@ -118,7 +141,8 @@ extension ManagedObjectContext {
     ///
     /// The predicate may look at an object's own attributes and to-one relationships, not beyond: else `usage` is thrown. The handler is
     /// called in journal order, one save at a time, also when several are merged together, and before the call that merged returns;
-    /// also when saves were missed, which happens after expired history and in another epoch.
+    /// also when saves were missed, which happens after expired history and in another epoch, and when the model no longer has what it
+    /// looks at.
     ///
     /// What nobody here can tell to match is told rather than missed: a text too long for its row; and an object of which only
     /// to-many relationships changed, from the other end, where neither the context holds its row nor a save merged together with

@@ -312,7 +312,10 @@ extension ManagedObjectContext {
         noteEdit(record.reference)
         if kind == .delete, !isPreview, record.row == nil || !isHeld { record.isMissing = true }
         if !isHeld || (kind == .insert && record.row == nil) { record.fault(at: merged) }
-        record.object?.noteChange(slots)
+        // Of an object that nobody read nobody is told.
+        if let object = record.object, object.isRead || !children.isEmpty {
+            object.noteChange(slots)
+        }
         if isPreview { noteEnds(of: record) }
     }
 

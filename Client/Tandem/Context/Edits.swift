@@ -18,9 +18,11 @@ struct Edits {
     var serial = 0
 
     /// True when there is nothing to save.
+    @inline(__always)
     var isEmpty: Bool { kind == .none && values.isEmpty && added.isEmpty && removed.isEmpty }
 
     /// Whether to-many relationships gained or lost members.
+    @inline(__always)
     var hasLinks: Bool { !added.isEmpty || !removed.isEmpty }
 
     /// The slots that were changed.
@@ -29,6 +31,7 @@ struct Edits {
     }
 
     /// The slots that were changed, as a mask.
+    @inline(__always)
     var mask: PropertyMask {
         var mask = values.mask
         guard hasLinks else { return mask }
@@ -119,6 +122,7 @@ struct SlotValues: Sequence {
     var keys: some Sequence<Int> { items.lazy.map(\.key) }
 
     /// The slots as a mask.
+    @inline(__always)
     var mask: PropertyMask {
         var mask = PropertyMask()
         for item in items { mask.insert(item.key) }
@@ -126,6 +130,7 @@ struct SlotValues: Sequence {
     }
 
     /// The slots whose values are not null, as a mask.
+    @inline(__always)
     var filled: PropertyMask {
         var mask = PropertyMask()
         for item in items where !item.value.isNull { mask.insert(item.key) }

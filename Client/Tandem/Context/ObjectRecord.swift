@@ -6,19 +6,20 @@ import TandemModel
 final class ObjectRecord {
     let reference: ObjectReference
     let entity: CompiledEntity
+    // What follows is assigned, or changes in place by functions that see nothing else of the record and let go of nothing that runs
+    // others' code, so no two accesses can overlap.
     /// The row as of the context's position; nil when it isn't held.
-    var row: Row?
+    @exclusivity(unchecked) var row: Row?
     /// The position of the transaction that last changed the row; 0 when it isn't held.
     ///
     /// Of a fault with edits it is the position that these are based on; 0 when the object was never read.
-    var version: UInt64 = 0
+    @exclusivity(unchecked) var version: UInt64 = 0
     /// The position of the row for whose sake a save was refused; 0 when none was.
     var refusedFor: UInt64 = 0
     /// Whether the store has no such object (any more).
-    var isMissing = false
+    @exclusivity(unchecked) var isMissing = false
     /// The members of to-many relationships as of the context's position, where they are held.
-    var members: [Int: Set<ObjectReference>] = [:]
-    // Edits change in place by functions that see nothing else of the record, so no two can do so at once.
+    @exclusivity(unchecked) var members: [Int: Set<ObjectReference>] = [:]
     /// What an unanswered save carries.
     @exclusivity(unchecked) var inFlight = Edits()
     /// What the next save will carry.
@@ -31,7 +32,7 @@ final class ObjectRecord {
     /// What the parent had edited when this record was first edited.
     var seen = SlotValues()
     /// How many lists need the row to be kept.
-    var pins = 0
+    @exclusivity(unchecked) var pins = 0
     /// The object that shows this record, if somebody holds it.
     weak var object: ManagedObject?
 

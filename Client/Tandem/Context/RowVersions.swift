@@ -4,7 +4,9 @@ import TandemModel
 ///
 /// Those of a single transaction are all its own, so that nothing has to be filled in; others lie in a table by number.
 struct RowVersions: Sendable {
-    private var written: (position: UInt64, changes: ChangeTable)?
+    /// The transaction, and what it changed; nothing where there are several.
+    private var position: UInt64 = 0
+    private var written = ChangeTable.empty
     /// What no single transaction tells.
     private(set) var others: [ObjectNumber: UInt64]
 
@@ -13,27 +15,32 @@ struct RowVersions: Sendable {
 
     /// Those of the rows that one transaction wrote.
     init(_ changes: ChangeTable, at position: UInt64) {
-        written = (position, changes)
+        written = changes
+        self.position = position
         others = [:]
     }
 
     /// The version of an object's row; nil where it isn't known.
     subscript(number: ObjectNumber) -> UInt64? {
         get {
-            if let other = others[number] { return other }
-            guard let written, let at = written.changes.index(of: number) else { return nil }
-            return written.changes.all[at].kind.writesRow ? written.position : nil
+            if !others.isEmpty, let other = others[number] { return other }
+            guard let at = written.index(of: number) else { return nil }
+            return version(at)
         }
         set { others[number] = newValue }
     }
 
+    /// The version of what the transaction's change at a place wrote, if it wrote a row.
+    private func version(_ at: Int) -> UInt64? {
+        written.all[at].kind.writesRow ? position : nil
+    }
+
     /// Takes over others where they are higher.
     mutating func merge(_ later: RowVersions) {
-        if let written = later.written {
-            for at in written.changes.all.indices where written.changes.all[at].kind.writesRow {
-                let number = written.changes.all[at].object.number
-                others[number] = max(others[number] ?? 0, written.position)
-            }
+        for at in later.written.all.indices {
+            guard let version = later.version(at) else { continue }
+            let number = later.written.all[at].object.number
+            others[number] = max(others[number] ?? 0, version)
         }
         others.merge(later.others) { max($0, $1) }
     }

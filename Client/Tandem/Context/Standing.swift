@@ -16,6 +16,8 @@ final class Standing {
     var loads = 0
     /// What is to be told of objects when the merge that changes them is whole; nil when nothing is being merged.
     private var notices: [(object: ManagedObject, slots: PropertyMask?)]?
+    /// What was noted while somebody read, to be told afterwards.
+    private var untold: [(object: ManagedObject, slots: PropertyMask?)] = []
     private let link: ContextLink
 
     init(_ link: ContextLink) { self.link = link }
@@ -34,6 +36,18 @@ final class Standing {
     func takeNotices() -> [(object: ManagedObject, slots: PropertyMask?)] {
         defer { notices = nil }
         return notices ?? []
+    }
+
+    /// Whether something is to be told that was noted while somebody read.
+    var hasUntold: Bool { !untold.isEmpty }
+
+    /// Tells those who observe objects, unless somebody reads who may be about to: it would never hear of it.
+    func tell(_ more: [(object: ManagedObject, slots: PropertyMask?)]) {
+        untold += more
+        guard loads == 0 else { return }
+        let all = untold
+        untold = []
+        for (object, slots) in all { object.noteChange(slots) }
     }
 }
 

@@ -5,8 +5,8 @@ public import TandemQuery
 ///
 /// A container's begin with the next save after iterating begins, a context's with the next one that it merges. Ends by throwing
 /// `limitExceeded` when the iterator lags too far behind, `historyExpired` when saves were missed, since the log is of another epoch
-/// or does not reach back, and `unknownEntity` or `unknownProperty` when the model of a save lacks what is asked: nothing is left out
-/// silently.
+/// or does not reach back, and `unknownEntity`, `unknownProperty` or `invalidPredicate` at the first save whose model lacks what is asked:
+/// nothing is left out silently.
 public struct SaveSequence: AsyncSequence, Sendable {
     /// One element for each save.
     public typealias Element = SavePayload

@@ -8,7 +8,8 @@ extension FetchedResultsController {
     func decide(
         _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
     ) -> RowJudge {
-        var judge = RowJudge(plan: plan, reader: GroupReader(source, group.table))
+        var judge = RowJudge(
+            plan: plan, reader: GroupReader(source, group.table), rows: group.changes.count)
         judge.note(group)
         let stored = StoredRows(self)
         if let verdicts {
@@ -236,7 +237,12 @@ extension FetchedResultsController {
             if let (list, verdicts) = prefetched.known {
                 let news = Set(verdicts.map(\.object.number)).union(overrides.keys)
                 new.take(list.links, of: list.rows, without: news, source, reader, versions)
-                for (number, row) in current where news.contains(number) {
+                let judged = Dictionary(
+                    verdicts.map { ($0.object.number, $0.row) }, uniquingKeysWith: { $1 })
+                for number in rows.lazy.map(\.number) where news.contains(number) {
+                    guard let row = overrides[number]?.row ?? judged[number] ?? nil else {
+                        continue
+                    }
                     new.note(number, row, source, reader, versions)
                 }
             } else {

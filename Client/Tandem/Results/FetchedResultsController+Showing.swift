@@ -159,21 +159,29 @@ extension FetchedResultsController {
         var versions = group.versions
         for verdict in verdicts ?? [] { versions[verdict.object.number] = verdict.version }
         let isRelatedChanged = !judge.plan.concerningRelated(group.table).isEmpty
-        for (at, row) in judge.edits.upserted.enumerated() {
-            let reference = ObjectReference(tag: row.entityTag, number: row.number)
-            let origin = judge.origin(at)
-            guard let bytes = origin?.row ?? judge.reader.row(of: reference).row else { continue }
-            source.hold(reference, bytes, version: versions[row.number])
-            let change = isRelatedChanged ? nil : origin
-            if let change, links?.staysLinked(change) ?? true { continue }
-            links?.note(row.number, bytes, source, judge.reader, versions)
+        for at in judge.edits.upserted.indices {
+            let number = judge.edits.upserted[at].number
+            let origin = judge.origins[at]
+            let reference = ObjectReference(
+                tag: judge.edits.upserted[at].entityTag, number: number)
+            let own = origin < 0 ? nil : group.changes[origin].row
+            guard let bytes = own ?? judge.reader.row(of: reference).row else { continue }
+            if !source.holds(number) {
+                source.hold(reference, bytes, version: versions[number])
+            }
+            if !isRelatedChanged, origin >= 0, group.changes[origin].kind == .update,
+                links?.staysLinked(number, group.changes[origin].changed) ?? true
+            {
+                continue
+            }
+            links?.note(number, bytes, source, judge.reader, versions)
         }
         holdUnmoved(judge, versions)
     }
 
     /// Keeps rows at hand that changed where they are; they reach what they reached.
     private func holdUnmoved(_ judge: RowJudge, _ versions: RowVersions) {
-        for number in judge.edits.unmoved {
+        for number in judge.edits.unmoved where !source.holds(number) {
             guard let change = judge.reader.changes[number], let row = change.row else { continue }
             source.hold(change.object, row, version: versions[number])
         }

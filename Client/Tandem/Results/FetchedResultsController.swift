@@ -251,7 +251,7 @@ public final class FetchedResultsController {
 
     /// The object at a place; its row is loaded when it is read.
     ///
-    /// A place outside the list traps.
+    /// A place outside the list traps; before ``performFetch()`` every place is.
     public func object(at path: ResultsIndexPath) -> ManagedObject {
         precondition(plan != nil, "The list is empty: performFetch() was not called.")
         return object(at: path, of: visible)

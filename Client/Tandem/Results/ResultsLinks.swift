@@ -66,10 +66,11 @@ struct ResultsLinks {
         return found
     }
 
-    /// Whether an object that is linked reaches what it reached, unless something on the way changed, too.
-    func staysLinked(_ change: Change) -> Bool {
-        change.kind == .update && change.changed.intersection(firstSlots).isEmpty
-            && nodes.allSatisfy { $0.links[change.object.number] != nil }
+    /// Whether an updated object that is linked reaches what it reached, unless something on the way changed, too.
+    func staysLinked(_ number: ObjectNumber, _ changed: PropertyMask) -> Bool {
+        if !changed.intersection(firstSlots).isEmpty { return false }
+        for at in nodes.indices where nodes[at].links[number] == nil { return false }
+        return true
     }
 
     /// The rows that reach an object; none in a list that does not keep its rows at hand.
@@ -250,6 +251,9 @@ extension ObjectRecord {
 }
 
 extension ManagedObjectContext {
+    /// Whether there is a row of the object at hand.
+    func holds(_ number: ObjectNumber) -> Bool { records[number]?.row != nil }
+
     /// Keeps a row that is true at the context's position, unless the context has one.
     func hold(_ object: ObjectReference, _ row: Row, version: UInt64?) {
         let record = record(object)

@@ -19,7 +19,9 @@ public struct ResultsRequest: Hashable, Sendable {
     public var sectionNameKeyPath: String?
     /// Key paths through which rows show values of other objects.
     public var relationshipKeyPathsForRefreshing: [String]
-    /// At most so many rows; nil for all. With a limit or an offset every change of the list takes O(limit + offset).
+    /// At most so many rows; nil for all.
+    ///
+    /// With a limit or an offset every change of the list takes O(limit + offset).
     public var limit: Int?
     /// How many rows of the order are left out at its beginning.
     public var offset: Int

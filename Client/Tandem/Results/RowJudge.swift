@@ -6,35 +6,40 @@ import TandemWire
 /// Collects what a group makes of single rows.
 struct RowJudge {
     let plan: ResultsPlan
-    var reader: GroupReader { didSet { memo.clear() } }
+    var reader: GroupReader { didSet { memo?.clear() } }
     /// The changes of the group that is decided, of which some are of objects of the list's entity.
     private var noted = ChangeTable.empty
     /// What order and sections say of related objects, as the reader knows them.
-    private let memo: PlaceMemo
+    private let memo: PlaceMemo?
+    /// The parts of the noted changes that are of objects of the list's entity.
+    private(set) var ownParts: [Range<Int>] = []
     private(set) var edits = ListEdits()
     /// For each row in `edits.upserted` the place of its own change among those noted; negative where it has none.
     private(set) var origins: [Int] = []
 
-    init(plan: ResultsPlan, reader: GroupReader) {
+    /// A judge of about so many rows.
+    init(plan: ResultsPlan, reader: GroupReader, rows: Int = .max) {
         self.plan = plan
         self.reader = reader
-        memo = PlaceMemo(of: plan.compiled)
+        memo = rows < RowJudge.few ? nil : PlaceMemo(of: plan.compiled)
     }
+
+    /// Rows for which it is not worth while to remember what they reach.
+    private static let few = 8
 
     /// Notes which objects changed by themselves.
     mutating func note(_ group: MergedGroup) {
         noted = group.table
-        edits.upserted.reserveCapacity(group.changes.count)
-        edits.reasons.reserveCapacity(group.changes.count)
+        ownParts = noted.parts.filter { plan.compiled.includes(tag: noted.tag(of: $0)) }
+        if noted.all.count < RowJudge.few { return }
+        edits.upserted.reserveCapacity(noted.all.count)
+        edits.reasons.reserveCapacity(noted.all.count)
+        edits.unmoved.reserveCapacity(noted.all.count)
+        origins.reserveCapacity(noted.all.count)
     }
 
     /// The changes of objects of the list's entity whose own values or relationships differ.
     var own: some Sequence<Change> { noted.all.lazy.filter(isOwn) }
-
-    /// The parts of the noted changes that are of objects of the list's entity.
-    var ownParts: [Range<Int>] {
-        noted.parts.filter { plan.compiled.includes(tag: noted.tag(of: $0)) }
-    }
 
     /// The place of an object's change, if it is of the list's entity and differs by itself.
     private func own(_ number: ObjectNumber) -> Int? {
@@ -67,27 +72,25 @@ struct RowJudge {
 
     /// Considers the noted changes of objects of the list's entity by what their own values say.
     mutating func considerOwn(_ stored: StoredRows) {
-        edits.unmoved.reserveCapacity(noted.all.count)
-        origins.reserveCapacity(noted.all.count)
-        let all = noted.all
-        let changes = all.span
+        let changes = noted.all
         for part in ownParts {
-            for at in part { consider(changes[at], at, stored) }
+            for at in part { consider(changes, at, stored) }
         }
     }
 
-    private mutating func consider(_ change: Change, _ at: Int, _ stored: StoredRows) {
-        let object = change.object
+    /// Considers the change at a place of all; a copy of it would count references.
+    private mutating func consider(_ changes: [Change], _ at: Int, _ stored: StoredRows) {
+        let (object, kind, changed) = (changes[at].object, changes[at].kind, changes[at].changed)
         // An object outside the list stays there if nothing that decides is different.
-        if change.kind == .touch || plan.leavesPlace(change.kind, change.changed) {
-            if !change.changed.isEmpty, stored.contains(object.number) { stay(object.number) }
+        if kind == .touch || plan.leavesPlace(kind, changed) {
+            if !changed.isEmpty, stored.contains(object.number) { stay(object.number) }
             return
         }
-        guard let row = change.row, change.kind != .delete, matches(object, row) else {
+        guard kind != .delete, let row = changes[at].row, matches(object, row) else {
             if stored.contains(object.number) { edits.removed.append(object.number) }
             return
         }
-        consider(object, row, [], change.changed.isEmpty ? -1 : at, stored)
+        consider(object, row, [], changed.isEmpty ? -1 : at, stored)
     }
 
     /// Considers a row that reaches something that changed.
@@ -133,9 +136,6 @@ struct RowJudge {
         edits.unmoved.append(number)
         edits.reasons[number] = .ownValues
     }
-
-    /// The change by which a row came to be in `edits.upserted`; nil where it was something else.
-    func origin(_ at: Int) -> Change? { origins[at] < 0 ? nil : noted.all[origins[at]] }
 
     /// Whether the values that a row shows of other objects differ.
     func isRefreshed(_ object: ObjectReference) -> Bool {

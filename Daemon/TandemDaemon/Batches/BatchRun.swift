@@ -16,7 +16,7 @@ import TandemWire
 /// - `found`, `next`: the objects, and the first that is not done.
 /// - `part`: what is in the batch of saves that is being built, and counts once that is durable.
 /// - `own`: the positions of its transactions since it looked.
-final class BatchRun {
+final class BatchRun: BatchWork {
     let session: Session
     let id: UInt32
     let batch: Batch
@@ -24,11 +24,11 @@ final class BatchRun {
     /// About the bytes of its message.
     let bytes: Int
     /// How far it came, in memory: what had no effect may not be durable yet.
-    private(set) var progress = BatchProgress()
+    private var progress = BatchProgress()
     /// The position of its last durable transaction.
-    private(set) var position: UInt64?
+    private var position: UInt64?
     /// Whether its turn has come.
-    private(set) var hasBegun = false
+    private var hasBegun = false
     private var compiled: CompiledRequest?
     private var modelPosition: UInt64 = 0
     private var read: ReadUnderWay?
@@ -39,9 +39,9 @@ final class BatchRun {
     private var own: Set<UInt64> = []
     /// What others changed so that it is no longer meant, before the batch itself changed it.
     private var excluded: Set<ObjectReference> = []
-    /// How many objects a transaction may have at most, and how many the next one may have.
+    /// How many objects a transaction may have at most, and how many the next one has.
     private var most = WireLimits.batchObjects
-    private var size = DaemonLimits.firstBatchObjects
+    private var pace = BatchPace()
     private var part: BatchPart?
     /// How many objects, and related ones, were looked at to judge again what others changed, for the next part.
     private var judged = 0
@@ -58,31 +58,32 @@ final class BatchRun {
         bytes = writer.count
     }
 
-    /// Whether its objects have been looked for.
-    var isFound: Bool { foundAt != nil }
+    var seeks: Bool { hasBegun && foundAt == nil }
 
-    /// Whether it looks for its objects at the moment.
     var isSearching: Bool { read != nil || isOrdering }
 
     /// Whether it picks them from what it found.
     var isOrdering: Bool { order != nil }
 
-    /// About the bytes that it holds of what it looks for and of what it found.
     var heldBytes: Int {
         (read?.bytes ?? 0) + (order?.bytes ?? 0)
             + found.count * MemoryLayout<ObjectReference>.stride
     }
 
-    /// Whether it has nothing more to do than to be answered.
     var isOver: Bool { failure != nil || (progress.hasEnded && part == nil) }
 
     // MARK: Looking
 
+    func advance(_ committer: Committer, _ clock: any Clock, atMost most: Int) throws {
+        if !hasBegun { try begin(committer, atMost: most) }
+        if foundAt != nil { try plan(committer, clock) }
+    }
+
     /// Takes its turn: what is known under its id by now says where it goes on.
-    func begin(_ committer: Committer, atMost most: Int) throws {
+    private func begin(_ committer: Committer, atMost most: Int) throws {
         hasBegun = true
         self.most = most
-        size = min(size, most)
+        pace.bound(most)
         modelPosition = committer.store.modelPosition
         if let known = try committer.known(batch, by: principal.uid) {
             position = known.position
@@ -154,7 +155,7 @@ final class BatchRun {
     /// Plans the next transaction into the batch of saves that is being built.
     ///
     /// One that turns out too large is planned with fewer objects in the next turn, so that none plans more than once.
-    func plan(_ committer: Committer, _ clock: any Clock) throws {
+    private func plan(_ committer: Committer, _ clock: any Clock) throws {
         try checkModel(committer)
         let began = clock.monotonicNanoseconds
         let (end, meant) = try nextObjects(committer)
@@ -162,10 +163,10 @@ final class BatchRun {
             part = try nextPart(meant, upTo: end, committer)
         } catch let error as TandemError {
             guard error.code == .limitExceeded, end - next > 1 else { throw error }
-            size = (end - next) / 2
+            pace.halve(end - next)
             return
         }
-        pace(clock.monotonicNanoseconds - began)
+        pace.note(clock.monotonicNanoseconds - began, atMost: most)
     }
 
     /// The objects of the next part that are still meant, and where it ends: earlier where it takes long to judge them again.
@@ -174,7 +175,7 @@ final class BatchRun {
     ) throws -> (end: Int, meant: [ObjectReference]) {
         judged = 0
         var (end, meant) = (next, [ObjectReference]())
-        let last = min(next + size, found.count)
+        let last = min(next + pace.size, found.count)
         while end < last, end == next || judged < committer.limits.sliceReads {
             if try isMeant(found[end], committer) { meant.append(found[end]) }
             end += 1
@@ -230,16 +231,6 @@ final class BatchRun {
         return SaveRequest(
             saveID: batch.batchID, contentHash: batch.contentHash,
             modelVersion: batch.modelVersion, operations: operations)
-    }
-
-    /// Lets the next transaction have as many objects as it takes to keep to the time.
-    private func pace(_ nanoseconds: UInt64) {
-        if nanoseconds > DaemonLimits.batchNanoseconds {
-            // What takes long for few objects as for many must not make it as many transactions as there are objects.
-            size = max(min(size, DaemonLimits.firstBatchObjects), size / 2)
-        } else if nanoseconds < DaemonLimits.batchNanoseconds / 2 {
-            size = min(size * 2, most)
-        }
     }
 
     // MARK: What others changed
@@ -303,7 +294,6 @@ final class BatchRun {
 
     // MARK: Durability
 
-    /// Notes that what was planned is durable.
     func settle(unless unkept: TandemError?) {
         guard let part else { return }
         self.part = nil
@@ -316,7 +306,6 @@ final class BatchRun {
         own.insert(position)
     }
 
-    /// Notes that nothing of what was planned happened, and why.
     func fail(_ error: TandemError) {
         part = nil
         read = nil
@@ -325,7 +314,6 @@ final class BatchRun {
         failure = error
     }
 
-    /// What its client is told; nil while it goes on.
     func answer(at last: UInt64) -> DaemonMessage? {
         guard isOver else { return nil }
         if progress.done == 0, let failure { return .failure(failure) }

@@ -8,8 +8,21 @@ extension Committer {
     ///
     /// Throws `usage` for anything else under the same id, and `unknownOutcome` when its id may have been forgotten.
     func known(_ batch: Batch, by uid: UInt32) throws -> SavedOnce? {
+        try recalling { try memory.progress(of: batch, by: uid) }
+    }
+
+    /// What is known of a batch insert under its id: how far it came, and what stands for its rows.
+    ///
+    /// Throws `usage` for a save under the same id, and `unknownOutcome` when rows of it may have been inserted that nobody knows of.
+    func known(
+        _ insert: BatchInsert, by uid: UInt32
+    ) throws -> (progress: BatchProgress, hash: StableHash, position: UInt64)? {
+        try recalling { try memory.progress(of: insert, by: uid) }
+    }
+
+    private func recalling<Known>(_ body: () throws -> Known) throws -> Known {
         do {
-            return try memory.progress(of: batch, by: uid)
+            return try body()
         } catch let error as TandemError {
             if error.code == .unknownOutcome { limitCounts.note(.savesKept) }
             throw error

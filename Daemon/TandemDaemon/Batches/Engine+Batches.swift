@@ -15,10 +15,7 @@ extension Engine {
     }
 
     private func check(_ batch: Batch) throws {
-        guard (1...WireLimits.batchIDBytes).contains(batch.batchID.count) else {
-            throw TandemError(
-                .usage, "the id of a batch has 1 to \(WireLimits.batchIDBytes) bytes")
-        }
+        try batch.batchID.checkAsBatchID()
         guard batch.request.offset == 0 else {
             throw TandemError(
                 .usage,
@@ -38,19 +35,21 @@ extension Engine {
         batches.dropClosed()
         guard let run = batches.next(), !run.isOver else { return }
         try failing(run) {
-            if !run.hasBegun { try run.begin(committer, atMost: batches.most) }
-            if run.isFound { try run.plan(committer, clock) }
+            if run is InsertRun {
+                try demand(.writer, of: run.session, to: "insert objects by a batch")
+            }
+            try run.advance(committer, clock, atMost: batches.most)
         }
     }
 
     /// Goes on looking for the objects of the batch whose turn it is, between two flushes.
     func searchBatch() throws {
-        guard let run = batches.current, run.hasBegun, !run.isFound, !run.isOver else { return }
+        guard let run = batches.current, run.seeks, !run.isOver else { return }
         try failing(run) { try run.search(committer) }
         if run.isSearching, readBytes > limits.readBytes { makeRoom() }
     }
 
-    private func failing(_ run: BatchRun, _ body: () throws -> Void) throws {
+    private func failing(_ run: any BatchWork, _ body: () throws -> Void) throws {
         do {
             try body()
         } catch let error as TandemError {
@@ -71,13 +70,10 @@ extension Engine {
         tell(run, answer)
     }
 
-    private func tell(_ run: BatchRun, _ answer: DaemonMessage) {
+    private func tell(_ run: any BatchWork, _ answer: DaemonMessage) {
         let session = run.session
         guard !session.isClosing else { return }
-        if case .failure(let error) = answer { refused(session, error) }
-        if case .batched(let batched) = answer, let error = batched.failure {
-            refused(session, error)
-        }
+        if let error = answer.failure { refused(session, error) }
         let position = answer.announcedPosition ?? 0
         if session.sent >= position {
             session.answer(answer, to: run.id)
@@ -86,6 +82,28 @@ extension Engine {
         }
         finish(session)
         schedule(session)
+    }
+}
+
+extension [UInt8] {
+    /// Throws `usage` for bytes under which no batch can be repeated.
+    func checkAsBatchID() throws(TandemError) {
+        guard (1...WireLimits.batchIDBytes).contains(count) else {
+            throw TandemError(
+                .usage, "the id of a batch has 1 to \(WireLimits.batchIDBytes) bytes")
+        }
+    }
+}
+
+extension DaemonMessage {
+    /// Why a batch could not be done, or not whole.
+    fileprivate var failure: TandemError? {
+        switch self {
+        case .failure(let error): error
+        case .batched(let answer): answer.failure
+        case .inserted(let answer): answer.failure
+        default: nil
+        }
     }
 }
 

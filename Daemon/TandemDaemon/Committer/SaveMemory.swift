@@ -41,14 +41,36 @@ struct SaveMemory {
             try check(batch.firstSentAt, "the batch", "begin a new batch")
             return nil
         }
-        guard first.contentHash == batch.contentHash, let progress = first.batch else {
-            throw used(first)
+        guard first.contentHash == batch.contentHash else { throw used(first) }
+        _ = try progress(in: first)
+        return first
+    }
+
+    /// What is known of a batch insert that goes on or is repeated; nil for one that is new, or was forgotten since its last part.
+    func progress(
+        of insert: BatchInsert, by uid: UInt32
+    ) throws -> (progress: BatchProgress, hash: StableHash, position: UInt64)? {
+        if let first = try first(insert.batchID, uid) {
+            return (try progress(in: first), first.contentHash, first.position)
         }
+        try check(insert.firstSentAt, "the rows", "begin a new batch")
+        let wasForgotten = insert.after > 0 && insert.after < store.saveFloor
+        guard insert.first == 0 || wasForgotten else {
+            throw TandemError(
+                .unknownOutcome,
+                "nothing is known of the batch whose first \(insert.first) rows are said to be "
+                    + "inserted; look at the objects and begin a new batch")
+        }
+        return nil
+    }
+
+    private func progress(in first: SavedOnce) throws(TandemError) -> BatchProgress {
+        guard let progress = first.batch else { throw used(first) }
         guard progress.done <= Int64.max else {
             throw TandemError(
                 .storage, "what the store knows of the batch can't be; run `tandem check`")
         }
-        return first
+        return progress
     }
 
     /// Refuses what was sent first so long ago that it may be forgotten that it was carried out.

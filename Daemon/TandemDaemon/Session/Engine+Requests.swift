@@ -9,7 +9,7 @@ extension Engine {
             guard session.isReady else { return try hello(message, id, session) }
             switch message {
             case .hello: fail(session, "hello was said already")
-            case .save: preconditionFailure("Saves are taken in batches.")
+            case .save, .insert: preconditionFailure("Saves and rows are taken in their turns.")
             case .sync(let sync):
                 let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
                 let deadline = clock.monotonicNanoseconds + wait

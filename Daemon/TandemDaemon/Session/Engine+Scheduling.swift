@@ -28,6 +28,7 @@ extension Engine {
     func schedule(_ session: Session) {
         guard !session.isClosing else { return }
         if session.hasSave { saving.append(session) }
+        if session.hasRows { batches.add(rowsOf: session) }
         rewatch(session)
         switch wait(of: session) {
         case .nothing: break
@@ -50,6 +51,7 @@ extension Engine {
     /// A turn in any queue but that of saves serves it with everything and puts it where it belongs.
     func isScheduled(_ session: Session) -> Bool {
         if session.hasSave, !session.marks.contains(.saves) { return false }
+        if session.hasRows, !session.marks.contains(.rows) { return false }
         switch wait(of: session) {
         case .nothing: return session.held.isEmpty
         case .socket: return session.wants.contains(.write)

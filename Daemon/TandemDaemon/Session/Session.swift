@@ -20,6 +20,7 @@ final class Session {
         static let requests = Marks(rawValue: 2)
         static let pushes = Marks(rawValue: 4)
         static let reads = Marks(rawValue: 8)
+        static let rows = Marks(rawValue: 16)
     }
 
     /// A request that waits for its turn.
@@ -54,7 +55,11 @@ final class Session {
     /// When the last bytes arrived.
     private var arrival: UInt64 = 0
     private(set) var inbox: [Waiting] = []
-    /// The bytes of the requests in the inbox.
+    /// Parts of batch inserts, which let what comes behind them go first.
+    private var rows: [Waiting] = []
+    /// How many rows of them a transaction has.
+    var pace = BatchPace()
+    /// The bytes of the requests in the inbox, and of those parts.
     private(set) var inboundBytes = 0
     /// The bytes of the request that was taken out of it last.
     private(set) var askedBytes = 0
@@ -129,9 +134,13 @@ final class Session {
     /// Whether saves of it wait and their answers have room; what it sends behind them stays in the socket until then.
     var hasSave: Bool { isReady && waitingSaves > 0 && !isOverfull }
 
+    /// Whether parts of batch inserts wait and their answers have room.
+    var hasRows: Bool { isReady && !rows.isEmpty && !isOverfull }
+
     /// What the socket has to be watched for.
     var wants: Interest {
-        let isBusy = read != nil && inboundBytes > committer.limits.inboundBytes
+        let waits = read != nil || !rows.isEmpty
+        let isBusy = waits && inboundBytes > committer.limits.inboundBytes
         let reads: Interest = isBusy || (waitingSaves > 0 && isOverfull) ? [] : .read
         return isWaitingToWrite ? reads.union(.write) : reads
     }
@@ -148,9 +157,11 @@ final class Session {
 
     /// Queues a request.
     func receive(_ envelope: Envelope<ClientMessage>, bytes: Int) {
-        inbox.append(
-            Waiting(id: envelope.id, message: envelope.message, bytes: bytes, arrival: arrival))
+        let request = Waiting(
+            id: envelope.id, message: envelope.message, bytes: bytes, arrival: arrival)
         inboundBytes += bytes
+        if case .insert = envelope.message { return rows.append(request) }
+        inbox.append(request)
         if envelope.message.isSave { waitingSaves += 1 }
     }
 
@@ -162,6 +173,14 @@ final class Session {
         let first = remove(at: index)
         guard case .save(let request) = first.message else { return nil }
         return (first.id, request, first.arrival)
+    }
+
+    /// Takes the first part of a batch insert.
+    func takeRows() -> (insert: BatchInsert, id: UInt32)? {
+        guard let first = rows.first, case .insert(let insert) = first.message else { return nil }
+        rows.removeFirst()
+        inboundBytes -= first.bytes
+        return (insert, first.id)
     }
 
     /// Whether the first request is one that can be answered: after the hello not a save, which waits for a batch.

@@ -69,10 +69,13 @@ extension Bridge {
         let predicate = try predicate(request)
         let context = try context(request)
         let output = output
-        observers[name] = try context.observe(entity, where: predicate) { observation in
+        observers[name] = try context.observe(entity, where: predicate) {
+            [weak context] observation in
             switch observation {
             case .saved(let saved): output.write(Bridge.json(saved, observer: name))
             case .missed(let missed): output.write(Bridge.json(missed, observer: name))
+            case .failed(let error):
+                output.write(Bridge.json(error, observer: name, at: context?.position))
             }
         }
         return Answer(members: ["position": .null], position: try context.connect().number)
@@ -86,6 +89,16 @@ extension Bridge {
             "missed": .object([
                 "observer": .string(observer), "after": JSON(number: missed.after.number),
             ]),
+        ]
+    }
+
+    /// As the failure of a list, which an observer is none of: so it is named as such.
+    private static func json(
+        _ error: TandemError, observer: String, at position: Position?
+    ) -> [String: JSON] {
+        [
+            "event": .string("failure"), "observer": .string(observer),
+            "position": JSON(number: position?.number ?? 0), "error": BridgeErrors.json(error),
         ]
     }
 

@@ -7,6 +7,7 @@ struct JSONFormat: EntryFormat {
     /// The keys that are shown; nil for all.
     var fields: Set<String>?
     private var columns: [ObjectIdentifier: Columns] = [:]
+    private var cursors = CursorText()
 
     init(fields: Set<String>? = nil) { self.fields = fields }
 
@@ -36,7 +37,9 @@ struct JSONFormat: EntryFormat {
             list(changes, entry, into: &bytes)
         }
         text("context", principal.context, &members, &bytes)
-        if let cursor = entry.cursor { text("cursor", cursor.description, &members, &bytes) }
+        if let cursor = entry.cursor, begins("cursor", &members, &bytes) {
+            cursors.write(cursor, into: &bytes)
+        }
         let differences = entry.differences
         if !differences.isEmpty, begins("differences", &members, &bytes) {
             bytes.put(JSON.array(differences.map(\.json)).text)

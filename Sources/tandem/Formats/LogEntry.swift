@@ -48,3 +48,22 @@ struct LogEntry {
         return (try? ModelInstallation(bytes))?.differences ?? []
     }
 }
+
+/// Positions as text; what log and epoch add to the number is the same for thousands of them.
+struct CursorText {
+    private var known: (position: Position, suffix: String)?
+
+    /// Appends a position in quotes.
+    mutating func write(_ position: Position, into bytes: inout [UInt8]) {
+        bytes.put("\"")
+        bytes.put(number: position.number)
+        bytes.put(suffix(position), "\"")
+    }
+
+    private mutating func suffix(_ position: Position) -> String {
+        if let known, known.position.isComparable(with: position) { return known.suffix }
+        let suffix = String(position.description.drop { $0 != "@" })
+        known = (position, suffix)
+        return suffix
+    }
+}

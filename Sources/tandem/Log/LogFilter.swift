@@ -102,14 +102,26 @@ struct LogFilter {
         try check(model)
         var filter = HistoryFilter()
         filter.entities = entities
-        filter.objects = objects + (matches?.only(.object) ?? []).sorted().compactMap(ObjectID.init)
-        // Two lists of authors that differ are for here.
+        // Two lists of objects or authors that differ are for here.
+        let named = objects.isEmpty ? matched : objects
+        filter.objects = named.flatMap { Self.everyEntity(of: $0, model) }
         filter.authors = authors.isEmpty ? (matches?.only(.author) ?? []).sorted() : authors
-        if !objects.isEmpty, matches?.only(.object) != nil { filter.objects = objects }
         for property in properties { ask(property, model, &filter) }
         filter.since = since.map { Date(timeIntervalSince1970: Double($0) / 1_000_000) }
         filter.until = until.map { Date(timeIntervalSince1970: Double($0) / 1_000_000) }
         return filter
+    }
+
+    /// The objects that all transactions have to change by their matches.
+    private var matched: [ObjectID] {
+        (matches?.only(.object) ?? []).sorted().compactMap { ObjectID($0) }
+    }
+
+    /// An object may be named by an entity that its own inherits from; its number is its own in any case.
+    private static func everyEntity(of id: ObjectID, _ model: CompiledModel) -> [ObjectID] {
+        (model.entity(named: id.entity)?.descendants ?? []).compactMap { tag in
+            model.entity(tagged: tag).map { ObjectID(entity: $0.name, number: id.number) }
+        }
     }
 
     private func ask(
@@ -123,8 +135,9 @@ struct LogFilter {
 
     /// Refuses names that the newest model has not.
     func check(_ model: CompiledModel) throws {
+        let matched = (matches?.all(.object) ?? []).compactMap { ObjectID($0)?.entity }
         let named = entities + objects.map(\.entity) + properties.compactMap(\.entity)
-        for name in named + (matches?.all(.entity).sorted() ?? []) {
+        for name in named + matched + (matches?.all(.entity).sorted() ?? []) {
             guard model.entity(named: name) != nil else {
                 throw TandemError(
                     .unknownEntity,

@@ -104,6 +104,7 @@ import Testing
         #expect(run.code == 2)
         #expect(run.lines.count == 1 && run.output.contains("no entity `Nope`"))
         #expect(try tandem("log", "entity=Nope").code == 2)
+        #expect(try tandem("log", "object=Nope/1").code == 2)
     }
 
     @Test func `fields and their values are listed`() throws {

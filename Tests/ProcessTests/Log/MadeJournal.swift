@@ -34,8 +34,11 @@ struct MadeJournal {
         try write([transaction(0, "setup", .model(writer.bytes))] + story, segmentBytes: 1 << 20)
     }
 
-    /// A journal of so many transactions of about so many bytes each.
-    init(transactions count: Int, bytes: Int, segmentBytes: Int = 1 << 20) throws {
+    /// A journal of so many transactions of about so many bytes each, a second between them unless told otherwise.
+    init(
+        transactions count: Int, bytes: Int, segmentBytes: Int = 1 << 20,
+        second: @escaping (Int) -> Int = { $0 }
+    ) throws {
         place = try Place()
         model = try CompiledModel(try Model(parsing: Self.text))
         var writer = ByteWriter()
@@ -44,7 +47,7 @@ struct MadeJournal {
         let made = self
         let inserts = (1...count).lazy.map { number in
             made.transaction(
-                Int64(number) * 1_000_000, number.isMultiple(of: 1_000) ? "rare" : "often",
+                Int64(second(number)) * 1_000_000, number.isMultiple(of: 1_000) ? "rare" : "often",
                 .objects([made.insert("Team", number, ["name": .string(text), "wins": .int(1)])]),
                 saveID: "")
         }

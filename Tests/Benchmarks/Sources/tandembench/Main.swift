@@ -20,6 +20,8 @@ struct Main {
         switch (words[0], words.count) {
         case ("sync", 4): try SyncBenchmark(folder: folder, n: n).run()
         case ("journal", 4): try JournalBenchmark(folder: folder, n: n).run()
+        case ("made-journal", 5):
+            try MadeJournal(folder: folder, n: n, bytes: Int(words[4]) ?? 100).run()
         case ("p1", 4): try SaveBenchmark(socket: socket, folder: folder, n: n).run()
         case ("p2", 4): try ThroughputBenchmark(socket: socket, folder: folder, n: n).run()
         case ("load", 7):

@@ -1,0 +1,83 @@
+public import TandemModel
+import TandemWire
+
+/// Inserts an object for each row of an asynchronous sequence; see ``BatchInsertRequest``.
+///
+///     let rows = FileHandle.standardInput.bytes.lines.map { BatchValues(["name": .string($0)]) }
+///     try await context.execute(AsyncBatchInsertRequest(entity: "Team", rows: rows))
+///
+/// No more rows are asked for than the next part has, and one: at most 1,001.
+public struct AsyncBatchInsertRequest<Rows: AsyncSequence> where Rows.Element == BatchValues {
+    /// The entity's name.
+    public var entity: String
+    /// What is set in each object; relationships lead to objects that exist.
+    public var rows: Rows
+    /// What happens where an existing object has the unique values of a row.
+    public var policy: MergePolicy
+
+    /// Inserts objects of an entity.
+    public init(entity: String, rows: Rows, policy: MergePolicy = .error) {
+        self.entity = entity
+        self.rows = rows
+        self.policy = policy
+    }
+}
+
+extension AsyncBatchInsertRequest: Sendable where Rows: Sendable {}
+
+extension ManagedObjectContext {
+    /// Inserts an object for each row as it comes; the actor is free meanwhile.
+    ///
+    /// As with a ``BatchInsertRequest``. An error that the sequence itself throws is thrown on, when what was inserted before
+    /// is merged; rows that came since the last part was sent are not inserted.
+    @discardableResult
+    public nonisolated(nonsending) func execute<Rows>(
+        _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil
+    ) async throws -> BatchResult {
+        let idBytes = batchID(id)
+        _ = try await sessionStep().runAsync(on: connection)
+        let work = inserting(
+            request.entity, request.policy, idBytes, mayBeRepeat: id != nil, author)
+        do {
+            try await insert(request.rows, work)
+        } catch {
+            // Whether that can be merged now or not: the error says what there is to say.
+            _ = try? await finish(work, error as? TandemError ?? TandemError(.usage, "\(error)"))
+            guard let error = error as? TandemError else { throw error }
+            throw connection.failure(error, of: work)
+        }
+        return try await finish(work, nil)
+    }
+
+    private nonisolated(nonsending) func insert<Rows: AsyncSequence>(
+        _ rows: Rows, _ work: BatchInserting
+    ) async throws where Rows.Element == BatchValues {
+        var rows = rows.makeAsyncIterator()
+        while !work.isDone {
+            while work.wantsMore {
+                if let row = try await rows.next(isolation: #isolation) {
+                    try work.add(row)
+                } else {
+                    try work.end()
+                }
+            }
+            if !work.isDone { try await connection.partStep(work).runAsync(on: connection) }
+        }
+    }
+
+    /// Merges what was inserted, and tells of it as of a save.
+    @discardableResult
+    private nonisolated(nonsending) func finish(
+        _ work: BatchInserting, _ error: TandemError?
+    ) async throws -> BatchResult {
+        let connection = connection
+        return try await toldBatch("insert", work.entity) {
+            try self.mergedStep {
+                .connect { _ in
+                    if let error { throw connection.failure(error, of: work) }
+                    return .done(try connection.result(work))
+                }
+            }
+        }.runAsync(on: connection)
+    }
+}

@@ -1,0 +1,71 @@
+import Tandem
+import TandemIO
+import TandemJournal
+
+/// A journal of updates, written without a daemon, for what reads it.
+struct MadeJournal {
+    let folder: String
+    /// How many transactions.
+    let n: Int
+    /// How long a text each row has.
+    let bytes: Int
+
+    private static let objects = 1_000
+
+    /// Writes it: a model, a thousand inserts, and updates of one number each.
+    func run() throws {
+        let model = try CompiledModel(
+            try Model(
+                parsing: """
+                    {"entities": {"Team": {"attributes": {"name": {"type": "string"},
+                        "wins": {"type": "int"}, "zone": {"type": "string"}}}}}
+                    """))
+        guard let entity = model.entity(named: "Team") else { throw Failure("no entity") }
+        var options = JournalOptions()
+        options.durability = .relaxed
+        let (journal, _) = try Journal.open(
+            directory: folder + "/journal", fileSystem: RealFileSystem(), options: options,
+            identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: nil)
+        var writer = ByteWriter()
+        model.encode(into: &writer)
+        try append([.model(writer.bytes)], to: journal)
+        for start in stride(from: 0, to: n, by: 64) {
+            let numbers = start..<min(start + 64, n)
+            try append(
+                numbers.map { .objects([change($0, entity, model.version)]) }, to: journal)
+        }
+        try journal.close()
+    }
+
+    private func append(_ contents: [Transaction.Content], to journal: Journal) throws {
+        var batch = BatchBuilder()
+        for (index, content) in contents.enumerated() {
+            let position = journal.bounds.last + 1 + UInt64(index)
+            let transaction = Transaction(
+                position: position, time: 1_790_000_000_000_000 + Int64(position) * 1_000,
+                principal: Principal(
+                    author: position.isMultiple(of: 1_000) ? "rare" : "worldcup play",
+                    context: "main", uid: 1_000, gid: 1_000, pid: 4_711),
+                content: content)
+            batch.append(transaction.encoded().bytes)
+        }
+        try journal.append(expected: journal.bounds.last, batch: &batch)
+    }
+
+    private func change(_ number: Int, _ entity: CompiledEntity, _ version: UInt16) -> Change {
+        let (round, index) = number.quotientAndRemainder(dividingBy: Self.objects)
+        let wins = entity.slot(of: "wins") ?? 0
+        var values = [Value](repeating: .null, count: entity.properties.count)
+        values[entity.slot(of: "name") ?? 0] = .string(String(repeating: "n", count: bytes))
+        values[entity.slot(of: "zone") ?? 0] = .string("Africa")
+        values[wins] = .int(Int64(round))
+        let row = Row(values, of: entity, version: version)
+        let object = ObjectReference(tag: entity.tag, number: UInt64(index + 1))
+        if round == 0 {
+            return Change(.insert, object, changed: entity.allSlots, row: row)
+        }
+        return Change(
+            .update, object, changed: PropertyMask([wins]), row: row,
+            before: [SlotValue(slot: wins, value: .int(Int64(round - 1)))])
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// `tandem log` over journals of many segments: in every direction the same, also after damage and when a clock was set back.
+@Suite(.timeLimit(.minutes(2))) struct LogReadingTests {
+    private func log(_ journal: MadeJournal, _ options: String...) throws -> [Int64] {
+        try CommandRun("tandem", ["log", "-o", "json", "-D", journal.store] + options)
+            .json.compactMap { $0["position"]?.int }
+    }
+
+    @Test func `directions, pages and filters agree over many segments`() throws {
+        let journal = try MadeJournal(
+            transactions: 2_500, bytes: 100, segmentBytes: 64 << 10)
+        let all = try log(journal)
+        #expect(all == Array(1...2_501))
+        #expect(try log(journal, "-r") == all.reversed())
+        for count in [1, 255, 256, 257, 1_000, 5_000] {
+            #expect(try log(journal, "-n", "\(count)") == Array(all.suffix(count)))
+            #expect(try log(journal, "-r", "-n", "\(count)") == all.suffix(count).reversed())
+        }
+        #expect(try log(journal, "-t", "rare") == [1_001, 2_001])
+        #expect(try log(journal, "-t", "rare", "-r") == [2_001, 1_001])
+        #expect(try log(journal, "-t", "rare", "-n", "1") == [2_001])
+        #expect(try log(journal, "--from", "300", "--to", "301", "-r") == [301, 300])
+        #expect(try log(journal, "-O", "Team/7", "-n", "3") == [8])
+    }
+
+    @Test func `what is damaged is one gap, and everything else is there in every direction`()
+        throws
+    {
+        let journal = try MadeJournal(
+            transactions: 600, bytes: 1_000, segmentBytes: 64 << 10)
+        let folder = journal.store + "/journal"
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+            .filter { $0.hasSuffix(".journal") }.sorted()
+        try #require(names.count > 5)
+        let path = folder + "/" + names[3]
+        let handle = try #require(FileHandle(forUpdatingAtPath: path))
+        try handle.seek(toOffset: 30_000)
+        try handle.write(contentsOf: Data(repeating: 0xab, count: 3_000))
+        try handle.close()
+        let run = try CommandRun("tandem", ["log", "-D", journal.store, "-o", "cat"])
+        #expect(run.code == 1)
+        #expect(run.lines.count { $0.hasPrefix("tandem: gap: \(path)") } == 1)
+        let left = try log(journal)
+        #expect((595...600).contains(left.count) && Set(left).count == left.count)
+        #expect(run.lines.count { !$0.hasPrefix("tandem:") } == left.count)
+        #expect(try log(journal, "-r") == left.reversed())
+        #expect(try log(journal, "-n", "10000") == left)
+        let csv = try CommandRun("tandem", ["log", "-D", journal.store, "-o", "csv", "-r"])
+        let positions = csv.output.split(separator: "\r\n").dropFirst()
+            .compactMap { Int64($0.prefix { $0 != "," }) }
+        #expect(Set(positions) == Set(left))
+    }
+
+    @Test func `times are found although the clock was set back by some minutes`() throws {
+        // From the 1,500th on it shows 200 seconds less.
+        let second = { (number: Int) in number < 1_500 ? number : number - 200 }
+        let journal = try MadeJournal(transactions: 3_000, bytes: 10, second: second)
+        let night = 1_792_888_200.123456
+        for start in [0, 5, 1_290, 1_310, 1_400, 1_499, 1_501, 2_799, 2_801] {
+            let (since, until) = (night + Double(start), night + Double(start + 50))
+            let wanted = (1...3_000).filter { (start..<(start + 50)).contains(second($0)) }
+            let found = try log(journal, "-S", "@\(since)", "-U", "@\(until)")
+            // The model is of second 0.
+            #expect(found.filter { $0 > 1 } == wanted.map { Int64($0) + 1 }, "\(start)")
+        }
+    }
+}

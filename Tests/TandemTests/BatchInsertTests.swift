@@ -1,0 +1,238 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import Tandem
+@testable import TandemEmbedded
+
+/// Batch inserts through a real daemon: each row once, whatever comes between, and no more rows held than one part has.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct BatchInsertTests {
+    private func rows(_ range: Range<Int>) -> [BatchValues] {
+        range.map { ["name": "c\($0)", "size": $0] }
+    }
+
+    /// Each row is there once, in their order.
+    private func check(_ context: ManagedObjectContext, _ count: Int) throws {
+        let found = try context.fetch(FetchRequest(entity: "Content", sort: ["size"]))
+        #expect(found.map { $0["size"] } == (0..<count).map { .int(Int64($0)) })
+    }
+
+    enum Trouble: CaseIterable { case lost, cut }
+
+    @Test(arguments: Trouble.allCases, 0..<3)
+    func `law 3: a part whose answer is lost, or that is cut, is inserted once`(
+        trouble: Trouble, part: Int
+    ) throws {
+        let fixture = try Fixture()
+        let script = ScriptedTransport(fixture.transport)
+        let container = PersistentContainer(entities: fixture.types, transport: script.transport)
+        for _ in 0..<part { script.next(.answered) }
+        for _ in 0..<2 { script.next(trouble == .lost ? .lost : .cut) }
+        let context = container.viewContext
+        let request = BatchInsertRequest(entity: "Content", rows: rows(0..<2_500))
+        let result = try context.execute(request)
+        #expect(result.count == 2_500 && result.position == context.position)
+        #expect(script.saves == 5)
+        try check(context, 2_500)
+    }
+
+    @Test
+    func `law 3: a daemon that is restarted between and within parts loses and doubles no row`()
+        throws
+    {
+        let fixture = try Fixture()
+        let context = fixture.container().viewContext
+        var failures: [any Error] = []
+        let rows = rows(0..<4_000).lazy.map { row -> BatchValues in
+            guard case .int(let size)? = row.attributes["size"], size % 700 == 699 else {
+                return row
+            }
+            do { try fixture.restart() } catch { failures.append(error) }
+            return row
+        }
+        let result = try context.execute(BatchInsertRequest(entity: "Content", rows: rows))
+        #expect(result.count == 4_000 && failures.isEmpty)
+        try check(context, 4_000)
+    }
+
+    @Test func `law 3: a repeat sends only what is missing, and nothing when all is there`() throws
+    {
+        let fixture = try Fixture()
+        let script = ScriptedTransport(fixture.transport)
+        let container = PersistentContainer(entities: fixture.types, transport: script.transport)
+        let context = container.viewContext
+        func insert(_ rows: [BatchValues], policy: MergePolicy = .error) throws -> BatchResult {
+            try context.execute(
+                BatchInsertRequest(entity: "Content", rows: rows, policy: policy), id: [4])
+        }
+        let all = rows(0..<3_500)
+        var bad = all
+        bad[2_300] = ["size": "text"]
+        #expect(throws: TandemError.self) { try insert(bad) }
+        #expect(script.saves == 3)
+        let result = try insert(all)
+        #expect(result.count == 3_500 && script.saves == 5)
+        #expect(try insert(all) == result)
+        #expect(script.saves == 5)
+        // Other rows, fewer, another policy: none of them is this batch.
+        for (other, policy) in [
+            (bad, MergePolicy.error), (Array(all.dropLast()), .error), ([], .error),
+            (all, .rollback),
+            (Array(all.reversed()), .error),
+        ] {
+            let error = #expect(throws: TandemError.self) { try insert(other, policy: policy) }
+            #expect(error?.code == .usage)
+        }
+        #expect(script.saves == 5)
+        try check(context, 3_500)
+    }
+
+    @Test func `an error names the row and its property, and what was inserted is merged`() throws {
+        let fixture = try Fixture()
+        let context = fixture.container().viewContext
+        var bad = rows(0..<3_000)
+        bad[2_345] = ["size": "text"]
+        let error = #expect(throws: TandemError.self) {
+            try context.execute(BatchInsertRequest(entity: "Content", rows: bad))
+        }
+        #expect(error?.code == .validation && error?.row == 2_345)
+        #expect(error?.message.hasPrefix("row 2345: ") == true)
+        #expect(error?.message.contains(".size: ") == true)
+        #expect(error?.done?.count == 2_345 && error?.done?.position == context.position)
+        try check(context, 2_345)
+        // What the model does not have is seen here, and names its row as well.
+        bad = rows(0..<1_500)
+        bad[1_200] = ["no": 1]
+        let unknown = #expect(throws: TandemError.self) {
+            try context.execute(BatchInsertRequest(entity: "Content", rows: bad))
+        }
+        #expect(unknown?.code == .unknownProperty && unknown?.row == 1_200)
+        #expect(unknown?.done?.count == 1_200)
+        let first = #expect(throws: TandemError.self) {
+            try context.execute(BatchInsertRequest(entity: "Content", rows: [["no": 1]]))
+        }
+        #expect(first?.row == 0 && first?.done == nil)
+    }
+
+    @Test func `rows come from an asynchronous sequence`() async throws {
+        let fixture = try Fixture()
+        let context = fixture.container().viewContext
+        let rows = AsyncStream<BatchValues> { continuation in
+            for index in 0..<2_300 { continuation.yield(["size": index]) }
+            continuation.finish()
+        }
+        let result = try await context.execute(
+            AsyncBatchInsertRequest(entity: "Content", rows: rows), id: [1])
+        #expect(result.count == 2_300 && result.position == context.position)
+        try check(context, 2_300)
+        let none = AsyncStream<BatchValues> { $0.finish() }
+        let nothing = try await context.execute(
+            AsyncBatchInsertRequest(entity: "Content", rows: none))
+        #expect(nothing == BatchResult(position: result.position, count: 0))
+    }
+
+    @Test func `an error of the sequence itself is thrown on, when what was inserted is merged`()
+        async throws
+    {
+        struct Broken: Error {}
+        let fixture = try Fixture()
+        let context = fixture.container().viewContext
+        func rows(_ last: BatchValues?) -> AsyncThrowingStream<BatchValues, any Error> {
+            AsyncThrowingStream { continuation in
+                for index in 0..<1_500 { continuation.yield(["size": index]) }
+                if let last { continuation.yield(last) }
+                continuation.finish(throwing: Broken())
+            }
+        }
+        await #expect(throws: Broken.self) {
+            try await context.execute(
+                AsyncBatchInsertRequest(entity: "Content", rows: rows(nil)), id: [1])
+        }
+        try check(context, 1_000)
+        // What came is the same: the rest is inserted up to what is wrong.
+        let error = await #expect(throws: TandemError.self) {
+            try await context.execute(
+                AsyncBatchInsertRequest(
+                    entity: "Content",
+                    rows: AsyncStream { continuation in
+                        for index in 0..<1_500 { continuation.yield(["size": index]) }
+                        continuation.yield(["size": "text"])
+                        continuation.finish()
+                    }), id: [1])
+        }
+        #expect(error?.row == 1_500 && error?.done?.count == 1_500)
+        try check(context, 1_500)
+    }
+
+    @Test func `law 8: no more than one part of 100,000 rows is held, nor sent at once`() throws {
+        let model = try CompiledModel(
+            Model {
+                Content.entity; Bucket.entity
+            })
+        let work = BatchInserting(
+            entity: "Content", policy: .error, id: [1], mayBeRepeat: false, author: nil,
+            context: "c")
+        let text = String(repeating: "x", count: 3_000)
+        var (next, held, bytes, messages) = (0, 0, 0, 0)
+        while !work.isDone {
+            while work.wantsMore {
+                if next == 100_000 { try work.end() } else { try work.add(["name": text]) }
+                next += 1
+                held = max(held, work.heldRows)
+            }
+            while work.lacksNumber { work.numbers.append(UInt64(next)) }
+            let message = try work.message(model).0
+            var writer = ByteWriter()
+            message.encode(into: &writer)
+            (bytes, messages) = (max(bytes, writer.count), messages + 1)
+            let done = message.first + UInt64(message.rows.count)
+            try work.settle(
+                BatchInserted(
+                    position: done, rows: done, hash: message.rows.last?.hash ?? message.before,
+                    hasEnded: message.isLast))
+        }
+        #expect(work.count == 100_000 && messages > 100_000 / 400)
+        #expect(held <= WireLimits.frameBytes / 3_000 + 2)
+        #expect(bytes <= WireLimits.frameBytes && bytes > WireLimits.frameBytes / 2)
+    }
+
+    @Test func `rows too long for a part, or for a row, are sent alone`() throws {
+        let fixture = try Fixture()
+        let context = fixture.container().viewContext
+        let long = String(repeating: "x", count: 3 << 20)
+        let rows: [BatchValues] = [["size": 0], ["size": 1, "name": .some(long)], ["size": 2]]
+        try context.execute(BatchInsertRequest(entity: "Content", rows: rows))
+        try check(context, 3)
+        #expect(
+            try context.fetch(Content.self, where: "size = 1").first?.name.utf8.count == 3 << 20)
+    }
+
+    @Test func `law 3: rows land in the properties they were meant for when the model changes`()
+        throws
+    {
+        let fixture = try Fixture()
+        let context = fixture.container().viewContext
+        let later = Model {
+            Bucket.entity
+            Entity("Content", indexes: [["size"]]) {
+                Attribute("alpha", .string)
+                Attribute("name", .string, default: .string(""))
+                Attribute("size", .int, default: .int(0))
+                Relationship("bucket", to: "Bucket", inverse: "contents")
+            }
+        }
+        var failure: (any Error)?
+        let rows = rows(0..<2_500).lazy.map { row -> BatchValues in
+            guard row.attributes["size"] == .int(1_200) else { return row }
+            let other = PersistentContainer(author: "other", transport: fixture.transport)
+            do { _ = try other.install(later) } catch { failure = error }
+            return row
+        }
+        let result = try context.execute(BatchInsertRequest(entity: "Content", rows: rows))
+        #expect(result.count == 2_500 && failure == nil)
+        try check(context, 2_500)
+        let last = try context.fetch(FetchRequest(entity: "Content", sort: ["-size"], limit: 1))
+        #expect(last.first?["name"] == .string("c2499") && last.first?["alpha"] == .null)
+    }
+}
