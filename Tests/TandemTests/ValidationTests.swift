@@ -89,7 +89,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         #expect(error?.code == .validation)
         #expect(
             error?.problems.map(\.description) == [
-                "\(lone.id).age: it is above the maximum of 150.0",
+                "\(lone.id).age: it is above the maximum of 150",
                 "\(lone.id).club: it must lead somewhere; set it before saving",
                 "\(lone.id).name: a value is required",
                 "\(lone.id).zone: \"C\" is not allowed; allowed are \"A\", \"B\"",
@@ -211,7 +211,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         try context.save()
         found["age"] = .int(-2)
         let error = #expect(throws: TandemError.self) { try context.save() }
-        #expect(error?.problems.map(\.message) == ["it is below the minimum of 0.0"])
+        #expect(error?.problems.map(\.message) == ["it is below the minimum of 0"])
     }
 
     @Test func `rules of the app are reported with those of the model`() throws {
@@ -225,7 +225,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         let error = #expect(throws: TandemError.self) { try context.save() }
         #expect(
             error?.problems.map(\.description) == [
-                "\(bad.id).size: it is above the maximum of 9.0", "\(bad.id): it must be good",
+                "\(bad.id).size: it is above the maximum of 9", "\(bad.id): it must be good",
                 "\(late.id): no new ones",
             ])
         late.name = "broken"

@@ -29,6 +29,7 @@ enum ModelChange {
             if missing.isEmpty { return .serves }
             guard try store.isEmpty else { throw refusal(ofOlder: missing) }
         }
+        _ = try compiled(declared, store)
         let merged = current.model.adopting(declared)
         let differences = try differences(to: merged, store)
         let refused = differences.filter { !$0.isCompatible }
@@ -36,7 +37,6 @@ enum ModelChange {
             if try store.isEmpty { return .installs(try compiled(declared, store)) }
             throw refusal(of: refused)
         }
-        _ = try compiled(declared, store)
         guard !differences.isEmpty else { return .serves }
         do {
             return .installs(try CompiledModel(merged, replacing: current))
