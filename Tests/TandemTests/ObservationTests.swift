@@ -1,5 +1,6 @@
 import Observation
 import Synchronization
+import TandemEmbedded
 import TandemModel
 import Testing
 
@@ -85,7 +86,10 @@ import Testing
     @Test func `after a failed save who shows whether there are changes is told`() async throws {
         let fixture = try Fixture()
         defer { withExtendedLifetime(fixture) {} }
-        let context = fixture.container("mine").makeContext(name: "mine")
+        let transport = ScriptedTransport(fixture.transport)
+        let container = PersistentContainer(
+            entities: fixture.types, author: "mine", transport: transport.transport)
+        let context = container.makeContext(name: "mine")
         let other = fixture.container("other").makeContext(name: "other")
         let content = try context.insert(Content.self)
         let position = try await context.save()
@@ -96,9 +100,12 @@ import Testing
         theirs["size"] = .int(3)
         content.size = 2
         try await other.save()
+        // Else the answer may be there before anybody looks.
+        transport.hold()
         let flight = Task { @MainActor in try await context.save() }
-        while context.unanswered == nil, content.hasChanges { await Task.yield() }
+        while context.unanswered == nil { await Task.yield() }
         let state = Probe { _ = content.hasChanges }
+        transport.release()
         await #expect(throws: TandemError.self) { try await flight.value }
         #expect(state.hasFired && content.hasChanges)
     }
