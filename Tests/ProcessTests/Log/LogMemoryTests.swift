@@ -8,6 +8,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct LogMemoryTests {
     private static let small = 1_000
     private static let bytes = 4_000
+    /// `F_SETPIPE_SZ`, which Swift's module of the C library leaves out.
+    private static let setPipeSize: CInt = 1_031
 
     @Test(arguments: [
         ["-r"], ["-n", "1000000"], [], ["-n", "3", "-t", "rare"], ["-r", "-o", "short"],
@@ -36,12 +38,21 @@ import Testing
         #expect(online[1] < online[0] + (12 << 20), "\(online)")
     }
 
-    /// The most memory that a run had, looked at while what it prints is read.
+    /// The most memory that a run had, looked at while what it prints is read; again where it had ended before anybody looked.
     private static func peak(_ options: [String]) throws -> Int {
+        while true {
+            let found = try look(options)
+            if found > 0 { return found }
+        }
+    }
+
+    private static func look(_ options: [String]) throws -> Int {
         let child = try ChildProcess.start(
             DaemonProcess.products + "/tandem", ["log", "-o", "json"] + options, output: .pipe)
-        let output = FileHandle(
-            fileDescriptor: try #require(child.output), closeOnDealloc: false)
+        let descriptor = try #require(child.output)
+        // A page at a time: so it can't end before all but the last of what it prints is read.
+        _ = fcntl(descriptor, setPipeSize, 4_096)
+        let output = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
         var peak = 0
         while true {
             let chunk = output.availableData
