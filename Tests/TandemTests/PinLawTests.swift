@@ -7,7 +7,7 @@ import Testing
 @testable import Tandem
 
 /// Pinned contexts against copies of the graph that were kept when it stood there, while others save.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct PinLawTests {
+@MainActor @Suite(.serialized, .timeLimit(.minutes(5))) struct PinLawTests {
     /// The graph at a position.
     private struct Moment {
         let position: Position

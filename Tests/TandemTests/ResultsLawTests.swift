@@ -8,7 +8,7 @@ import Testing
 /// Random saves through a real daemon, watched by controllers of many shapes (laws 4 and 5).
 ///
 /// Every list is compared with a fresh one and with what the plain rules make of a dump of the graph.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsLawTests {
+@MainActor @Suite(.serialized, .timeLimit(.minutes(5))) struct ResultsLawTests {
     @Test(arguments: 0..<Seed.worlds(6))
     func `laws 4 and 5: every list equals a fresh fetch, every change leads to it`(_ run: Int)
         async throws

@@ -6,7 +6,7 @@ import Testing
 @testable import Tandem
 
 /// Random edits, saves and merges under lists that show edits (laws 4 and 5).
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsOverlayLawTests {
+@MainActor @Suite(.serialized, .timeLimit(.minutes(5))) struct ResultsOverlayLawTests {
     /// A list, what its changes made of its first sections, and what its rows showed.
     private final class Check: FetchedResultsControllerDelegate {
         let controller: FetchedResultsController

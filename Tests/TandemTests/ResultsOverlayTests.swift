@@ -188,6 +188,28 @@ import Testing
         #expect(sizes(controller) == [4, 5, 6])
     }
 
+    /// Shrunk from seed 66 of the laws: the row's place in the store moved, the one shown had been there.
+    @Test func `the save of a shown edit is no change of it where the window is fetched anew`()
+        throws
+    {
+        try save(1, 2, 3, 4, 5)
+        var limits = ClientLimits()
+        limits.windowSlack = 0
+        let context = PersistentContainer(
+            entities: fixture.types, author: "narrow", transport: fixture.transport, limits: limits
+        ).makeContext(name: "narrow")
+        let (controller, recorder) = try list(limit: 3, in: context)
+        (controller.fetchedObjects.first as? Content)?.size = 0
+        context.processPendingChanges()
+        // Another row goes, so that one has to be fetched in its place.
+        let last = try #require(try theirs.fetch(Content.self, sort: ["size"]).dropFirst(2).first)
+        theirs.delete(last)
+        try theirs.save()
+        try context.save()
+        #expect(sizes(controller) == [0, 2, 4])
+        #expect(recorder.summary == ["update 0.0-0.0", "delete 0.2", "insert 0.2"])
+    }
+
     @Test func `what an edit leads to and is not held is loaded, and places the row`() async throws
     {
         let (a, b) = (try theirs.insert(Bucket.self), try theirs.insert(Bucket.self))

@@ -71,7 +71,7 @@ extension FetchedResultsController {
             openingFailure = TandemError(problem)
             return false
         }
-        var reasons = survivors(of: rows, answer, group, verdicts, judge)
+        var reasons = survivors(of: laid.rows, answer, group, verdicts, judge)
         if interruption == nil { correct(&reasons, fresh, group) }
         relink(rows, prefetched, group, judge.reader, overrides)
         self.plan = plan
@@ -148,8 +148,9 @@ extension FetchedResultsController {
         guard old.request.sort == judge.plan.request.sort,
             old.sectionKeyPath == judge.plan.sectionKeyPath
         else { return reasons }
+        // What was shown, edits included: a save that brings an edit to the store moves nothing.
         for row in rows {
-            guard let old = self.row(row.number) else { continue }
+            guard let old = shownRow(row.number) else { continue }
             let reason = RowJudge.difference(old, row)
             if !reason.isEmpty { reasons[row.number, default: []].formUnion(reason) }
         }
