@@ -11,6 +11,14 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
     case export
     case cat
 
+    /// The format of a name; throws for a name that none has.
+    static func named(_ name: String) throws -> LogFormat {
+        guard let format = LogFormat(rawValue: name) else {
+            throw ValidationError("known are " + allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        return format
+    }
+
     /// Whether it takes `--output-fields`.
     var takesFields: Bool {
         switch self {

@@ -22,10 +22,14 @@ struct LogCommand: ParsableCommand {
     @Flag(name: [.customShort("e"), .long], help: "Jumps to the end of the pager; -n 1000.")
     var pagerEnd = false
 
+    @OptionGroup var picture: LogPictureOptions
+
     @Option(
-        name: .shortAndLong,
-        help: ArgumentHelp("Format.", valueName: "format"))
-    var output: LogFormat = .short
+        name: [.customShort("o"), .customLong("output")],
+        help: ArgumentHelp(
+            "short[-iso], verbose, json[-pretty], csv, export, cat.", valueName: "format"),
+        completion: .list(LogFormat.allCases.map(\.rawValue)), transform: LogFormat.named)
+    var chosenFormat: LogFormat?
 
     @Option(help: ArgumentHelp("Only these keys, with commas between.", valueName: "keys"))
     var outputFields: String?
@@ -45,10 +49,15 @@ struct LogCommand: ParsableCommand {
     @Flag(name: .shortAndLong, help: "No remarks.")
     var quiet = false
 
-    @Option(name: [.customShort("F"), .long], help: "All values of a field of matches.")
+    @Option(
+        name: [.customShort("F"), .long],
+        help: "All values of a field of matches; -N: all fields.")
     var field: String?
 
-    @Flag(name: [.customShort("N"), .long], help: "All fields of matches.")
+    // The help of -F names it: all has to fit a screen.
+    @Flag(
+        name: [.customShort("N"), .long],
+        help: ArgumentHelp("All fields of matches.", visibility: .hidden))
     var fields = false
 
     @Option(
@@ -69,10 +78,28 @@ struct LogCommand: ParsableCommand {
             throw ValidationError(
                 "--output-fields goes with verbose, json, json-pretty, csv, export")
         }
+        if picture.isAny { try validatePicture() }
         if wanted.isShow, wanted.matches.count != 2 {
             throw ValidationError("`log show` takes one position")
         }
     }
+
+    private func validatePicture() throws {
+        let option = picture.plot == nil ? "--stats" : "--plot"
+        if follow || wanted.isShow || field != nil || fields {
+            throw ValidationError(
+                "\(option) goes with neither --follow, --field, --fields nor `log show`")
+        }
+        if outputFields != nil { throw ValidationError("\(option) takes no --output-fields") }
+        let formats: [LogFormat] = picture.plot == nil ? [.short, .json, .jsonPretty] : [.short]
+        guard formats.contains(output) else {
+            throw ValidationError(
+                "\(option) goes with -o " + formats.map(\.rawValue).joined(separator: ", "))
+        }
+    }
+
+    /// The format that was chosen, or the one that stands for none.
+    var output: LogFormat { chosenFormat ?? .short }
 
     func run() throws {
         if fields { return MatchField.allCases.forEach { printLine($0.rawValue) } }

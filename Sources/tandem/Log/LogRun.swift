@@ -3,16 +3,19 @@ import TandemIO
 
 /// One call of `tandem log`.
 final class LogRun {
-    private let options: LogCommand
-    private let output: LineOutput
-    private let source: any LogSource
-    private let filter: LogFilter
+    let options: LogCommand
+    let output: LineOutput
+    let style: Style
+    let source: any LogSource
+    let filter: LogFilter
     private var format: any EntryFormat
-    private var shown = 0
+    /// How many transactions were printed or counted.
+    var shown = 0
 
     init(_ options: LogCommand, _ output: LineOutput, _ style: Style) throws {
         self.options = options
         self.output = output
+        self.style = style
         source = options.source()
         filter = try options.wanted.filter(options.range, isUTC: options.utc)
         var look = LogLook(style: style, isUTC: options.utc, fields: try options.shownFields())
@@ -23,6 +26,8 @@ final class LogRun {
     func run() throws {
         if options.wanted.isShow { return try showOne() }
         if let field = options.field { return try listValues(of: field) }
+        if let statistic = options.picture.statistic?.statistic { return try count(by: statistic) }
+        if let plot = options.picture.plot { return try self.plot(plot) }
         let range = try LogRange(options.range, source, filter)
         output.write { format.begin(into: &$0) }
         let reader = LogReader(source: source, filter: filter)
@@ -31,6 +36,11 @@ final class LogRun {
             return try LogFollower(source, filter, output, quiet: options.quiet).follow(
                 after: range.top, isJSON: options.output.isJSON, show)
         }
+        try conclude(range)
+    }
+
+    /// What is said at the end.
+    func conclude(_ range: LogRange) throws {
         try sayCursor(range)
         sayNothing()
         try source.conclude()

@@ -1,0 +1,93 @@
+import Tandem
+import TandemIO
+
+/// `log --stats` and `log --plot`: what is wanted, counted instead of printed.
+extension LogRun {
+    /// `--stats`.
+    func count(by statistic: Statistic) throws {
+        let range = try LogRange(options.range, source, filter)
+        var statistics = JournalStatistics(by: statistic)
+        try each(range) { statistics.note($0) }
+        if options.output.isJSON {
+            output.write { bytes in
+                let json = StatisticsJSON(statistics: statistics).json
+                if options.output == .json {
+                    bytes.put(json.text, "\n")
+                } else {
+                    JSONPrettyFormat.write(json, indent: 0, into: &bytes)
+                    bytes.put("\n")
+                }
+            }
+        } else {
+            let table = StatisticsTable(
+                statistics: statistics, width: Self.terminalWidth, style: style,
+                clock: WallClock(isUTC: options.utc))
+            table.lines.forEach(output.line)
+        }
+        try conclude(range)
+    }
+
+    /// `--plot`.
+    func plot(_ target: PlotTarget) throws {
+        let range = try LogRange(options.range, source, filter)
+        let isFile = if case .file = target { true } else { false }
+        var timeline = Timeline(
+            columns: isFile ? TimelineSVG.columns : TimelineText.columns(Self.terminalWidth))
+        try each(range) { timeline.note($0) }
+        let look = TimelineLook(
+            isUTC: options.utc, selection: options.wanted.words, durations: durations(timeline))
+        if case .file(let path) = target {
+            try write(TimelineSVG.text(timeline, look), path)
+        } else {
+            TimelineText(timeline: timeline, look: look, style: style)
+                .lines(width: Self.terminalWidth).forEach(output.line)
+        }
+        try conclude(range)
+    }
+
+    /// How long saves took, of a daemon; else what the journal has of time.
+    private func durations(_ timeline: Timeline) -> SaveDurations {
+        let status = try? (source as? DaemonSource)?.container.status()
+        return status.flatMap { try? JSON(parsing: $0) }.flatMap { SaveDurations(status: $0) }
+            ?? SaveDurations(between: timeline.gaps)
+    }
+
+    private func write(_ text: String, _ path: String) throws {
+        do {
+            try RealFileSystem().replace(path, with: Array(text.utf8))
+        } catch {
+            throw CommandFailure("\(error)")
+        }
+    }
+
+    /// All that are wanted, or the last of them, oldest first.
+    private func each(_ range: LogRange, _ body: (LogEntry) -> Void) throws {
+        let reader = LogReader(source: source, filter: filter)
+        let take = { (entry: LogEntry) in
+            self.shown += 1
+            body(entry)
+            return true
+        }
+        guard let lines = options.lines else {
+            return try reader.forwards(after: range.floor, through: range.top, take)
+        }
+        try reader.last(lines, after: range.floor, through: range.top, take)
+    }
+
+    /// The columns of the terminal, 80 where there is none.
+    private static var terminalWidth: Int {
+        ThisProcess.terminalSize(StandardStream.output.descriptor)?.columns ?? 80
+    }
+}
+
+extension LogMatchOptions {
+    /// What the options let through, as they were written.
+    var words: String {
+        let options: [(String, [String])] = [
+            ("-E", entity), ("-O", object), ("-p", property), ("-t", author), ("-u", unit),
+            ("-g", grep.map { [$0] } ?? []),
+        ]
+        return (options.flatMap { option in option.1.map { "\(option.0) \($0)" } } + matches)
+            .joined(separator: " ")
+    }
+}

@@ -1,0 +1,160 @@
+import Tandem
+
+/// What is counted for one name.
+struct StatisticCounts: Equatable {
+    var transactions = 0
+    var inserts = 0
+    var updates = 0
+    var deletes = 0
+    /// Changes of to-many relationships alone.
+    var touches = 0
+    var bytes = 0
+
+    var changes: Int { inserts + updates + deletes + touches }
+
+    /// Counts a change.
+    mutating func note(_ kind: Change.Kind) {
+        switch kind {
+        case .insert: inserts += 1
+        case .update: updates += 1
+        case .delete: deletes += 1
+        case .touch: touches += 1
+        }
+    }
+
+    mutating func add(_ other: StatisticCounts) {
+        transactions += other.transactions
+        inserts += other.inserts
+        updates += other.updates
+        deletes += other.deletes
+        touches += other.touches
+        bytes += other.bytes
+    }
+}
+
+/// The transactions of a stretch of the journal, counted by entity, author, property or size.
+///
+/// It holds a bounded number of names (``limit``); what comes with others beyond them is counted as one.
+struct JournalStatistics {
+    /// More names are not told apart.
+    static let limit = 4_096
+    let statistic: Statistic
+    private(set) var total = StatisticCounts()
+    private(set) var span: TransactionSpan?
+    private var tally = Tally(limit: limit, zero: StatisticCounts())
+
+    init(by statistic: Statistic) { self.statistic = statistic }
+
+    /// Counts a transaction.
+    mutating func note(_ entry: LogEntry) {
+        let transaction = entry.transaction
+        var counts = StatisticCounts(transactions: 1)
+        for change in transaction.changes { counts.note(change.kind) }
+        if statistic == .size || statistic == .author { counts.bytes = Self.bytes(transaction) }
+        total.add(counts)
+        span.note(transaction)
+        switch statistic {
+        case .entity: noteEntities(entry)
+        case .author: tally.note(transaction.principal.author.shownName) { $0.add(counts) }
+        case .property: noteProperties(entry)
+        case .size: tally.note(Self.size(counts.bytes)) { $0.add(counts) }
+        }
+    }
+
+    /// What a client is sent of it that follows what was asked for; long values are not in it.
+    private static func bytes(_ transaction: Transaction) -> Int {
+        var sent = transaction
+        sent.blobs = []
+        return sent.encoded().bytes.count
+    }
+
+    private mutating func noteEntities(_ entry: LogEntry) {
+        // Changes lie by entity, so one name stands for many of them.
+        for changes in entry.transaction.changes.runs(by: \.object.tag) {
+            var counts = StatisticCounts(transactions: 1)
+            for change in changes { counts.note(change.kind) }
+            tally.note(entry.entityName(changes[changes.startIndex])) { $0.add(counts) }
+        }
+    }
+
+    private mutating func noteProperties(_ entry: LogEntry) {
+        for changes in entry.transaction.changes.runs(by: \.object.tag) {
+            guard let entity = changes.first.flatMap(entry.entity) else { continue }
+            var slots: [Int: StatisticCounts] = [:]
+            for change in changes {
+                for slot in change.changed {
+                    slots[slot, default: StatisticCounts(transactions: 1)].note(change.kind)
+                }
+            }
+            for (slot, counts) in slots where entity.properties.indices.contains(slot) {
+                tally.note("\(entity.name).\(entity.properties[slot].name)") { $0.add(counts) }
+            }
+        }
+    }
+
+    // MARK: Rows
+
+    /// A line of the table.
+    struct Row {
+        /// The name that people read.
+        var name: String
+        /// The largest size in bytes that is counted here; only of sizes.
+        var most: Int?
+        var counts: StatisticCounts
+    }
+
+    /// The lines, most first; sizes in their order, without holes between them.
+    var rows: [Row] {
+        if statistic == .size { return sizes }
+        let rows = tally.named.map { Row(name: $0.key, counts: $0.value) }
+            .sorted { (weight($0.counts), $1.name) > (weight($1.counts), $0.name) }
+        return rows + (tally.others.map { [Row(name: "(others)", counts: $0)] } ?? [])
+    }
+
+    /// What the bar of a line shows.
+    func weight(_ counts: StatisticCounts) -> Int {
+        switch statistic {
+        case .author, .size: counts.transactions
+        case .entity, .property: counts.changes
+        }
+    }
+
+    private var sizes: [Row] {
+        let powers = tally.named.keys.compactMap { Int($0) }
+        guard let low = powers.min(), let high = powers.max() else { return [] }
+        return (low...high).map { power in
+            let counts = tally.named["\(power)"] ?? StatisticCounts()
+            return Row(
+                name: "up to \(Quantity.bytes(1 << power))", most: 1 << power, counts: counts)
+        }
+    }
+
+    /// The power of two that a size does not exceed.
+    private static func size(_ bytes: Int) -> String {
+        String(Int.bitWidth - max(0, bytes - 1).leadingZeroBitCount)
+    }
+}
+
+extension LogEntry {
+    /// The name of the entity of a change; the most derived one.
+    func entityName(_ change: Change) -> String {
+        model?.entity(tagged: change.object.tag)?.name ?? "(unknown)"
+    }
+}
+
+extension String {
+    /// A name that is shown where there may be none.
+    var shownName: String { isEmpty ? "(none)" : self }
+}
+
+extension Array {
+    /// Neighbours with the same key, together.
+    func runs<Key: Equatable>(by key: (Element) -> Key) -> [ArraySlice<Element>] {
+        var (runs, start): ([ArraySlice<Element>], Int) = ([], 0)
+        for index in indices where index > start && key(self[index]) != key(self[start]) {
+            runs.append(self[start..<index])
+            start = index
+        }
+        return isEmpty ? [] : runs + [self[start...]]
+    }
+}

@@ -1,0 +1,34 @@
+import ArgumentParser
+
+/// Transactions counted or drawn instead of printed.
+struct LogPictureOptions: ParsableArguments {
+    @Option(
+        name: .customLong("stats"), defaultAsFlag: StatisticArgument.unnamed, parsing: .next,
+        help: ArgumentHelp("Counts by entity, author, property or size.", valueName: "by"),
+        completion: .list(Statistic.allCases.map(\.rawValue)))
+    var statistic: StatisticArgument?
+
+    @Option(
+        defaultAsFlag: PlotTarget.terminal, parsing: .next,
+        help: ArgumentHelp("Draws them over time; FILE.svg or here.", valueName: "file"))
+    var plot: PlotTarget?
+
+    /// Whether nothing is printed of single transactions.
+    var isAny: Bool { statistic != nil || plot != nil }
+
+    func validate() throws {
+        guard statistic == nil || plot == nil else {
+            throw ValidationError("--stats and --plot exclude each other")
+        }
+        if let statistic, statistic.statistic == nil {
+            throw ValidationError(
+                "`\(statistic.name)` is nothing to count by; give --stats="
+                    + Statistic.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        // A file of another kind would be replaced, devices too.
+        if case .file(let path)? = plot, !path.hasSuffix(".svg") {
+            throw ValidationError(
+                "`\(path)` does not end in .svg; give --plot FILE.svg, or --plot for the terminal")
+        }
+    }
+}

@@ -1,0 +1,75 @@
+/// Writes SVG: elements with their attributes, texts with everything escaped that XML would take for its own.
+struct SVGWriter {
+    /// What was written so far.
+    private(set) var text = ""
+    private var open: [String] = []
+
+    /// An attribute's value: a number without needless digits, or a text.
+    enum Attribute: ExpressibleByStringLiteral, ExpressibleByFloatLiteral,
+        ExpressibleByIntegerLiteral, ExpressibleByStringInterpolation
+    {
+        case text(String)
+        case number(Double)
+
+        init(stringLiteral value: String) { self = .text(value) }
+        init(floatLiteral value: Double) { self = .number(value) }
+        init(integerLiteral value: Int) { self = .number(Double(value)) }
+
+        fileprivate var text: String {
+            switch self {
+            case .text(let text): SVGWriter.escaped(text)
+            case .number(let number): SVGWriter.number(number)
+            }
+        }
+    }
+
+    typealias Attributes = KeyValuePairs<String, Attribute>
+
+    /// Begins an element that others lie in.
+    mutating func begin(_ name: String, _ attributes: Attributes = [:]) {
+        text += "<\(name)\(Self.written(attributes))>\n"
+        open.append(name)
+    }
+
+    /// Ends the element that was begun last.
+    mutating func end() {
+        guard let name = open.popLast() else { return }
+        text += "</\(name)>\n"
+    }
+
+    /// An element that holds a text or nothing.
+    mutating func element(_ name: String, _ attributes: Attributes = [:], _ content: String = "") {
+        let head = "<\(name)\(Self.written(attributes))"
+        text += content.isEmpty ? head + "/>\n" : head + ">\(Self.escaped(content))</\(name)>\n"
+    }
+
+    /// Lines of a style sheet, which must not hold `<` or `&`.
+    mutating func style(_ lines: String) { text += "<style>\n\(lines)\n</style>\n" }
+
+    private static func written(_ attributes: Attributes) -> String {
+        attributes.map { " \($0.key)=\"\($0.value.text)\"" }.joined()
+    }
+
+    /// A number with at most one digit behind the point: a tenth of a pixel is enough.
+    static func number(_ value: Double) -> String {
+        let tenths = (value * 10).rounded() / 10
+        return Int(exactly: tenths).map { String($0) } ?? "\(tenths)"
+    }
+
+    /// A text as it may stand in XML; characters that XML can't have are left out.
+    static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            case "\t", "\n": escaped += " "
+            case _ where scalar.value < 0x20 || [0xfffe, 0xffff].contains(scalar.value): break
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+}

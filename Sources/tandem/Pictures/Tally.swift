@@ -1,0 +1,38 @@
+/// What is counted for each name, of a bounded number of names: what comes later is counted together.
+struct Tally<Counts> {
+    /// More names have no counts of their own.
+    let limit: Int
+    /// The counts of each name.
+    private(set) var named: [String: Counts] = [:]
+    /// The counts of all names beyond the limit; nil while there are none.
+    private(set) var others: Counts?
+    private let zero: Counts
+
+    /// An empty tally; counts begin with `zero`.
+    init(limit: Int, zero: Counts) { (self.limit, self.zero) = (limit, zero) }
+
+    /// Changes the counts of a name.
+    mutating func note(_ name: String, _ change: (inout Counts) -> Void) {
+        let zero = zero
+        if named[name] != nil || named.count < limit {
+            change(&named[name, default: zero])
+        } else {
+            change(&others[or: zero])
+        }
+    }
+
+    /// Changes all counts there are.
+    mutating func all(_ change: (inout Counts) -> Void) {
+        let zero = zero
+        for name in named.keys { change(&named[name, default: zero]) }
+        if others != nil { change(&others[or: zero]) }
+    }
+}
+
+extension Optional {
+    /// The value, or another one where there is none.
+    fileprivate subscript(or value: Wrapped) -> Wrapped {
+        get { self ?? value }
+        set { self = newValue }
+    }
+}

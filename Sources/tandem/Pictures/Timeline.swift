@@ -1,0 +1,114 @@
+import Tandem
+
+/// When transactions were saved, by entity and by author: what a picture of them needs, and no more.
+///
+/// It holds counts for a bounded number of columns and names, however long the journal is.
+struct Timeline {
+    /// Names that are told apart while reading; a picture shows fewer.
+    static let names = 64
+    private typealias Counts = [Int64: Int]
+    private(set) var grid: TimeGrid
+    private(set) var span: TransactionSpan?
+    private(set) var transactions = 0
+    private(set) var changes = 0
+    /// The times from each transaction to the next.
+    private(set) var gaps = Durations()
+    private var total: Counts = [:]
+    private var entities = Tally(limit: names, zero: Counts())
+    private var authors = Tally(limit: names, zero: Counts())
+    private var last: Int64?
+
+    /// Nothing yet, for a picture of at most so many columns.
+    init(columns: Int) { grid = TimeGrid(limit: columns) }
+
+    /// Counts a transaction.
+    mutating func note(_ entry: LogEntry) {
+        let transaction = entry.transaction
+        noteTime(transaction.time)
+        span.note(transaction)
+        transactions += 1
+        changes += transaction.changes.count
+        let column = grid.column(transaction.time)
+        total[column, default: 0] += 1
+        authors.note(transaction.principal.author.shownName) { $0[column, default: 0] += 1 }
+        if entry.modelHash != nil { entities.note("(model)") { $0[column, default: 0] += 1 } }
+        for changes in transaction.changes.runs(by: \.object.tag) {
+            entities.note(entry.entityName(changes[changes.startIndex])) {
+                $0[column, default: 0] += changes.count
+            }
+        }
+    }
+
+    private mutating func noteTime(_ time: Int64) {
+        let factor = grid.include(time)
+        if factor > 1 {
+            total = Self.merged(total, factor)
+            entities.all { $0 = Self.merged($0, factor) }
+            authors.all { $0 = Self.merged($0, factor) }
+        }
+        if let last {
+            let (gap, isOut) = time.subtractingReportingOverflow(last)
+            gaps.note(isOut ? (time > last ? .max : 0) : max(0, gap))
+        }
+        last = time
+    }
+
+    private static func merged(_ counts: Counts, _ factor: Int64) -> Counts {
+        counts.reduce(into: [:]) { $0[TimeGrid.floor($1.key, factor), default: 0] += $1.value }
+    }
+
+    // MARK: Lanes
+
+    /// A line of a picture: a count for each of its columns.
+    struct Lane: Equatable {
+        var name: String
+        var counts: [Int]
+        var total: Int { counts.reduce(0, +) }
+        /// The highest column.
+        var most: Int { counts.max() ?? 0 }
+    }
+
+    /// The columns that a picture shows; a short time gets room on either side.
+    func shown(atLeast least: Int) -> ClosedRange<Int64>? {
+        guard let columns = grid.columns else { return nil }
+        let missing = max(0, Int64(least) - (columns.upperBound - columns.lowerBound + 1))
+        return (columns.lowerBound - missing / 2)...(columns.upperBound + (missing + 1) / 2)
+    }
+
+    /// All transactions.
+    func all(in columns: ClosedRange<Int64>) -> Lane { Self.lane("all", total, columns) }
+
+    /// The changes of the entities that have most of them.
+    func entities(_ most: Int, in columns: ClosedRange<Int64>) -> [Lane] {
+        Self.lanes(entities, most, columns)
+    }
+
+    /// The transactions of the authors that have most of them.
+    func authors(_ most: Int, in columns: ClosedRange<Int64>) -> [Lane] {
+        Self.lanes(authors, most, columns)
+    }
+
+    /// So many lanes, most first; the last stands for all others where there are more.
+    private static func lanes(
+        _ tally: Tally<Counts>, _ most: Int, _ columns: ClosedRange<Int64>
+    ) -> [Lane] {
+        let sums = tally.named.mapValues { $0.values.reduce(0, +) }
+        let order = sums.sorted { ($0.value, $1.key) > ($1.value, $0.key) }.map(\.key)
+        let isAll = order.count <= most && tally.others == nil
+        let own = order.prefix(isAll ? most : most - 1)
+        var lanes = own.map { lane($0, tally.named[$0] ?? [:], columns) }
+        guard !isAll else { return lanes }
+        let rest =
+            order.dropFirst(own.count).compactMap { tally.named[$0] }
+            + (tally.others.map { [$0] } ?? [])
+        let sum = rest.reduce(into: Counts()) { $0.merge($1, uniquingKeysWith: +) }
+        lanes.append(lane("(others)", sum, columns))
+        return lanes
+    }
+
+    private static func lane(
+        _ name: String, _ counts: Counts, _ columns: ClosedRange<Int64>
+    ) -> Lane {
+        Lane(name: name.printable, counts: columns.map { counts[$0] ?? 0 })
+    }
+}

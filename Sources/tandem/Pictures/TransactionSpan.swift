@@ -1,0 +1,38 @@
+import Tandem
+
+/// From where to where a picture goes, in positions and in time.
+struct TransactionSpan: Equatable {
+    private(set) var first: UInt64
+    private(set) var last: UInt64
+    /// Microseconds since 1970; the earliest, which need not be the first's where a clock was set back.
+    private(set) var earliest: Int64
+    private(set) var latest: Int64
+
+    fileprivate init(_ transaction: Transaction) {
+        (first, last) = (transaction.position, transaction.position)
+        (earliest, latest) = (transaction.time, transaction.time)
+    }
+
+    fileprivate mutating func add(_ transaction: Transaction) {
+        first = min(first, transaction.position)
+        last = max(last, transaction.position)
+        earliest = min(earliest, transaction.time)
+        latest = max(latest, transaction.time)
+    }
+
+    /// The positions in words.
+    var positions: String { first == last ? "position \(first)" : "positions \(first) to \(last)" }
+
+    /// The times in words.
+    func times(_ clock: inout WallClock) -> String {
+        earliest == latest
+            ? clock.short(earliest) : "\(clock.short(earliest)) to \(clock.short(latest))"
+    }
+}
+
+extension TransactionSpan? {
+    /// Takes a transaction in.
+    mutating func note(_ transaction: Transaction) {
+        if self == nil { self = TransactionSpan(transaction) } else { self?.add(transaction) }
+    }
+}

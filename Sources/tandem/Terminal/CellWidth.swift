@@ -1,0 +1,63 @@
+/// How much room texts take in a terminal, and texts that take a given room.
+extension String {
+    /// The columns of a terminal that the text fills: two for wide characters.
+    var cells: Int { reduce(0) { $0 + $1.cells } }
+
+    /// The text without characters that move a terminal's cursor or end its lines.
+    var printable: String {
+        guard unicodeScalars.contains(where: \.isControl) else { return self }
+        return String(
+            String.UnicodeScalarView(unicodeScalars.map { $0.isControl ? "\u{fffd}" : $0 }))
+    }
+
+    /// The text, or its beginning with an ellipsis, in at most so many columns.
+    func cut(toCells width: Int) -> String {
+        guard cells > width else { return self }
+        var (kept, room) = ("", width - 1)
+        for character in self {
+            room -= character.cells
+            guard room >= 0 else { break }
+            kept.append(character)
+        }
+        return width > 0 ? kept + "…" : ""
+    }
+
+    /// The text with spaces behind it up to a number of columns.
+    func left(inCells width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - cells))
+    }
+
+    /// The text with spaces before it up to a number of columns.
+    func right(inCells width: Int) -> String {
+        String(repeating: " ", count: max(0, width - cells)) + self
+    }
+}
+
+extension Character {
+    /// The columns that it fills; what a terminal composes of several scalars counts as its first.
+    fileprivate var cells: Int {
+        guard let first = unicodeScalars.first else { return 0 }
+        return first.isWide || unicodeScalars.contains("\u{fe0f}") ? 2 : 1
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isControl: Bool {
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        // Marks that turn the direction of what follows would mix up a line's columns.
+        case .format: (0x202a...0x202e).contains(value) || (0x2066...0x2069).contains(value)
+        default: false
+        }
+    }
+
+    /// The blocks that East Asian scripts and pictures fill.
+    fileprivate var isWide: Bool {
+        guard value >= 0x1100 else { return false }
+        return [
+            0x1100...0x115f, 0x2e80...0x303e, 0x3041...0xa4cf, 0xac00...0xd7a3, 0xf900...0xfaff,
+            0xfe30...0xfe6f, 0xff00...0xff60, 0xffe0...0xffe6, 0x1f300...0x1f64f,
+            0x1f680...0x1f6ff, 0x1f900...0x1f9ff, 0x20000...0x3fffd,
+        ].contains { $0.contains(value) }
+    }
+}
