@@ -66,3 +66,23 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// Hashes the number alone, since it is unique.
     public func hash(into hasher: inout Hasher) { hasher.combine(number) }
 }
+
+/// Coded as its text, `Team/33`; Swift's `#Predicate` wants that of whatever it captures.
+extension ObjectID: Codable {
+    /// Reads the text; throws `DecodingError` for anything else.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let id = ObjectID(text) else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "expected the id of an object, such as Team/33")
+        }
+        self = id
+    }
+
+    /// Writes the text.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

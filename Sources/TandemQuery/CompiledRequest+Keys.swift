@@ -34,7 +34,7 @@ extension CompiledRequest {
             return true
         }
         guard let value = evaluation.value(sort[at].path, reader) else { return false }
-        if key.selector == .caseInsensitiveCompare, let text = value.foldedKey {
+        if let text = value.key(key.selector) {
             encoder.append(bytes: text, ascending: key.ascending)
         } else {
             encoder.append(value, ascending: key.ascending)
@@ -94,13 +94,14 @@ extension CompiledRequest {
 }
 
 extension Value {
-    /// The bytes by which a text sorts without regard to case.
-    fileprivate var foldedKey: [UInt8]? {
+    /// The bytes by which a text sorts under a selector; nil for what sorts as it is.
+    fileprivate func key(_ selector: SortKey.Selector) -> [UInt8]? {
+        if selector == .compare { return nil }
         if case .longText(let text) = inRow {
             let beginning = String(decoding: text.beginning, as: UTF8.self)
-            return Array(TextFolding.caseFolded(beginning)) + [0xff] + text.blob.hash
+            return selector.key(beginning) + [0xff] + text.blob.hash
         }
-        return text.map { Array(TextFolding.caseFolded($0)) }
+        return text.map(selector.key)
     }
 
     /// The value as the name of a section: whole numbers without point or exponent (below 2^127), dates in seconds.
@@ -115,6 +116,17 @@ extension Value {
         case .string(let value), .url(let value): value
         case .longText(let value): value.name
         case .uuid(let value): value.uuidString
+        }
+    }
+}
+
+extension SortKey.Selector {
+    /// The bytes of a text, whose order is this one.
+    fileprivate func key(_ text: String) -> [UInt8] {
+        switch self {
+        case .compare: Array(text.utf8)
+        case .caseInsensitiveCompare: TextFolding.caseFolded(text)
+        case .naturalCompare: NaturalOrder.key(text)
         }
     }
 }

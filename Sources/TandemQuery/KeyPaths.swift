@@ -8,9 +8,9 @@ enum KeyPaths {
         var result: [(path: CompiledPath, key: SortKey)] = []
         for key in keys {
             let path = try single(key.keyPath, .sort, "sorted by", &resolver)
-            if key.selector == .caseInsensitiveCompare, !path.type.isText {
+            if key.selector != .compare, !path.type.isText {
                 throw invalid(
-                    "`\(key.keyPath)` is \(path.type.name); caseInsensitiveCompare: needs text")
+                    "`\(key.keyPath)` is \(path.type.name); \(key.selector.name) needs text")
             }
             result.append((path, key))
         }

@@ -101,7 +101,7 @@ extension PredicateParser {
 
 extension QueryExpression {
     /// One property further; nil where a key path can't go on.
-    func appending(_ name: String) -> QueryExpression? {
+    package func appending(_ name: String) -> QueryExpression? {
         switch self {
         case .keyPath(let names): .keyPath(names + [name])
         case .selfObject: .keyPath([name])

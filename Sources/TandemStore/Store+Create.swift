@@ -47,6 +47,8 @@ extension Store {
         let tables = try StoreTables(transaction, create: true)
         try transaction.put(tables.meta, MetaKey.format.key, StoreIdentity.bytes(Store.format))
         try transaction.put(tables.meta, MetaKey.identity.key, identity.bytes)
+        try transaction.put(
+            tables.meta, MetaKey.collation.key, Array(Store.collation.utf8))
         try transaction.commit()
     }
 

@@ -62,6 +62,7 @@ public final class Store {
 
     /// Opens the store in an existing directory, or creates one that belongs to `newIdentity`.
     ///
+    /// Index entries that a program with other tables of Unicode made are made anew.
     /// Throws ``StoreError``: `notOurs` for a newer format, `failed` for whatever LMDB says.
     public static func open(
         path: String, newIdentity: @autoclosure () -> StoreIdentity,
@@ -76,6 +77,7 @@ public final class Store {
         try transaction.commit()
         let store = Store(path, environment, tables, identity, options)
         try store.loadState()
+        try store.renewIndexes()
         return store
     }
 
@@ -358,6 +360,8 @@ public struct StoreOptions: Hashable, Sendable {
     public var objectReads = 1 << 18
     /// And for all its candidates, some ten seconds.
     public var requestReads = 1 << 24
+    /// What the keys of indexes are made by; other ones for tests.
+    var collation = Store.collation
 
     /// The defaults.
     public init() {}

@@ -67,6 +67,8 @@ enum MetaKey: String {
     case leases
     /// The position of the oldest save id that is kept, 8 bytes.
     case saveFloor
+    /// What the keys of indexes were made by, as text.
+    case collation
 
     var key: [UInt8] { Array(rawValue.utf8) }
 }

@@ -63,8 +63,12 @@ struct CompileTests {
         #expect(try error(nil, sort: [SortKey("players.name")])?.code == .invalidPredicate)
         #expect(try error(nil, section: "tags.name")?.code == .invalidPredicate)
         #expect(try error(nil, section: "league")?.code == .invalidPredicate)
-        let folded = SortKey("wins", selector: .caseInsensitiveCompare)
-        #expect(try error(nil, sort: [folded])?.code == .invalidPredicate)
+        for selector in [SortKey.Selector.caseInsensitiveCompare, .naturalCompare] {
+            let key = SortKey("wins", selector: selector)
+            let error = try error(nil, sort: [key])
+            #expect(error?.code == .invalidPredicate)
+            #expect(error?.message.contains(selector.name) == true)
+        }
         #expect(try error(nil, sort: [SortKey("league.name")], refresh: ["tags"]) == nil)
     }
 

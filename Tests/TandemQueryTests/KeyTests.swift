@@ -54,6 +54,21 @@ struct KeyTests {
         #expect(try order(graph, [SortKey("name")]) == [5, 4, 2, 1, 3])
     }
 
+    @Test func naturalOrderTakesDigitsAsNumbers() throws {
+        var graph = graph
+        let long = String(repeating: "9", count: 70_000)
+        for (number, name) in [
+            (1, "File 10"), (2, "file 2"), (3, "File"), (4, long), (5, "File 02"), (6, "Filter"),
+        ] {
+            try graph.add("Team", UInt64(number), ["name": .string(name)])
+        }
+        try graph.add("Team", 7)
+        let natural = SortKey("name", selector: .naturalCompare)
+        #expect(try order(graph, [natural]) == [7, 4, 3, 2, 5, 1, 6])
+        let descending = SortKey("name", ascending: false, selector: .naturalCompare)
+        #expect(try order(graph, [descending]) == [6, 1, 5, 2, 3, 4, 7])
+    }
+
     @Test func orderLeadsThroughToOne() throws {
         var graph = graph
         let other = try graph.add("League", 41, ["name": .string("Alpha")])

@@ -24,6 +24,7 @@ struct RoundTripTests {
                 sort: [
                     SortKey("wins", ascending: false),
                     SortKey("name", selector: .caseInsensitiveCompare),
+                    SortKey("code", selector: .naturalCompare),
                 ],
                 limit: index % 2 == 0 ? 3 : nil, offset: index, includesSubentities: index % 3 == 0)
             var writer = ByteWriter()
@@ -68,4 +69,19 @@ struct RoundTripTests {
         let text = "-"
         #expect(SortKey(text) == nil)
     }
+
+    @Test(arguments: SortKey.Selector.allCases, [true, false])
+    func printedSortKeysParseToThemselves(_ selector: SortKey.Selector, _ ascending: Bool) {
+        let key = SortKey("league.name", ascending: ascending, selector: selector)
+        #expect(SortKey(key.description) == key)
+        #expect(SortKey.Selector(name: selector.name) == selector)
+    }
+
+    @Test(arguments: [
+        ("name:naturalCompare", SortKey("name", selector: .naturalCompare)),
+        ("-name:naturalCompare:", SortKey("name", ascending: false, selector: .naturalCompare)),
+        ("name:compare", SortKey("name")), ("name:", nil), (":naturalCompare", nil), ("-:", nil),
+        ("name:natural", nil), ("name:naturalCompare:compare", nil),
+    ])
+    func aColonNamesTheSelector(_ text: String, _ key: SortKey?) { #expect(SortKey(text) == key) }
 }

@@ -259,8 +259,11 @@ import Testing
                     number: number, entityTag: 2, sortKey: [UInt8(number)],
                     section: "s\(number / 2)")
             }, links: links)
-        let bytes = cache.bytes
+        let bytes = cache.bytes()
         #expect(SectionCache(bytes: bytes) == cache)
+        // Sort keys that other tables of Unicode folded are of no use.
+        #expect(SectionCache(bytes: cache.bytes(tables: "99.0")) == nil)
+        #expect(SectionCache(bytes: cache.bytes(tables: "99.0"), tables: "99.0") == cache)
         for length in 0..<bytes.count {
             #expect(SectionCache(bytes: Array(bytes[..<length])) == nil)
         }

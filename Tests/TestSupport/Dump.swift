@@ -152,7 +152,8 @@ package struct Dump: Equatable {
         for key in sort {
             let key = ListOrder(key)
             var (one, two) = (reached(a, key.keyPath), reached(b, key.keyPath))
-            if key.isFolded { (one, two) = (Dump.folded(one), Dump.folded(two)) }
+            // No world has digits in its texts, so that natural is folded.
+            if key.isFolded || key.isNatural { (one, two) = (Dump.folded(one), Dump.folded(two)) }
             let order = Dump.order(one, two)
             if order != 0 { return key.isDescending ? order > 0 : order < 0 }
         }

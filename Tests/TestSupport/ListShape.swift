@@ -18,7 +18,7 @@ package struct ListShape {
     package private(set) var entity = "Content"
     package private(set) var includesSubentities = true
     var rule: Rule
-    /// Key paths; `-` before one is descending, `[c]` behind it leaves case aside.
+    /// Key paths; `-` before one is descending, `[c]` behind it leaves case aside, `[n]` is natural.
     package private(set) var sort: [String]
     package private(set) var section: String?
     package private(set) var refresh: [String]
@@ -69,7 +69,8 @@ package struct ListShape {
         (["-size", "-isEven", "-bucket.rank"], "size"),
         (["bucket.owner.name", "-bucket.name"], "bucket.owner.name"), (["-bucket.name"], nil),
         (["at", "name"], nil), (["-rate", "name"], "rate"), (["name[c]", "-size"], nil),
-        (["-name[c]"], nil), (["-at"], "at"),
+        (["-name[c]"], nil), (["-at"], "at"), (["name[n]"], nil),
+        (["-bucket.name[n]", "size"], nil),
         (["bucket.owner.seat.name", "-size"], "bucket.owner.seat.name"),
     ]
 
@@ -140,17 +141,20 @@ package struct ListOrder {
     package let keyPath: String
     package let isDescending: Bool
     package let isFolded: Bool
+    package let isNatural: Bool
 
     package init(_ text: String) {
         isDescending = text.hasPrefix("-")
         isFolded = text.hasSuffix("[c]")
-        keyPath = String(text.dropFirst(isDescending ? 1 : 0).dropLast(isFolded ? 3 : 0))
+        isNatural = text.hasSuffix("[n]")
+        keyPath = String(
+            text.dropFirst(isDescending ? 1 : 0).dropLast(isFolded || isNatural ? 3 : 0))
     }
 
     /// The same in the words of the library.
     var key: SortKey {
         SortKey(
             keyPath, ascending: !isDescending,
-            selector: isFolded ? .caseInsensitiveCompare : .compare)
+            selector: isFolded ? .caseInsensitiveCompare : isNatural ? .naturalCompare : .compare)
     }
 }

@@ -180,7 +180,7 @@ extension FetchRequest {
     ) throws {
         let keys = try sort.map { text in
             guard let key = SortKey(text) else {
-                throw TandemError(.usage, "a sort key needs a name, not \"\(text)\"")
+                throw TandemError(.usage, "\"\(text)\" is no sort key; expected \(SortKey.form)")
             }
             return key
         }

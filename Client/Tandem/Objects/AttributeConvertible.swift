@@ -2,7 +2,7 @@ public import FoundationEssentials
 public import TandemModel
 
 /// A Swift type that an attribute's values convert to and from.
-public protocol AttributeConvertible: ManagedValue, OptionalManagedValue {
+public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, PredicateOperand {
     /// The value as this type; nil when it is null or of another type.
     init?(attribute value: Value)
     /// As an attribute's value.

@@ -65,18 +65,30 @@ enum ClassCheck {
 protocol ManagedDeclaration {
     var name: String { get }
     var type: Any.Type { get }
+    /// What an object has in the property.
+    func read(from object: ManagedObject, _ property: CompiledProperty) -> Any
 }
 
 extension Managed: ManagedDeclaration {
     var type: Any.Type { Value.self }
+
+    func read(from object: ManagedObject, _ property: CompiledProperty) -> Any {
+        Value.read(from: object, property)
+    }
 }
 
-private protocol OptionalShown {
+extension ManagedDeclaration {
+    /// Whether it shows a to-many relationship.
+    var isSet: Bool { type is any SetShown.Type }
+}
+
+/// An optional type of whatever.
+protocol OptionalShown {
     static var wrapped: Any.Type { get }
 }
 
 extension Optional: OptionalShown {
-    fileprivate static var wrapped: Any.Type { Wrapped.self }
+    static var wrapped: Any.Type { Wrapped.self }
 }
 
 private protocol SetShown {}

@@ -71,7 +71,7 @@ extension ManagedObject: OptionalManagedValue {
     public static func readOptional(
         from object: ManagedObject, _ property: CompiledProperty
     ) -> Self? {
-        object.object(property.name).flatMap { $0 as? Self }
+        object.object(property.name).flatMap { $0 as? Self } ?? object.follower?.next(Self.self)
     }
 
     /// Sets the object at the end of a to-one relationship.

@@ -126,6 +126,12 @@ open class ManagedObject: Observable {
         properties.property(keyPath, of: record.entity, name: name)
     }
 
+    /// Has somebody told of the properties that are read; for objects of no context.
+    func follow(_ follower: Follower) { properties.follower = follower }
+
+    /// Who is told of the properties that are read.
+    var follower: Follower? { properties.follower }
+
     /// The object at the end of a to-one relationship.
     public func object(_ relationship: String) -> ManagedObject? {
         guard let context = managedObjectContext, let target = self[relationship].reference,

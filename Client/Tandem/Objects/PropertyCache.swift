@@ -21,6 +21,8 @@ final class PropertyCache {
     private static let size = 128
     /// What stands for properties where objects are observed, by slot.
     private var observed: [KeyPath<ManagedObject, Bool>] = []
+    /// Who wants to know which properties are read; then nothing is kept.
+    var follower: Follower?
     private let entries = UnsafeMutablePointer<Entry?>.allocate(capacity: size)
 
     init() { entries.initialize(repeating: nil, count: Self.size) }
@@ -41,6 +43,10 @@ final class PropertyCache {
             return entry.property
         }
         let property = entity.declared(name())
+        if let follower {
+            follower.note(property)
+            return property
+        }
         entries[index] = Entry(keyPath, entity, property)
         return property
     }

@@ -1,12 +1,14 @@
 import TandemIO
 import TandemModel
+import TandemQuery
 import TandemResults
 
 /// A list as it stood at a position, kept in a file under a name: numbers, sort keys, sections and what rows reach, no values.
 ///
-/// It says by itself whether it fits: the hash is of the request and the model, the position names log and epoch. One that fits is
+/// It says by itself whether it fits: the hash is of the request and the model, the position names log and epoch, and the tables of Unicode
+/// are those that its sort keys were folded by. One that fits is
 /// brought forward by what the journal holds since, so that it is never stale; any other is of no use and is written anew. Format,
-/// little-endian, by ``ByteWriter``: the hash's two words, the position as text, the names of the sections, for each row its number, entity tag,
+/// little-endian, by ``ByteWriter``: form and tables as text, the hash's two words, the position as text, the names of the sections, for each row its number, entity tag,
 /// place of its section's name, and sort key, then ``KeptLinks``; then the hash of all bytes before.
 struct SectionCache: Equatable {
     var request: StableHash
@@ -17,7 +19,7 @@ struct SectionCache: Equatable {
 
     /// The longest file that is read.
     static let maximumBytes: UInt64 = 1 << 30
-    private static let form = "tandem list 2"
+    private static func form(_ tables: String) -> String { "tandem list 2, Unicode \(tables)" }
 
     init(
         request: StableHash, position: Position, rows: [ResultRow], links: KeptLinks = KeptLinks()
@@ -29,9 +31,9 @@ struct SectionCache: Equatable {
     }
 
     /// The file's content.
-    var bytes: [UInt8] {
+    func bytes(tables: String = UnicodeTables.version) -> [UInt8] {
         var writer = ByteWriter()
-        writer.string(Self.form)
+        writer.string(Self.form(tables))
         writer.uint64(request.first)
         writer.uint64(request.second)
         writer.string(position.description)
@@ -57,8 +59,8 @@ struct SectionCache: Equatable {
         return writer.bytes
     }
 
-    /// Reads a file's content; nil when it is anything else, or not whole.
-    init?(bytes: [UInt8]) {
+    /// Reads a file's content; nil when it is anything else, not whole, or made by other tables of Unicode.
+    init?(bytes: [UInt8], tables: String = UnicodeTables.version) {
         guard bytes.count > 16 else { return nil }
         let body = Array(bytes.dropLast(16))
         do throws(CodingError) {
@@ -66,7 +68,7 @@ struct SectionCache: Equatable {
             let hash = StableHash(first: try end.uint64(), second: try end.uint64())
             guard StableHash(body) == hash else { return nil }
             var reader = ByteReader(body)
-            guard try reader.string() == Self.form else { return nil }
+            guard try reader.string() == Self.form(tables) else { return nil }
             request = StableHash(first: try reader.uint64(), second: try reader.uint64())
             guard let position = Position(try reader.string()) else { return nil }
             self.position = position
@@ -130,7 +132,7 @@ struct SectionCacheDirectory: Sendable {
             if above.isEmpty { above = "/" }
             if !files.exists(above) { try files.createDirectory(above, mode: 0o700) }
             if !files.exists(path) { try files.createDirectory(path, mode: 0o700) }
-            try files.replace(file(name), with: cache.bytes, mode: 0o600)
+            try files.replace(file(name), with: cache.bytes(), mode: 0o600)
             return true
         } catch {
             return false

@@ -70,20 +70,17 @@ enum BridgeValues {
     static func sortKey(_ json: JSON) throws(TandemError) -> SortKey {
         if let text = json.string {
             guard let key = SortKey(text) else {
-                throw TandemError(.usage, "a sort key needs the name of a property")
+                throw TandemError(.usage, "`\(text)` is no sort key; it has to be \(SortKey.form)")
             }
             return key
         }
         let request = try BridgeRequest(
             "a sort key", json: json, keys: ["key", "ascending", "selector"])
         let path = try request.required("key", request.string("key"))
-        let selector: SortKey.Selector
-        switch try request.string("selector") {
-        case nil, "compare:": selector = .compare
-        case "caseInsensitiveCompare:": selector = .caseInsensitiveCompare
-        case .some(let other):
+        let name = try request.string("selector") ?? SortKey.Selector.compare.name
+        guard let selector = SortKey.Selector(name: name) else {
             throw TandemError(
-                .usage, "`\(other)` is no selector; use compare: or caseInsensitiveCompare:")
+                .usage, "`\(name)` is no selector; those are \(SortKey.Selector.names)")
         }
         return SortKey(path, ascending: try request.bool("ascending") ?? true, selector: selector)
     }

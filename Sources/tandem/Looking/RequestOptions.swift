@@ -9,7 +9,11 @@ struct RequestOptions: ParsableArguments {
     @Option(help: "A predicate, such as 'wins > 2 AND zone = \"Africa\"'.")
     var `where`: String?
 
-    @Option(help: "Key paths to sort by, separated by commas; - before one sorts descending.")
+    @Option(
+        help: """
+            Key paths to sort by, separated by commas; - before one sorts descending, :naturalCompare \
+            behind it takes digits as numbers, :caseInsensitiveCompare leaves case aside.
+            """)
     var sort: String?
 
     @Option(help: "At most this many.")
@@ -36,7 +40,7 @@ struct RequestOptions: ParsableArguments {
         if let text = `where` { request.predicate = try ObjectPredicate(format: text) }
         request.sort = try (sort ?? "").split(separator: ",").map { text in
             guard let key = SortKey(String(text)) else {
-                throw CommandFailure("`\(text)` is no key path to sort by", code: 2)
+                throw CommandFailure("--sort `\(text)` has to be \(SortKey.form)", code: 2)
             }
             return key
         }

@@ -1,0 +1,79 @@
+public import FoundationEssentials
+public import TandemModel
+public import TandemQuery
+
+extension FetchRequest {
+    /// A request for the objects of a class that match a typed predicate.
+    ///
+    /// Throws `usage` for a key path that names no property.
+    ///
+    ///     let request = try FetchRequest(Team.self, where: \.wins > 3, sort: ["-wins"])
+    public init<Object: ManagedEntity>(
+        _ type: Object.Type, where predicate: TypedPredicate<Object>, sort: [SortKey] = [],
+        limit: Int? = nil, offset: Int = 0, includesSubentities: Bool = true
+    ) throws(TandemError) {
+        self.init(
+            entity: type.entity.name, predicate: try predicate.objectPredicate, sort: sort,
+            limit: limit, offset: offset, includesSubentities: includesSubentities)
+    }
+
+    /// A request for the objects of a class that match a predicate of Swift's.
+    ///
+    /// Throws what ``TandemQuery/ObjectPredicate/init(_:)`` does.
+    ///
+    ///     let request = try FetchRequest(Team.self, where: #Predicate { $0.wins > 3 }, sort: ["-wins"])
+    public init<Object: ManagedEntity>(
+        _ type: Object.Type, where predicate: Predicate<Object>, sort: [SortKey] = [],
+        limit: Int? = nil, offset: Int = 0, includesSubentities: Bool = true
+    ) throws(TandemError) {
+        self.init(
+            entity: type.entity.name, predicate: try ObjectPredicate(predicate), sort: sort,
+            limit: limit, offset: offset, includesSubentities: includesSubentities)
+    }
+}
+
+extension ManagedObjectContext {
+    /// The objects of a class that match a typed predicate, in order; blocks.
+    ///
+    ///     let teams = try context.fetch(Team.self, where: \.wins > 3, sort: ["-wins"])
+    public func fetch<Object: ManagedEntity>(
+        _ type: Object.Type, where predicate: TypedPredicate<Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) throws -> [Object] {
+        core.learn(type)
+        let request = try FetchRequest(type, where: predicate, sort: sort, limit: limit)
+        return try fetch(request).compactMap { $0 as? Object }
+    }
+
+    /// The objects of a class that match a typed predicate, in order.
+    public nonisolated(nonsending) func fetch<Object: ManagedEntity>(
+        _ type: Object.Type, where predicate: TypedPredicate<Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) async throws -> [Object] {
+        core.learn(type)
+        let request = try FetchRequest(type, where: predicate, sort: sort, limit: limit)
+        return try await fetch(request).compactMap { $0 as? Object }
+    }
+
+    /// The objects of a class that match a predicate of Swift's, in order; blocks.
+    ///
+    ///     let teams = try context.fetch(Team.self, where: #Predicate { $0.wins > 3 }, sort: ["-wins"])
+    public func fetch<Object: ManagedEntity>(
+        _ type: Object.Type, where predicate: Predicate<Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) throws -> [Object] {
+        core.learn(type)
+        let request = try FetchRequest(type, where: predicate, sort: sort, limit: limit)
+        return try fetch(request).compactMap { $0 as? Object }
+    }
+
+    /// The objects of a class that match a predicate of Swift's, in order.
+    public nonisolated(nonsending) func fetch<Object: ManagedEntity>(
+        _ type: Object.Type, where predicate: Predicate<Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) async throws -> [Object] {
+        core.learn(type)
+        let request = try FetchRequest(type, where: predicate, sort: sort, limit: limit)
+        return try await fetch(request).compactMap { $0 as? Object }
+    }
+}

@@ -1,0 +1,157 @@
+import FoundationEssentials
+import TandemModel
+import TandemQuery
+
+// MARK: Relationships
+
+extension PredicateExpressions.SequenceContainsWhere: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        let members = try translation.members(sequence)
+        let (name, condition) = try translation.condition(test, on: variable.key)
+        return .predicate(MemberCondition.any(members, name, in: condition))
+    }
+}
+
+extension PredicateExpressions.SequenceAllSatisfy: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        let members = try translation.members(sequence)
+        let (name, condition) = try translation.condition(test, on: variable.key)
+        return .predicate(MemberCondition.all(members, name, in: condition))
+    }
+}
+
+extension PredicateExpressions.Filter: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        let members = try translation.members(sequence)
+        let (name, condition) = try translation.condition(filter, on: variable.key)
+        return .members(.subquery(of: members, variable: name, where: condition))
+    }
+}
+
+// MARK: Lists
+
+extension PredicateExpressions.SequenceContains: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        let element = try translation.value(element)
+        switch try translation.part(sequence) {
+        case .value(.list(let elements), nil):
+            return .predicate(.comparison(Comparison(element, .in, .list(elements))))
+        case .value(let text, nil) where RHS.Output.self is Character.Type:
+            return .predicate(.comparison(Comparison(text, .contains, element)))
+        case .members(let members):
+            return .predicate(.comparison(Comparison(element, .in, members)))
+        default: throw PredicateTranslation.unknown(self)
+        }
+    }
+}
+
+// MARK: Ranges
+
+extension PredicateExpressions.RangeExpressionContains: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        guard case .range(let ends) = try translation.part(range),
+            case .value(let value, let other) = try translation.part(element)
+        else { throw PredicateTranslation.unknown(self) }
+        return .predicate(.either(value, other) { ends.contains($0) })
+    }
+}
+
+extension PredicateExpressions.Range: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        .range(
+            ValueRange(
+                lower: try translation.value(lower), upper: try translation.value(upper),
+                isClosed: false))
+    }
+}
+
+extension PredicateExpressions.ClosedRange: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        .range(
+            ValueRange(
+                lower: try translation.value(lower), upper: try translation.value(upper),
+                isClosed: true))
+    }
+}
+
+/// The values from one to another.
+struct ValueRange {
+    var lower: QueryExpression?
+    var upper: QueryExpression?
+    /// Whether the upper end belongs to it.
+    var isClosed: Bool
+
+    /// A value lies within.
+    func contains(_ value: QueryExpression) -> ObjectPredicate {
+        if let lower, let upper, isClosed {
+            return .comparison(Comparison(value, .between, .list([lower, upper])))
+        }
+        let parts = [
+            lower.map { Comparison(value, .greaterOrEqual, $0) },
+            upper.map { Comparison(value, isClosed ? .lessOrEqual : .less, $0) },
+        ].compactMap { $0.map { ObjectPredicate.comparison($0) } }
+        return parts.count == 1 ? parts[0] : .and(parts)
+    }
+}
+
+/// A range of whatever type.
+protocol OperandRange {
+    /// Its ends; nil when they are no values of attributes.
+    var ends: ValueRange? { get }
+}
+
+extension Range: OperandRange {
+    var ends: ValueRange? {
+        guard let lower = AnyOperand.expression(of: lowerBound),
+            let upper = AnyOperand.expression(of: upperBound)
+        else { return nil }
+        return ValueRange(lower: lower, upper: upper, isClosed: false)
+    }
+}
+
+extension ClosedRange: OperandRange {
+    var ends: ValueRange? {
+        guard let lower = AnyOperand.expression(of: lowerBound),
+            let upper = AnyOperand.expression(of: upperBound)
+        else { return nil }
+        return ValueRange(lower: lower, upper: upper, isClosed: true)
+    }
+}
+
+extension PartialRangeFrom: OperandRange {
+    var ends: ValueRange? {
+        AnyOperand.expression(of: lowerBound).map {
+            ValueRange(lower: $0, upper: nil, isClosed: false)
+        }
+    }
+}
+
+extension PartialRangeUpTo: OperandRange {
+    var ends: ValueRange? {
+        AnyOperand.expression(of: upperBound).map {
+            ValueRange(lower: nil, upper: $0, isClosed: false)
+        }
+    }
+}
+
+extension PartialRangeThrough: OperandRange {
+    var ends: ValueRange? {
+        AnyOperand.expression(of: upperBound).map {
+            ValueRange(lower: nil, upper: $0, isClosed: true)
+        }
+    }
+}

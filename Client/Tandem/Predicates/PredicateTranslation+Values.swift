@@ -1,0 +1,128 @@
+import FoundationEssentials
+import TandemModel
+import TandemQuery
+
+extension PredicateExpressions.Variable: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        guard let value = translation.variables[key] else {
+            throw PredicateTranslation.unknown(self, "stands for nothing")
+        }
+        return .value(value, default: nil)
+    }
+}
+
+extension PredicateExpressions.Value: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        if let range = value as? any OperandRange, let ends = range.ends { return .range(ends) }
+        guard let expression = AnyOperand.expression(of: value) else {
+            throw PredicateTranslation.unknown(value, "is no value of an attribute")
+        }
+        return .value(expression, default: nil)
+    }
+}
+
+extension PredicateExpressions.KeyPath: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        if let kind { return try part(kind, &translation) }
+        let root = try translation.value(root)
+        let path = try KeyPathTrace.path(of: keyPath)
+        var expression: QueryExpression? = root
+        for name in path.names { expression = expression?.appending(name) }
+        guard let expression else { throw PredicateTranslation.unknown(self) }
+        return path.isToMany ? .members(expression) : .value(expression, default: nil)
+    }
+
+    /// `count` and `isEmpty`.
+    private func part(
+        _ kind: CommonKeyPathKind, _ translation: inout PredicateTranslation
+    ) throws(TandemError) -> PredicateTranslation.Part {
+        switch (kind, try translation.part(root)) {
+        case (.collectionCount, .members(let members)):
+            return .value(.aggregate(.count, of: members, path: []), default: nil)
+        case (.collectionIsEmpty, .members(let members)):
+            let count = QueryExpression.aggregate(.count, of: members, path: [])
+            return .predicate(.comparison(Comparison(count, .equal, .constant(.int(0)))))
+        case (.collectionIsEmpty, .value(let text, nil))
+        where Root.Output.self is any StringProtocol.Type:
+            return .predicate(.comparison(Comparison(text, .equal, .constant(.string("")))))
+        default: throw PredicateTranslation.unknown(self, "of `\(kind)` can't be translated")
+        }
+    }
+}
+
+// MARK: Arithmetic
+
+extension PredicateExpressions.Arithmetic: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        let op: Arithmetic =
+            switch op {
+            case .add: .add
+            case .subtract: .subtract
+            case .multiply: .multiply
+            @unknown default: throw PredicateTranslation.unknown(self)
+            }
+        return try translation.calculate(lhs, op, rhs)
+    }
+}
+
+extension PredicateExpressions.IntDivision: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    { try translation.calculate(lhs, .divide, rhs) }
+}
+
+extension PredicateExpressions.FloatDivision: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    { try translation.calculate(lhs, .divide, rhs) }
+}
+
+extension PredicateExpressions.UnaryMinus: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    {
+        let value = try translation.value(wrapped)
+        return .value(.arithmetic(.subtract, .constant(.int(0)), value), default: nil)
+    }
+}
+
+extension PredicateTranslation {
+    fileprivate mutating func calculate(
+        _ left: Any, _ op: Arithmetic, _ right: Any
+    ) throws(TandemError) -> Part {
+        .value(.arithmetic(op, try value(left), try value(right)), default: nil)
+    }
+}
+
+// MARK: Texts
+
+extension PredicateExpressions.CollectionContainsCollection: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    { try translation.test(self, base, .contains, other) }
+}
+
+extension PredicateExpressions.SequenceStartsWith: TranslatedExpression {
+    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+        -> PredicateTranslation.Part
+    { try translation.test(self, base, .beginsWith, prefix) }
+}
+
+extension PredicateTranslation {
+    fileprivate mutating func test(
+        _ node: Any, _ left: Any, _ op: Comparison.Operator, _ right: Any
+    ) throws(TandemError) -> Part {
+        guard case .value(let text, let other) = try part(left) else { throw Self.unknown(node) }
+        let part = try value(right)
+        if case .list = part { throw Self.unknown(node) }
+        return .predicate(.either(text, other) { .comparison(Comparison($0, op, part)) })
+    }
+}

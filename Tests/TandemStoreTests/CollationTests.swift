@@ -1,0 +1,97 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemStore
+
+/// Entries of indexes that were made by other tables are made anew when the store is opened, all of them, once.
+@Suite struct CollationTests {
+    private func filled() throws -> StoreBench {
+        let bench = try StoreBench()
+        try bench.apply(
+            try (1...2_000).map {
+                try bench.insert(
+                    "Player", UInt64($0), ["note": .string("p\($0 % 7)"), "goals": .int(Int64($0))])
+            })
+        try bench.store.checkpoint()
+        return bench
+    }
+
+    /// Spoils the entries as an index by other tables would be: every key is there under another one.
+    private func spoil(_ store: Store, stamp: [UInt8]?) throws {
+        let open = try store.current
+        var entries: [([UInt8], [UInt8])] = []
+        try open.scan(store.tables.indexes, from: []) { key, value in
+            entries.append((Array(key), Array(value)))
+            return true
+        }
+        try #require(!entries.isEmpty)
+        try open.clear(store.tables.indexes)
+        for (key, value) in entries {
+            try open.put(store.tables.indexes, key.dropLast(8) + [7] + key.suffix(8), value)
+        }
+        if let stamp {
+            try open.put(store.tables.meta, MetaKey.collation.key, stamp)
+        } else {
+            try open.delete(store.tables.meta, MetaKey.collation.key)
+        }
+        try store.checkpoint()
+    }
+
+    private func stamp(_ store: Store) throws -> String? {
+        try store.current.get(store.tables.meta, MetaKey.collation.key).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+
+    @Test func `a new store has the stamp of its program`() throws {
+        let bench = try StoreBench(model: nil)
+        #expect(try stamp(bench.store) == Store.collation)
+        #expect(Store.collation.hasSuffix("Unicode \(UnicodeTables.version)"))
+    }
+
+    @Test(arguments: [Array("keys 1, Unicode 1.0".utf8), [], nil])
+    func `an index of other tables is made anew`(_ other: [UInt8]?) throws {
+        let bench = try filled()
+        let before = try content(bench.store, bench.store.tables.indexes)
+        try spoil(bench.store, stamp: other)
+        #expect(try !bench.store.check().isClean)
+        let position = bench.store.checkpointPosition
+        try bench.reopen()
+        #expect(try content(bench.store, bench.store.tables.indexes) == before)
+        #expect(try stamp(bench.store) == Store.collation)
+        #expect(bench.store.checkpointPosition == position)
+        #expect(try bench.store.check().isClean)
+    }
+
+    @Test func `an index of the same tables is left alone`() throws {
+        let bench = try filled()
+        try spoil(bench.store, stamp: Array(Store.collation.utf8))
+        let spoilt = try content(bench.store, bench.store.tables.indexes)
+        try bench.reopen()
+        #expect(try content(bench.store, bench.store.tables.indexes) == spoilt)
+    }
+
+    @Test func `a store with damage keeps what it has until it is repaired`() throws {
+        let bench = try filled()
+        try bench.store.current.put(
+            bench.store.tables.rows, StoreKey.row(try bench.reference("Player", 5)), [1, 2, 3])
+        try spoil(bench.store, stamp: [])
+        let spoilt = try content(bench.store, bench.store.tables.indexes)
+        try bench.reopen()
+        #expect(try content(bench.store, bench.store.tables.indexes) == spoilt)
+        #expect(try stamp(bench.store) == "")
+    }
+
+    @Test func `the map grows for it`() throws {
+        let bench = try filled()
+        bench.store.close()
+        // LMDB takes at least what is in use, so that there is no room for any more.
+        var options = smallMap(64 << 10)
+        options.collation = "keys 1, Unicode 99.0"
+        let store = try openStore(bench.scratch.path, options)
+        defer { store.close() }
+        #expect(try stamp(store) == options.collation)
+        #expect(try store.check().isClean)
+    }
+}
