@@ -11,6 +11,17 @@ public enum ThisProcess {
     /// Gives memory that was freed back to the system; milliseconds for a heap of a hundred megabytes.
     public static func releaseMemory() { _ = Linux.trimHeap?(0) }
 
+    /// The path of another program: beside this one, else where `PATH` leads; its bare name where it is nowhere.
+    public static func sibling(_ name: String) -> String {
+        var path = [CChar](repeating: 0, count: 4_096)
+        let count = readlink("/proc/self/exe", &path, path.count - 1)
+        let own = String(
+            decoding: path.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let folders = (environment("PATH") ?? "").split(separator: ":").map(String.init)
+        let places = [directoryName(of: own)] + folders
+        return places.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 } ?? name
+    }
+
     /// An environment variable; nil if unset.
     public static func environment(_ name: String) -> String? {
         guard let value = getenv(name) else { return nil }

@@ -36,6 +36,8 @@ public indirect enum ClientMessage: WireMessage {
     case pin(PinRequest)
     /// Rows of a batch insert; answered by `inserted`.
     case insert(BatchInsert)
+    /// The oldest part of the journal to be given up; answered by `vacuumed`.
+    case vacuum(VacuumRequest)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -71,6 +73,8 @@ public indirect enum ClientMessage: WireMessage {
         case pin
         /// Rows of a batch insert.
         case insert
+        /// The oldest part of the journal to be given up.
+        case vacuum = 20
     }
 
     /// The kind of message.
@@ -92,6 +96,7 @@ public indirect enum ClientMessage: WireMessage {
         case .batch: .batch
         case .pin: .pin
         case .insert: .insert
+        case .vacuum: .vacuum
         }
     }
 
@@ -117,6 +122,7 @@ public indirect enum ClientMessage: WireMessage {
         case .batch(let message): message.encode(into: &writer)
         case .pin(let message): message.encode(into: &writer)
         case .insert(let message): message.encode(into: &writer)
+        case .vacuum(let message): message.encode(into: &writer)
         }
     }
 
@@ -139,6 +145,7 @@ public indirect enum ClientMessage: WireMessage {
         case .batch: self = .batch(try Batch(from: &reader))
         case .pin: self = .pin(try PinRequest(from: &reader))
         case .insert: self = .insert(try BatchInsert(from: &reader))
+        case .vacuum: self = .vacuum(try VacuumRequest(from: &reader))
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
     }

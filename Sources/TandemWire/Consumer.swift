@@ -17,6 +17,8 @@ public struct ConsumerRequest: WireCodable {
         case acknowledge(Position)
         /// It is no more.
         case remove
+        /// It needs everything above a position, nil for the end, wherever it was.
+        case reset(to: Position?)
     }
 
     /// A request about the consumer `name`.
@@ -36,6 +38,9 @@ public struct ConsumerRequest: WireCodable {
             writer.uint8(2)
             writer.position(position)
         case .remove: writer.uint8(3)
+        case .reset(let position):
+            writer.uint8(4)
+            writer.optional(position) { $0.position($1) }
         }
     }
 
@@ -49,6 +54,9 @@ public struct ConsumerRequest: WireCodable {
                 at: try reader.optional { reader throws(CodingError) in try reader.position() })
         case 2: action = .acknowledge(try reader.position())
         case 3: action = .remove
+        case 4:
+            action = .reset(
+                to: try reader.optional { reader throws(CodingError) in try reader.position() })
         default: throw CodingError(expected: "an action on a consumer", offset: offset)
         }
     }

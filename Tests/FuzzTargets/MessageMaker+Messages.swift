@@ -74,10 +74,16 @@ extension MessageMaker {
                     name: text(),
                     action: [
                         .register(at: maybe { $0.position() }), .acknowledge(position()), .remove,
-                    ][int(0...2)]))
+                        .reset(to: maybe { $0.position() }),
+                    ][int(0...3)]))
         case .batch: .batch(batch())
         case .pin: .pin(PinRequest(lease: u32(), position: u64()))
         case .insert: .insert(insert())
+        case .vacuum:
+            .vacuum(
+                VacuumRequest(
+                    keepBytes: maybe { $0.u64() }, keepSeconds: maybe { $0.u64() },
+                    before: maybe { $0.u64() }, isForced: bool(), isDryRun: bool()))
         }
     }
 
@@ -171,6 +177,16 @@ extension MessageMaker {
                 BatchInserted(
                     position: u64(), rows: u64(), hash: hash(), hasEnded: bool(),
                     failure: maybe { $0.error() }, failedRow: maybe { $0.u64() }))
+        case .vacuumed:
+            .vacuumed(
+                Vacuumed(
+                    first: u64(), trimBelow: u64(), segments: u32(), bytes: u64(),
+                    keptSegments: u32(), keptBytes: u64(), isMore: bool(),
+                    holders: list { maker in
+                        Vacuumed.Holder(
+                            kind: Vacuumed.Holder.Kind.allCases[maker.int(0...2)],
+                            name: maker.text(), position: maker.u64(), bytes: maker.u64())
+                    }))
         case .state:
             .state(
                 StatePush(

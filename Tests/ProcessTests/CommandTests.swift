@@ -72,10 +72,11 @@ import Testing
         defer { daemon.end(SIGTERM) }
         let end = try seed()
         #expect(try tandem("consumers").lines.count == 1)
-        #expect(try tandem("consumers", "--register", "mirror", "--at", "1").output.hasPrefix("1@"))
+        let first = try tandem("consumers", "register", "mirror", "--at", "1")
+        #expect(first.output.hasPrefix("1@"))
         // Registered once more it keeps its place.
-        #expect(try tandem("consumers", "--register", "mirror").output.hasPrefix("1@"))
-        let moved = try tandem("consumers", "--acknowledge", "mirror", "--at", end.description)
+        #expect(try tandem("consumers", "register", "mirror").output.hasPrefix("1@"))
+        let moved = try tandem("consumers", "acknowledge", "mirror", "--at", end.description)
         #expect(moved.lines == [end.description])
         let line = try #require(try tandem("consumers").lines.last)
         let uid = ThisProcess.effectiveUserID
@@ -84,12 +85,79 @@ import Testing
                 == ["\(end.number)", "0", "false", "\(uid)", "mirror"])
         let shown = try tandem("consumers", "-o", "json").json
         #expect(shown.map { $0["acknowledged"]?.int } == [Int64(end.number)])
-        expect(try tandem("consumers", "--acknowledge", "mirror", "--at", "99"), 2, "beyond")
-        expect(try tandem("consumers", "--acknowledge", "nobody"), 2, "register it first")
-        expect(try tandem("consumers", "--register", "a", "--remove", "b"), 2, "one of")
-        expect(try tandem("consumers", "--at", "1"), 2, "--at goes with")
-        #expect(try tandem("consumers", "--remove", "mirror").code == 0)
-        expect(try tandem("consumers", "--remove", "mirror"), 1, "no consumer mirror")
+        expect(try tandem("consumers", "acknowledge", "mirror", "--at", "99"), 2, "beyond")
+        expect(try tandem("consumers", "acknowledge", "nobody"), 2, "register it first")
+        expect(try tandem("consumers", "acknowledge", "nobody", "--at", "x"), 2, "no position")
+        expect(try tandem("consumers", "remove", "mirror"), 1, "nothing was changed")
+        #expect(try tandem("consumers", "remove", "mirror", "--yes").code == 0)
+        expect(try tandem("consumers", "remove", "mirror", "--yes"), 1, "no consumer mirror")
+    }
+
+    @Test @MainActor func `a consumer is shown, and reset when somebody says yes`() throws {
+        defer { daemon.end(SIGTERM) }
+        let end = try seed()
+        _ = try tandem("consumers", "register", "mirror", "--at", "1")
+        let info = try tandem("consumers", "info", "mirror")
+        #expect(info.lines.contains("Acknowledged  1 of 3"), "\(info.output)")
+        #expect(info.lines.contains("Needs        2 transactions from 2 on"))
+        let json = try #require(try tandem("consumers", "info", "mirror", "-o", "json").json.first)
+        #expect(json["lag"]?.int == 2 && (json["next"]?.number ?? 0) > 1_700_000_000)
+        expect(try tandem("consumers", "info", "nobody"), 1, "no consumer nobody")
+        expect(
+            try tandem("consumers", "reset", "mirror", "--to", "3"), 1,
+            "put mirror from 1 to 3: it never sees 2 of them?", "nothing was changed")
+        let reset = try tandem("consumers", "reset", "mirror", "--yes")
+        #expect(reset.lines == [end.description])
+        expect(
+            try tandem("consumers", "reset", "mirror", "--to", "2"), 1,
+            "it reads 1 transactions again?")
+        let back = try tandem("consumers", "reset", "mirror", "--to", "2", "--yes")
+        #expect(back.lines == [end.at(2).description])
+        expect(try tandem("consumers", "reset", "mirror", "--to", "9", "--yes"), 2, "beyond")
+        expect(try tandem("consumers", "reset", "nobody", "--yes"), 1, "no consumer nobody")
+    }
+
+    @Test @MainActor func `subscriptions name who follows what`() throws {
+        defer { daemon.end(SIGTERM) }
+        let end = try seed()
+        #expect(try tandem("subscriptions").lines.count == 1)
+        let container = PersistentContainer(socket: place.socket, author: "follower")
+        defer { container.close() }
+        let context = container.makeContext(name: "main")
+        _ = try context.fetch(FetchRequest(entity: "Team"))
+        let line = try #require(try tandem("subscriptions").lines.last)
+        let cells = line.split(separator: " ").map(String.init)
+        #expect(
+            Array(cells.dropFirst()) == [
+                "\(ThisProcess.processID)", "\(ThisProcess.effectiveUserID)", "follower",
+                "\(end.number)", "0", "Team",
+            ], "\(line)")
+        let json = try tandem("subscriptions", "-E", "Team", "-o", "json").json
+        #expect(json.map { $0["entities"] } == [.array([.string("Team")])])
+        expect(try tandem("subscriptions", "-E", "Teem"), 2, "no entity Teem")
+    }
+
+    @Test func `config shows what counts and who said so`() throws {
+        defer { daemon.end(SIGTERM) }
+        let changed = try tandem("config", "--changed")
+        #expect(
+            changed.lines == [
+                "store = \(place.store)  # --store", "socket.path = \(place.socket)  # --socket",
+                "journal.segmentBytes = 1 MiB  # --segment-mebibytes",
+            ])
+        let all = try tandem("config", "-o", "json").json
+        #expect(all.count > 20 && all.allSatisfy { $0["origin"]?.string != nil })
+        #expect(
+            try tandem("config", "journal.keepB").lines == ["journal.keepBytes = all  # default"])
+        expect(try tandem("config", "nope"), 2, "no key begins with nope")
+        let good = try file("good.yaml", "limits:\n  connections: 7\n")
+        #expect(
+            try tandem("config", "limits.connections", "--file", good, "--changed").lines == [
+                "limits.connections = 7  # \(good):2"
+            ])
+        let bad = try tandem("config", "--file", try file("bad.yaml", "limits:\n  conections: 7\n"))
+        #expect(bad.code == 2 && bad.output.contains("did you mean limits.connections?"))
+        #expect(bad.output.contains("a daemon would not start with"))
     }
 
     @Test @MainActor func `log as JSON has one object a line with before and after`() throws {

@@ -169,6 +169,33 @@ import Testing
         #expect(bench.engine.status["consumers"]?.array?.isEmpty == true)
     }
 
+    @Test func `law 2: a reset goes back and forth, survives a crash, and revives the expired`()
+        throws
+    {
+        let bench = try EngineBench(roles: Self.policy)
+        let client = try bench.client(as: Self.owner)
+        try fill(bench, 1...20)
+        let end = bench.position.number
+        #expect(code { _ = try ask(client, "mirror", .reset(to: nil)) } == .usage)
+        #expect(try ask(client, "mirror", .register(at: nil)) == end)
+        #expect(try ask(client, "mirror", .reset(to: position(bench, 3))) == 3)
+        // What was acknowledged and is not in the store yet does not come back.
+        #expect(try ask(client, "mirror", .acknowledge(position(bench, end))) == end)
+        #expect(try ask(client, "mirror", .reset(to: position(bench, 7))) == 7)
+        let other = try bench.client(as: Self.other)
+        #expect(code { _ = try ask(other, "mirror", .reset(to: nil)) } == .denied)
+        #expect(
+            code { _ = try ask(client, "mirror", .reset(to: position(bench, end + 1))) } == .usage)
+        try bench.crash()
+        #expect(try bench.bench.committer.consumer(named: "mirror")?.acknowledged == 7)
+        try bench.bench.committer.journal.trim(below: end)
+        let again = try bench.client(as: Self.owner)
+        let reset: ConsumerRequest.Action = .reset(to: position(bench, 7))
+        #expect(code { _ = try ask(again, "mirror", reset) } == .historyExpired)
+        #expect(try ask(again, "mirror", .reset(to: nil)) == end)
+        #expect(bench.engine.status["consumers"]?.array?.first?["expired"]?.bool == false)
+    }
+
     @Test func `law 2: names that only look alike are two consumers, of two users`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let owner = try bench.client(as: Self.owner)

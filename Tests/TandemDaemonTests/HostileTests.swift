@@ -161,6 +161,8 @@ import Testing
                     "Node", "rank < 50", set: ["rank": .int(Int64(number) % 90)], id: [number])),
             .batch(try bench.batch("Leaf", "name == 'gone'", id: [number, 1])),
             .pin(PinRequest(lease: 1, position: position.number)),
+            .vacuum(
+                VacuumRequest(keepBytes: 0, before: position.number, isForced: number % 2 == 0)),
             .insert(
                 try bench.part(
                     "Node", 0..<3, from: try #require(peer.welcome?.lease).first + 100,

@@ -17,6 +17,13 @@ extension PersistentContainer {
         try acknowledged(by: ConsumerRequest(name: name, action: .acknowledge(position)))
     }
 
+    /// Puts a consumer at a position, nil for the end, also back; blocks until that is durable.
+    ///
+    /// Returns what it has acknowledged now.
+    package func resetConsumer(_ name: String, to position: Position?) throws -> Position {
+        try acknowledged(by: ConsumerRequest(name: name, action: .reset(to: position)))
+    }
+
     /// Removes a consumer; blocks until that is durable.
     ///
     /// False when there is none.

@@ -8,7 +8,7 @@ public enum Role: String, CaseIterable, Comparable, Sendable, CustomStringConver
     case reader
     /// Save, install a model, and register consumers of the journal.
     case writer
-    /// End the connections of others, move or remove their consumers, and migrate the store.
+    /// End the connections of others, move or remove their consumers, give up journal, and migrate the store.
     case admin
 
     /// The name, as in the configuration.

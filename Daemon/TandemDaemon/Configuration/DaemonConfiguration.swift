@@ -1,5 +1,8 @@
 public import TandemJournal
 
+/// How much of the journal is kept.
+public typealias RetentionPolicy = TandemJournal.RetentionPolicy
+
 /// What a daemon is told at its start.
 public struct DaemonConfiguration: Sendable {
     /// The directory of store and journal; made with mode 0700 if missing.
@@ -32,6 +35,10 @@ public struct DaemonConfiguration: Sendable {
     public var log: @Sendable (LogLevel, String) -> Void
     /// Lines that matter less are not even made.
     public var logLevel: LogLevel = .info
+    /// Who set a key: a flag, a variable, or a file with the line; keys that are not in it have their default.
+    ///
+    /// For people only, as `tandem config` shows it.
+    public var origins: [String: String] = [:]
 
     /// A daemon on a directory.
     public init(

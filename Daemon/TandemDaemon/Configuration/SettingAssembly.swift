@@ -1,3 +1,5 @@
+import TandemModel
+
 /// A value for a key, and who said so.
 public struct GivenSetting: Hashable, Sendable {
     /// The key's name, known or not.
@@ -25,7 +27,6 @@ public struct SettingAssembly: Sendable {
     public var configuration: DaemonConfiguration
     /// What is wrong, a sentence each.
     public private(set) var problems: [String] = []
-    private var origins: [String: String] = [:]
     private let lookup: NameLookup
 
     /// Begins with the defaults.
@@ -52,7 +53,7 @@ public struct SettingAssembly: Sendable {
         guard let setting = Setting.named(given.name) else { return refuseUnknown([given]) }
         do throws(Setting.Rejection) {
             try setting.write(given.values, &configuration, lookup)
-            origins[setting.name] = given.origin
+            configuration.origins[setting.name] = given.origin
         } catch {
             let value = given.values.joined(separator: ", ")
             note(
@@ -79,7 +80,7 @@ public struct SettingAssembly: Sendable {
     private mutating func noteOrder(_ small: String, _ large: String) {
         func described(_ name: String) -> String {
             let value = Setting.named(name)?.value(in: configuration) ?? ""
-            return "\(name) (\(value), \(origins[name] ?? "default"))"
+            return "\(name) (\(value), \(configuration.origin(of: name)))"
         }
         note("\(described(small)) is larger than \(described(large))")
     }
@@ -89,8 +90,24 @@ public struct SettingAssembly: Sendable {
         Setting.all.map { setting in
             let value = setting.value(in: configuration)
             return "\(setting.name) = \(value.isEmpty ? "-" : value)"
-                + "  # \(origins[setting.name] ?? "default")"
+                + "  # \(configuration.origin(of: setting.name))"
         }
+    }
+}
+
+extension DaemonConfiguration {
+    /// Who set a key, or `default`.
+    func origin(of key: String) -> String { origins[key] ?? "default" }
+
+    /// Every key with its value and who set it, for `tandem config`.
+    var report: JSON {
+        .array(
+            Setting.all.map { setting in
+                .object([
+                    "key": .string(setting.name), "value": .string(setting.value(in: self)),
+                    "origin": .string(origin(of: setting.name)),
+                ])
+            })
     }
 }
 

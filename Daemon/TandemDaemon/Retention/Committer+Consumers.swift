@@ -53,6 +53,21 @@ extension Committer {
         return consumer
     }
 
+    /// Puts a consumer at a position, also back or out of its expiry; durable on return.
+    ///
+    /// Throws `usage` for a name that is not registered or a position beyond the end, `historyExpired` for one that is no
+    /// longer kept, `readOnly` without room; then it stays where it was.
+    func reset(_ name: String, to position: UInt64) throws -> Consumer {
+        guard var consumer = try consumer(named: name) else {
+            throw TandemError(.usage, "there is no consumer \(name); register it first")
+        }
+        try checkKept(position, name)
+        if let refusal = ability.refusal { throw refusal }
+        consumer.acknowledged = position
+        try keep { try store.put(consumer) }
+        return consumer
+    }
+
     /// Removes a consumer, durable on return; nil when there was none.
     ///
     /// Throws `readOnly` when the store has no room to note it; a journal without room does not matter, as this may make some.

@@ -25,6 +25,12 @@ extension Engine {
         case .acknowledge(let position):
             let consumer = try committer.acknowledge(request.name, try number(position))
             return ConsumerAnswer(acknowledged: consumer.acknowledged)
+        case .reset(let position):
+            try demand(.writer, of: session, to: "reset a consumer")
+            let place = try position.map(number) ?? committer.position
+            let consumer = try committer.reset(request.name, to: place)
+            letGo()
+            return ConsumerAnswer(acknowledged: consumer.acknowledged)
         case .remove:
             let removed = try committer.removeConsumer(request.name)
             // Nobody may save for long, and what it held back may be what the disk lacks.

@@ -24,6 +24,13 @@ struct Retention {
         }
     }
 
+    /// Decides what goes because it is asked for.
+    mutating func plan(
+        _ vacuum: Vacuum, _ state: RetentionState, _ journal: Journal, limit: Int
+    ) -> VacuumPlan {
+        vacuum.plan(state, limit: limit) { time(of: $0, journal) }
+    }
+
     /// Notes when to look again without a checkpoint; what should have gone and did not is left alone for a while.
     ///
     /// The end of a pin is looked at as well.
@@ -127,7 +134,7 @@ extension Engine {
     }
 
     /// Counts and says what went; sessions that needed it are told when they are next served.
-    private func note(_ plan: RetentionPlan, _ consumers: [Consumer], from first: UInt64) {
+    func note(_ plan: RetentionPlan, _ consumers: [Consumer], from first: UInt64) {
         retention.counters.failure = nil
         retention.counters.segments += UInt64(plan.segments)
         retention.counters.bytes += plan.bytes

@@ -51,6 +51,7 @@ public final class Daemon {
                 roles: configuration.roles, log: configuration.events,
                 supervision: surroundings.supervision ?? .none(surroundings.clock))
             engine.retention = Retention(configuration.retention)
+            engine.configuration = configuration.report
             engine.retain()
             let loop = try ServiceLoop(engine, listener: try listener(configuration, descriptor))
             return Daemon(configuration, engine, loop, lock)

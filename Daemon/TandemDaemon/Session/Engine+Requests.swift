@@ -28,6 +28,8 @@ extension Engine {
             case .batch(let batch): try begin(batch, id, session)
             case .pin(let request):
                 session.answer(.pinned(try answer(request, session)), to: id)
+            case .vacuum(let request):
+                session.answer(.vacuumed(try answer(request, session)), to: id)
             default: try read(message, id, session)
             }
         } catch let error as TandemError {

@@ -52,6 +52,7 @@ extension Engine {
             ]),
             "deniedRequests": .int(Int64(metrics.deniedRequests)),
             "limits": limitCounts.status(limits),
+            "configuration": configuration,
             "batches": .int(Int64(counters.batches)),
             "transactions": .int(Int64(counters.transactions)),
             "repeatedSaves": .int(Int64(counters.repeats)),
@@ -91,9 +92,16 @@ extension Engine {
             "lag": .int(Int64(committer.position - min(committer.position, session.sent))),
             "queuedBytes": .int(Int64(session.outboundBytes)),
             "requests": .int(Int64(session.requests)), "pushes": .int(Int64(session.pushes)),
+            "entities": .array(entities(session).map { .string($0) }),
             "pins": .int(Int64(session.pins.count)),
             "oldestPin": session.pins.values.map(\.position).min()
                 .map { .int(Int64(clamping: $0)) } ?? .null,
         ])
+    }
+
+    /// The entities that a session follows, by name.
+    private func entities(_ session: Session) -> [String] {
+        guard let model = committer.store.model else { return [] }
+        return session.interests.compactMap { model.entity(tagged: $0)?.name }.sorted()
     }
 }

@@ -73,6 +73,8 @@ final class Engine {
     var declaredModels: [StableHash: Model] = [:]
     /// How much of the journal is kept.
     var retention = Retention()
+    /// What the daemon was told at its start, and by whom.
+    var configuration = JSON.null
     private(set) var maintenance = Maintenance()
     private let buffer = GatherBuffer()
     /// The bytes written since the slice began.

@@ -21,6 +21,25 @@ struct JournalFolder {
         }.sorted { $0.first < $1.first }
     }
 
+    /// The segments as retention sees them; those of a damaged journal end where the next begins.
+    func sizes() throws -> [JournalSegment] {
+        let segments = try segments()
+        let last = try last()
+        return try segments.enumerated().map { index, segment in
+            let end = index + 1 < segments.count ? segments[index + 1].first - 1 : nil
+            return JournalSegment(
+                first: segment.first, last: end ?? last ?? segment.first - 1,
+                bytes: try files.open("\(path)/\(segment.name)", .read).size())
+        }
+    }
+
+    /// The position of the last whole batch in the last segment; nil where there is none.
+    func last() throws -> UInt64? {
+        let reader = JournalReader(directory: path, fileSystem: files, from: .max)
+        while try reader.next() != nil {}
+        return reader.following.map { $0 - 1 }
+    }
+
     /// Copies the segments that go on behind a position, up to the last whole batch, and reads the copy once.
     ///
     /// Returns the last position in it, nil when the journal no longer reaches back to there, or was trimmed meanwhile.

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Tandem
 import TandemIO
-import TandemJournal
 import TandemStore
 
 /// Which store is meant by a verb that reads or mends it without the daemon.
@@ -26,32 +25,18 @@ struct StoreDirectory: ParsableArguments {
         return "\(state)/tandem/\(name)"
     }
 
+    /// What is in it.
+    var folder: StoreFolder { StoreFolder(path) }
     /// The directory of LMDB's files.
-    var store: String { path + "/store" }
+    var store: String { folder.store }
     /// The directory of the segments.
-    var journal: String { path + "/journal" }
+    var journal: String { folder.journal }
 
     /// Opens the store for reading, beside a daemon or without one.
-    func openForReading() throws -> Store {
-        guard RealFileSystem().exists(store + "/data.mdb") else {
-            throw CommandFailure(
-                "there is no store in \(path); -D takes the directory of a store, and "
-                    + "`tandem rebuild` makes one from a journal")
-        }
-        return try mapped { try Store.openForReading(path: store) }
-    }
+    func openForReading() throws -> Store { try folder.openForReading() }
 
     /// Takes the store's lock, as the daemon does.
-    func lock() throws -> LockFile {
-        let files = RealFileSystem()
-        guard files.exists(path) else { throw CommandFailure("there is no directory \(path)") }
-        do {
-            return try LockFile(path + "/lock")
-        } catch {
-            guard error.isLocked else { throw CommandFailure("\(error)") }
-            throw CommandFailure("\(error); stop the daemon first")
-        }
-    }
+    func lock() throws -> LockFile { try folder.lock() }
 }
 
 /// Runs something, its errors turned into a line for people.

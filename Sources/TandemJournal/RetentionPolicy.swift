@@ -1,5 +1,3 @@
-import TandemJournal
-
 /// How much of the journal is kept.
 ///
 /// Whole segments are given up, oldest first, never the last one and never one that holds a
@@ -32,27 +30,52 @@ public struct RetentionPolicy: Hashable, Sendable {
 }
 
 /// What retention decides upon.
-struct RetentionState {
+package struct RetentionState {
     /// All segments, oldest first; the last one is being written.
-    var segments: [JournalSegment]
+    package var segments: [JournalSegment]
     /// Transactions above it are not on the disk in the store.
-    var checkpoint: UInt64
+    package var checkpoint: UInt64
     /// The positions up to which consumers and sessions need nothing more.
-    var floors: [UInt64]
+    package var floors: [UInt64]
     /// Microseconds since 1970.
-    var now: Int64
+    package var now: Int64
+
+    /// What there is, who needs what, and what time it is.
+    package init(segments: [JournalSegment], checkpoint: UInt64, floors: [UInt64], now: Int64) {
+        self.segments = segments
+        self.checkpoint = checkpoint
+        self.floors = floors
+        self.now = now
+    }
 }
 
 /// What is to be given up.
-struct RetentionPlan: Hashable {
+package struct RetentionPlan: Hashable {
     /// Segments that end below it go.
-    var trimBelow: UInt64
+    package var trimBelow: UInt64
     /// How many segments that are.
-    var segments = 0
+    package var segments: Int
     /// How many bytes they have.
-    var bytes: UInt64 = 0
+    package var bytes: UInt64
     /// Whether somebody still needed some of it.
-    var expires = false
+    package var expires: Bool
+
+    /// A plan of its parts.
+    package init(
+        trimBelow: UInt64, segments: Int = 0, bytes: UInt64 = 0, expires: Bool = false
+    ) {
+        self.trimBelow = trimBelow
+        self.segments = segments
+        self.bytes = bytes
+        self.expires = expires
+    }
+
+    /// Takes one more segment.
+    mutating func add(_ segment: JournalSegment) {
+        trimBelow = segment.last + 1
+        segments += 1
+        bytes += segment.bytes
+    }
 }
 
 extension RetentionPolicy {
@@ -60,7 +83,7 @@ extension RetentionPolicy {
     ///
     /// `time` gives the time of the last transaction of a segment, in microseconds since 1970, and is
     /// asked for as few segments as possible; a segment of unknown age is not old.
-    func plan(
+    package func plan(
         _ state: RetentionState, limit: Int = Int.max, time: (JournalSegment) -> Int64?
     ) -> RetentionPlan {
         var plan = RetentionPlan(trimBelow: state.segments.first?.first ?? 1)
@@ -76,9 +99,7 @@ extension RetentionPolicy {
                 && (keepBytes.map { total > $0 } ?? false || isOld(segment, state.now, time))
             guard isOverCap || mayGo else { break }
             total -= segment.bytes
-            plan.trimBelow = segment.last + 1
-            plan.segments += 1
-            plan.bytes += segment.bytes
+            plan.add(segment)
             plan.expires = plan.expires || isNeeded
         }
         return plan
@@ -87,7 +108,7 @@ extension RetentionPolicy {
     /// When the oldest segment is old enough to go, in microseconds since 1970; nil where no time brings that about.
     ///
     /// What somebody still needs is not waited for: those who move on are followed by a checkpoint, or it is looked at again.
-    func due(_ state: RetentionState, time: (JournalSegment) -> Int64?) -> Int64? {
+    package func due(_ state: RetentionState, time: (JournalSegment) -> Int64?) -> Int64? {
         guard let keepSeconds, state.segments.count > 1, let oldest = state.segments.first,
             oldest.last <= state.checkpoint, let time = time(oldest)
         else { return nil }
@@ -97,7 +118,8 @@ extension RetentionPolicy {
         return overflow || beyond || age < 0 ? nil : due
     }
 
-    private func isOld(
+    /// Whether a segment's last transaction is older than what is kept.
+    func isOld(
         _ segment: JournalSegment, _ now: Int64, _ time: (JournalSegment) -> Int64?
     ) -> Bool {
         guard let keepSeconds, let time = time(segment), time < now else { return false }

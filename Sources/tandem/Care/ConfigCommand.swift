@@ -1,0 +1,114 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// `tandem config`: what a daemon was told, and by whom.
+struct ConfigCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config",
+        abstract: "Shows what is configured and by whom, of a running daemon or in a file.",
+        discussion: """
+            A line for each key: its value, and the flag, variable or line of a file that said so. With --file \
+            it is what `tandemd --check-config --config FILE` says of a daemon that would start with it here: \
+            exits with 2 when it could not.
+            """)
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: "Only keys that begin so, such as `journal` or `limits.connections`.")
+    var key: String?
+
+    @Option(help: "A file, instead of the daemon that runs.")
+    var file: String?
+
+    @Flag(help: "Only what somebody set.")
+    var changed = false
+
+    @Option(name: .shortAndLong, help: "short or json.")
+    var output: OutputFormat = .short
+
+    func run() throws {
+        let all = try file.map(ConfiguredKey.read) ?? ConfiguredKey.of(try DaemonStatus(global))
+        let named = all.filter { item in key.map { item.key.hasPrefix($0) } ?? true }
+        if let key, named.isEmpty {
+            throw CommandFailure("no key begins with \(key); see `tandem config`", code: 2)
+        }
+        for item in named where !changed || item.origin != "default" {
+            printLine(output == .json ? item.json.text : item.line)
+        }
+    }
+}
+
+/// A key of a daemon's configuration, its value, and who set it.
+struct ConfiguredKey: Equatable {
+    var key: String
+    var value: String
+    var origin: String
+
+    /// As `tandemd --check-config` prints it.
+    var line: String { "\(key) = \(value.isEmpty ? "-" : value)  # \(origin)" }
+
+    /// One object a line.
+    var json: JSON {
+        .object(["key": .string(key), "value": .string(value), "origin": .string(origin)])
+    }
+
+    init(key: String, value: String, origin: String) {
+        self.key = key
+        self.value = value
+        self.origin = origin
+    }
+
+    /// Reads what ``line`` printed; nil for another line.
+    init?(_ line: String) {
+        guard let equals = line.firstRange(of: " = "),
+            let hash = line.ranges(of: "  # ").last, equals.upperBound <= hash.lowerBound
+        else { return nil }
+        let value = String(line[equals.upperBound..<hash.lowerBound])
+        self.init(
+            key: String(line[..<equals.lowerBound]), value: value == "-" ? "" : value,
+            origin: String(line[hash.upperBound...]))
+    }
+
+    /// The configuration in a daemon's status.
+    static func of(_ status: DaemonStatus) throws -> [ConfiguredKey] {
+        guard let keys = status.json["configuration"]?.array else {
+            throw CommandFailure(
+                "this daemon does not tell its configuration; run `tandemd --check-config`")
+        }
+        return keys.map { item in
+            func text(_ name: String) -> String { item[name]?.string ?? "" }
+            return ConfiguredKey(key: text("key"), value: text("value"), origin: text("origin"))
+        }
+    }
+
+    /// The configuration that a file gives, as the daemon beside this program reads it.
+    static func read(_ file: String) throws -> [ConfiguredKey] {
+        let program = ThisProcess.sibling("tandemd")
+        let lines: [String]
+        let child: ChildProcess
+        do {
+            child = try ChildProcess.start(
+                program, ["--check-config", "--config", file], output: .pipe)
+            lines = try Self.lines(of: child)
+        } catch {
+            throw CommandFailure("\(error); --file needs tandemd beside tandem")
+        }
+        switch child.wait() {
+        case .exited(0): return lines.compactMap(ConfiguredKey.init)
+        case .exited(let code):
+            throw CommandFailure("a daemon would not start with \(file)", code: code)
+        case .signalled(let signal): throw CommandFailure("\(program) ended by signal \(signal)")
+        }
+    }
+
+    private static func lines(of child: ChildProcess) throws(IOError) -> [String] {
+        guard let output = child.output else { return [] }
+        let input = StandardInput(descriptor: output)
+        var lines: [String] = []
+        while let line = try input.readLine() {
+            lines.append(String(decoding: line, as: UTF8.self))
+        }
+        return lines
+    }
+}

@@ -1,0 +1,93 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+extension ConsumersCommand {
+    /// `tandem consumers info`.
+    struct Info: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Shows one consumer: what it needs, since when, and whose it is.")
+
+        @OptionGroup var consumer: ConsumerName
+
+        @Flag(help: "Times in UTC.")
+        var utc = false
+
+        @Option(name: .shortAndLong, help: "short or json.")
+        var output: OutputFormat = .short
+
+        func run() throws {
+            let state = try ConsumerState(consumer)
+            let source = DaemonSource(consumer.global.container())
+            let time = state.isExpired ? nil : try source.time(from: state.acknowledged + 1)
+            if output == .json {
+                var members = state.json.object ?? [:]
+                members["next"] = time.map { .double(Double($0) / 1_000_000) } ?? .null
+                return printLine(JSON.object(members).text)
+            }
+            for (label, value) in state.lines(next: time, isUTC: utc) {
+                printLine("\(label.padded(to: 12)) \(value)")
+            }
+        }
+    }
+}
+
+/// A consumer as the daemon's status shows it.
+struct ConsumerState {
+    let json: JSON
+    let name: String
+    let acknowledged: UInt64
+    let lag: UInt64
+    let isExpired: Bool
+    private let last: UInt64
+
+    /// Asks the daemon; throws ``CommandFailure`` when it has no consumer of the name.
+    init(_ consumer: ConsumerName) throws {
+        try self.init(consumer.name, in: try DaemonStatus(consumer.global).json)
+    }
+
+    /// Looks for a name in a status.
+    init(_ name: String, in status: JSON) throws {
+        // By bytes: names that only look alike are two.
+        let found = status["consumers"]?.array?.first {
+            $0["name"]?.string.map { Array($0.utf8) == Array(name.utf8) } ?? false
+        }
+        guard let found else { throw CommandFailure("there is no consumer \(name)") }
+        func number(_ json: JSON?) -> UInt64 { UInt64(clamping: json?.int ?? 0) }
+        json = found
+        self.name = name
+        acknowledged = number(found["acknowledged"])
+        lag = number(found["lag"])
+        isExpired = found["expired"]?.bool ?? false
+        last = number(status["position"])
+    }
+
+    /// What is kept for it.
+    var need: String {
+        if isExpired { return "what was given up" }
+        return lag == 0 ? "nothing yet" : "\(lag) transactions from \(acknowledged + 1) on"
+    }
+
+    /// What a reset would do.
+    func question(to position: UInt64) -> String {
+        let change =
+            position < acknowledged
+            ? "it reads \(acknowledged - position) transactions again"
+            : position == acknowledged || isExpired
+                ? "it goes on from there" : "it never sees \(position - acknowledged) of them"
+        return "put \(name) from \(acknowledged) to \(position): \(change)?"
+    }
+
+    /// What people want to know, with the time of the first transaction that it needs.
+    func lines(next: Int64?, isUTC: Bool) -> [(String, String)] {
+        var clock = WallClock(isUTC: isUTC)
+        let uid = json["uid"]?.int.flatMap(UInt32.init(exactly:)) ?? 0
+        let user = ThisProcess.userName(uid).map { "\($0) (uid \(uid))" } ?? "uid \(uid)"
+        var lines = [
+            ("Consumer", name), ("Owner", user), ("Acknowledged", "\(acknowledged) of \(last)"),
+            ("Needs", need),
+        ]
+        if let next { lines.append(("Since", clock.iso(next))) }
+        return lines
+    }
+}

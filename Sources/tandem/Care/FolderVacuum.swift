@@ -1,0 +1,77 @@
+import Tandem
+import TandemIO
+import TandemJournal
+import TandemStore
+import TandemWire
+
+/// The journal of a directory without a daemon, which this process locks to remove anything.
+struct FolderVacuum: JournalVacuum {
+    private let folder: StoreFolder
+
+    init(_ folder: StoreFolder) { self.folder = folder }
+
+    func source() throws -> any LogSource { FolderSource(folder.path, isQuiet: true) }
+
+    func run(_ request: VacuumRequest) throws -> Vacuumed {
+        let lock = request.isDryRun ? nil : try folder.lock()
+        defer { withExtendedLifetime(lock) {} }
+        let store = try folder.openForReading()
+        defer { store.close() }
+        let consumers = try mapped { try store.consumers() }
+        let state = try RetentionState(
+            segments: segments(), checkpoint: store.appliedPosition,
+            floors: consumers.map(\.acknowledged),
+            now: Int64(clamping: SystemClock().wallMicroseconds))
+        let plan = self.plan(request, state)
+        if !request.isDryRun, plan.goes.segments > 0 {
+            try trim(below: plan.goes.trimBelow, applied: store.appliedPosition)
+        }
+        return Self.answer(plan, state, consumers)
+    }
+
+    private func segments() throws -> [JournalSegment] {
+        let segments = try mapped { try JournalFolder(folder.journal).sizes() }
+        guard !segments.isEmpty else {
+            throw CommandFailure(
+                "there is no journal in \(folder.path); -D takes the directory of a store")
+        }
+        return segments
+    }
+
+    private func plan(_ request: VacuumRequest, _ state: RetentionState) -> VacuumPlan {
+        let source = FolderSource(folder.path, isQuiet: true)
+        return Vacuum(
+            keepBytes: request.keepBytes, keepSeconds: request.keepSeconds,
+            before: request.before, isForced: request.isForced
+        ).plan(state) { segment in
+            (try? source.time(from: segment.last)).flatMap { $0 }
+        }
+    }
+
+    /// By the journal itself, which refuses what is damaged before anything goes.
+    private func trim(below position: UInt64, applied: UInt64) throws {
+        try mapped {
+            let journal = try JournalFolder(folder.journal).open(appliedPosition: applied)
+            defer { try? journal.close() }
+            try journal.trim(below: position)
+        }
+    }
+
+    private static func answer(
+        _ plan: VacuumPlan, _ state: RetentionState, _ consumers: [Consumer]
+    ) -> Vacuumed {
+        let bytes = state.segments.reduce(0) { $0 + $1.bytes }
+        return Vacuumed(
+            first: state.segments.first?.first ?? 1, trimBelow: plan.goes.trimBelow,
+            segments: UInt32(clamping: plan.goes.segments), bytes: plan.goes.bytes,
+            keptSegments: UInt32(clamping: state.segments.count - plan.goes.segments),
+            keptBytes: bytes - plan.goes.bytes, isMore: false,
+            holders: zip(consumers, plan.held).compactMap { consumer, held in
+                held == 0
+                    ? nil
+                    : Vacuumed.Holder(
+                        kind: .consumer, name: consumer.name, position: consumer.acknowledged,
+                        bytes: held)
+            })
+    }
+}

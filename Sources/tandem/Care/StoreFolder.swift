@@ -1,0 +1,38 @@
+import Tandem
+import TandemIO
+import TandemJournal
+import TandemStore
+
+/// The directory of a store and its journal.
+struct StoreFolder {
+    let path: String
+
+    init(_ path: String) { self.path = path }
+
+    /// The directory of LMDB's files.
+    var store: String { path + "/store" }
+    /// The directory of the segments.
+    var journal: String { path + "/journal" }
+
+    /// Opens the store for reading, beside a daemon or without one.
+    func openForReading() throws -> Store {
+        guard RealFileSystem().exists(store + "/data.mdb") else {
+            throw CommandFailure(
+                "there is no store in \(path); -D takes the directory of a store, and "
+                    + "`tandem rebuild` makes one from a journal")
+        }
+        return try mapped { try Store.openForReading(path: store) }
+    }
+
+    /// Takes the store's lock, as the daemon does.
+    func lock() throws -> LockFile {
+        let files = RealFileSystem()
+        guard files.exists(path) else { throw CommandFailure("there is no directory \(path)") }
+        do {
+            return try LockFile(path + "/lock")
+        } catch {
+            guard error.isLocked else { throw CommandFailure("\(error)") }
+            throw CommandFailure("\(error); stop the daemon first")
+        }
+    }
+}

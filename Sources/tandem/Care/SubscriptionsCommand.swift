@@ -1,0 +1,56 @@
+import ArgumentParser
+import Tandem
+
+/// `tandem subscriptions`: who follows which entities, and up to where.
+struct SubscriptionsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "subscriptions",
+        abstract: "Lists who follows which entities, and how far they were sent them.",
+        discussion: """
+            A client follows an entity once it has read objects of it; one that follows none is not listed. \
+            POSITION is the last transaction that it was sent, LAG how many there are behind it.
+            """)
+
+    @OptionGroup var global: GlobalOptions
+
+    @Option(name: [.customShort("E"), .long], help: "Only who follows this entity.")
+    var entity: String?
+
+    @Option(name: .shortAndLong, help: "short or json.")
+    var output: OutputFormat = .short
+
+    func run() throws {
+        let subscriptions = Self.subscriptions(in: try DaemonStatus(global).json, to: entity)
+        if let entity, subscriptions.isEmpty { try check(entity) }
+        if output == .json { return subscriptions.forEach { printLine($0.text) } }
+        Self.lines(subscriptions).forEach(printLine)
+    }
+
+    /// An entity that nobody can follow is a mistake.
+    private func check(_ entity: String) throws {
+        guard try global.container().storeModel().entity(named: entity) == nil else { return }
+        throw CommandFailure("the model has no entity \(entity); see `tandem schema`", code: 2)
+    }
+
+    private static let keys = ["id", "pid", "uid", "author", "position", "lag", "entities"]
+
+    /// The clients of a status that follow anything, or one entity.
+    static func subscriptions(in status: JSON, to entity: String?) -> [JSON] {
+        (status["clients"]?.array ?? []).compactMap { client in
+            let entities = client["entities"]?.array?.compactMap(\.string) ?? []
+            guard !entities.isEmpty, entity.map(entities.contains) ?? true else { return nil }
+            return .object((client.object ?? [:]).filter { keys.contains($0.key) })
+        }
+    }
+
+    /// A line each, behind the names of the columns.
+    static func lines(_ subscriptions: [JSON]) -> [String] {
+        let header = keys.map { $0.uppercased().padded(to: 12) }.joined().trimmed
+        return [header]
+            + subscriptions.map { client in
+                let entities = client["entities"]?.array?.compactMap(\.string) ?? []
+                let cells = keys.dropLast().map { (client[$0]?.plain ?? "").padded(to: 12) }
+                return cells.joined() + entities.joined(separator: ",")
+            }
+    }
+}

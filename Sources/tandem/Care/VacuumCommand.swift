@@ -1,0 +1,134 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+import TandemWire
+
+/// `tandem vacuum`: gives up the oldest part of the journal.
+struct VacuumCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "vacuum", abstract: "Removes the oldest segments of the journal.",
+        discussion: """
+            A segment goes when any of --size, --time and --before says so: whole segments, never the one that \
+            is written, and none that a consumer, a client or a pin needs; who does is named. It says what it \
+            will do, and asks. The daemon does it, or with -D this command, for which the daemon has to be \
+            stopped. A journal that does not begin at 1 can be rebuilt from with a backup only.
+            """)
+
+    @OptionGroup var place: PlaceOptions
+
+    @Option(help: "Until the journal is no larger: 512M, 2G.")
+    var size: String?
+
+    @Option(help: "Segments that are older: 12h, 30days.")
+    var time: String?
+
+    @Option(help: ArgumentHelp("Segments that end before it.", valueName: "position"))
+    var before: String?
+
+    @Flag(help: "Also what somebody needs; who does is expired.")
+    var force = false
+
+    @Flag(help: "Shows what it would do, and changes nothing.")
+    var dryRun = false
+
+    @Flag(name: .shortAndLong, help: "Does not ask.")
+    var yes = false
+
+    @Option(name: .shortAndLong, help: "short or json.")
+    var output: OutputFormat = .short
+
+    func validate() throws {
+        guard size != nil || time != nil || before != nil else {
+            throw ValidationError("give --size, --time or --before")
+        }
+        if let size, ByteText.number(size) == nil {
+            throw ValidationError("--size takes bytes, such as 512M or 2G, not \(size)")
+        }
+        if let time, Self.seconds(time) == nil {
+            throw ValidationError("--time takes a span, such as 12h or 30days, not \(time)")
+        }
+    }
+
+    func run() throws {
+        let vacuum: any JournalVacuum =
+            if let directory = place.directory {
+                FolderVacuum(StoreFolder(directory))
+            } else {
+                DaemonVacuum(place.global.container())
+            }
+        var request = try request(vacuum)
+        request.isDryRun = true
+        let plan = try vacuum.run(request)
+        show(plan, isDone: false)
+        guard !dryRun, plan.segments > 0 else { return }
+        try Confirmation.ask(VacuumText.question(plan, isForced: force), unless: yes)
+        request.isDryRun = false
+        show(try carryOut(request, vacuum, plan), isDone: true)
+    }
+
+    /// Asks again as long as there is more.
+    private func carryOut(
+        _ request: VacuumRequest, _ vacuum: any JournalVacuum, _ plan: Vacuumed
+    ) throws -> Vacuumed {
+        let progress = ProgressBar("vacuum")
+        defer { progress.end() }
+        var total = try vacuum.run(request)
+        while total.isMore {
+            progress.update(UInt64(total.segments), of: UInt64(plan.segments))
+            let next = try vacuum.run(request)
+            guard next.segments > 0 else { break }
+            total = total.followed(by: next)
+        }
+        return total
+    }
+
+    private func request(_ vacuum: any JournalVacuum) throws -> VacuumRequest {
+        VacuumRequest(
+            keepBytes: size.flatMap(ByteText.number), keepSeconds: time.flatMap(Self.seconds),
+            before: try before.map { try LogRangeOptions.number($0, vacuum.source()) },
+            isForced: force)
+    }
+
+    private static func seconds(_ text: String) -> UInt64? {
+        TimeArgument("-" + text, now: 0).map { UInt64(clamping: -$0.microseconds / 1_000_000) }
+    }
+
+    private func show(_ answer: Vacuumed, isDone: Bool) {
+        if output == .json { return printLine(answer.json(isDryRun: !isDone).text) }
+        VacuumText.lines(answer, isDone: isDone, isForced: force).forEach(printLine)
+    }
+}
+
+/// Whoever gives up journal.
+protocol JournalVacuum {
+    /// Where positions are looked up.
+    func source() throws -> any LogSource
+    /// Carries out a request, or says what would go.
+    func run(_ request: VacuumRequest) throws -> Vacuumed
+}
+
+/// The daemon.
+struct DaemonVacuum: JournalVacuum {
+    private let container: PersistentContainer
+
+    init(_ container: PersistentContainer) { self.container = container }
+
+    func source() throws -> any LogSource {
+        let source = DaemonSource(container)
+        _ = try source.lastPosition()
+        return source
+    }
+
+    func run(_ request: VacuumRequest) throws -> Vacuumed { try container.vacuum(request) }
+}
+
+extension Vacuumed {
+    /// What two answers, one after the other, come to.
+    func followed(by next: Vacuumed) -> Vacuumed {
+        var sum = next
+        sum.first = first
+        sum.segments += segments
+        sum.bytes += bytes
+        return sum
+    }
+}

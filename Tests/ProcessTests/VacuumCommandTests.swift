@@ -1,0 +1,114 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// `tandem vacuum` and `disk-usage` as people run them, beside a daemon and without one.
+@Suite(.timeLimit(.minutes(2))) struct VacuumCommandTests {
+    let place: Place
+
+    init() throws { place = try Place() }
+
+    private func tandem(_ arguments: String...) throws -> CommandRun {
+        try CommandRun("tandem", arguments + ["--socket", place.socket])
+    }
+
+    private func expect(
+        _ run: CommandRun, _ code: Int32, _ lines: String...,
+        at place: SourceLocation = #_sourceLocation
+    ) {
+        #expect(run.code == code, "\(run.output)", sourceLocation: place)
+        for line in lines {
+            #expect(run.output.contains(line), "\(run.output)", sourceLocation: place)
+        }
+    }
+
+    private func serve() throws -> DaemonProcess {
+        try DaemonProcess.serving(
+            store: place.store, socket: place.socket, options: ["--segment-kibibytes", "64"])
+    }
+
+    /// Saves pages of 30 kB, two of which fill a segment.
+    @MainActor private func write(_ count: Int) throws {
+        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
+        defer { container.close() }
+        let context = container.makeContext(name: "main")
+        for _ in 0..<count {
+            let page = try context.insert("Page")
+            page["text"] = .string(String(repeating: "x", count: 30_000))
+            try context.save()
+        }
+    }
+
+    @Test @MainActor func `the daemon gives up what is asked for, and names who needs the rest`()
+        throws
+    {
+        let daemon = try serve()
+        defer { daemon.end(SIGTERM) }
+        try write(10)
+        let usage = try tandem("disk-usage")
+        expect(usage, 0, "journal/0000000000000001.journal  64 KiB      positions 1 to 3")
+        expect(usage, 0, "all at position ", " in all: journal 320 KiB in 5, ")
+        let files = try tandem("disk-usage", "-o", "json").json
+        #expect(files.filter { $0["kind"]?.string == "journal" }.count == 5)
+        _ = try tandem("consumers", "register", "mirror", "--at", "4")
+        let plan = "1 segment (64 KiB), positions 1 to 3; 4 segments (256 KiB) stay"
+        let holder = "consumer mirror needs positions from 5 on, 192 KiB of what is asked for: "
+        let dry = try tandem("vacuum", "--size", "64K", "--dry-run")
+        expect(dry, 0)
+        #expect(dry.lines == ["would remove \(plan)", holder + "that stays"])
+        expect(
+            try tandem("vacuum", "--size", "64K"), 1, "remove positions 1 to 3 for good?",
+            "nothing was changed")
+        let done = try tandem("vacuum", "--before", "4", "--yes")
+        #expect(done.lines == ["would remove \(plan)", "removed \(plan)"], "\(done.output)")
+        #expect(try tandem("log").lines.count == 8)
+        let forced = try tandem("vacuum", "--size", "1", "--force", "--yes", "-o", "json").json
+        #expect(forced.map { $0["dryRun"]?.bool } == [true, false])
+        #expect(forced.last?["segments"]?.int == 3 && forced.last?["keptSegments"]?.int == 1)
+        #expect(forced.last?["holders"]?.array?.first?["name"]?.string == "mirror")
+        expect(try tandem("consumers", "info", "mirror"), 0, "what was given up")
+        expect(try tandem("vacuum", "--size", "1"), 0, "nothing to remove: 1 segment")
+    }
+
+    @Test @MainActor func `law 6: without a daemon it takes the lock, and the store stays`() throws
+    {
+        var daemon = try serve()
+        try write(10)
+        _ = try tandem("consumers", "register", "mirror", "--at", "6")
+        let folder = ["-D", place.store]
+        let locked = try CommandRun("tandem", ["vacuum", "--size", "1", "--yes"] + folder)
+        expect(locked, 1, "held by process", "stop the daemon")
+        #expect(daemon.end(SIGTERM) == 0)
+        let before = try CommandRun("tandem", ["dump", "--hash"] + folder).output
+        let dry = try CommandRun("tandem", ["vacuum", "--size", "1", "--dry-run"] + folder)
+        let plan = "2 segments (128 KiB), positions 1 to 5; 3 segments (192 KiB) stay"
+        let holder = "consumer mirror needs positions from 7 on, 128 KiB of what is asked for: "
+        #expect(dry.lines == ["would remove \(plan)", holder + "that stays"], "\(dry.output)")
+        let done = try CommandRun("tandem", ["vacuum", "--size", "1", "--yes"] + folder)
+        #expect(done.lines.last == "removed \(plan)", "\(done.output)")
+        #expect(try CommandRun("tandem", ["dump", "--hash"] + folder).output == before)
+        expect(try CommandRun("tandem", ["disk-usage"] + folder), 0, "positions 6 to 7")
+        daemon = try serve()
+        #expect(try tandem("count", "Page").output == "10\n")
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
+    @Test func `wrong input is told in one line`() throws {
+        expect(try tandem("vacuum"), 2, "give --size, --time or --before")
+        expect(try tandem("vacuum", "--size", "many"), 2, "512M or 2G, not many")
+        expect(try tandem("vacuum", "--size=-1"), 2, "--size takes bytes")
+        expect(try tandem("vacuum", "--time", "long"), 2, "12h or 30days, not long")
+        expect(try tandem("vacuum", "--size", "1"), 3, "no daemon listens")
+        expect(try tandem("disk-usage"), 3, "no daemon listens")
+        let none = place.path + "/none"
+        for verb in [["vacuum", "--size", "1"], ["disk-usage"]] {
+            let run = try CommandRun("tandem", verb + ["-D", none])
+            expect(run, 1, none)
+            #expect(run.lines.count == 1, "\(run.output)")
+            let empty = try CommandRun("tandem", verb + ["-D", place.path])
+            expect(empty, 1, "-D takes the directory of a store")
+        }
+    }
+}

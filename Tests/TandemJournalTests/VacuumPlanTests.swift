@@ -1,0 +1,64 @@
+import Testing
+
+@testable import TandemJournal
+
+@Suite struct VacuumPlanTests {
+    /// Ten segments of ten positions and a hundred bytes; the last one is being written.
+    let segments = (0..<10 as Range<UInt64>).map {
+        JournalSegment(first: $0 * 10 + 1, last: $0 * 10 + 10, bytes: 100)
+    }
+
+    /// The last transaction of a segment is as many seconds old as positions follow it.
+    func plan(
+        _ vacuum: Vacuum, checkpoint: UInt64 = 100, floors: [UInt64] = [], limit: Int = .max
+    ) -> VacuumPlan {
+        let state = RetentionState(
+            segments: segments, checkpoint: checkpoint, floors: floors, now: 100_000_000)
+        return vacuum.plan(state, limit: limit) { Int64($0.last) * 1_000_000 }
+    }
+
+    @Test func `any bound brings it about, and the last segment stays`() {
+        #expect(plan(Vacuum()).goes.segments == 0)
+        #expect(plan(Vacuum(keepBytes: 650)).goes.trimBelow == 41)
+        #expect(plan(Vacuum(keepSeconds: 75)).goes.trimBelow == 21)
+        #expect(plan(Vacuum(before: 31)).goes.trimBelow == 31)
+        #expect(plan(Vacuum(before: 30)).goes.trimBelow == 21)
+        #expect(plan(Vacuum(keepBytes: 950, keepSeconds: 75, before: 41)).goes.trimBelow == 41)
+        for all in [Vacuum(keepBytes: 0), Vacuum(keepSeconds: 0), Vacuum(before: 1_000)] {
+            #expect(plan(all).goes == RetentionPlan(trimBelow: 91, segments: 9, bytes: 900))
+        }
+    }
+
+    @Test func `who needs something holds it and all behind it, and is told how much`() {
+        let held = plan(Vacuum(keepBytes: 0), floors: [25, 100, 90, 20])
+        #expect(held.goes.trimBelow == 21)
+        #expect(held.held == [700, 0, 0, 700])
+        #expect(!held.isMore && !held.goes.expires)
+        let forced = plan(Vacuum(keepBytes: 0, isForced: true), floors: [25, 100, 90, 20])
+        #expect(forced.goes.trimBelow == 91 && forced.goes.expires)
+        #expect(forced.held == [700, 0, 0, 700])
+        // Only what is asked for counts.
+        #expect(plan(Vacuum(before: 31), floors: [5, 25]).held == [300, 100])
+    }
+
+    @Test func `who is expired already holds nothing`() {
+        let state = RetentionState(
+            segments: Array(segments.dropFirst(3)), checkpoint: 100, floors: [29, 30], now: 0)
+        let plan = Vacuum(keepBytes: 0).plan(state) { _ in nil }
+        #expect(plan.held == [0, 600] && plan.goes.segments == 0)
+    }
+
+    @Test func `law 1: what is not in the store on the disk stays, forced or not`() {
+        let forced = plan(Vacuum(before: 1_000, isForced: true), checkpoint: 39)
+        #expect(forced.goes.trimBelow == 31 && !forced.isMore)
+    }
+
+    @Test func `what one request does not give up is more`() {
+        let part = plan(Vacuum(keepBytes: 0), limit: 4)
+        #expect(part.goes.segments == 4 && part.isMore)
+        #expect(!plan(Vacuum(keepBytes: 0), limit: 9).isMore)
+        // What is held is no more to be had by asking again.
+        #expect(!plan(Vacuum(keepBytes: 0), floors: [40], limit: 4).isMore)
+        #expect(plan(Vacuum(keepBytes: 0), floors: [45], limit: 3).isMore)
+    }
+}
