@@ -45,6 +45,7 @@ struct TandemCommand: ParsableCommand {
             WaitCommand.self,
             BridgeCommand.self,
             CheckCommand.self,
+            VerifyCommand.self,
             DumpCommand.self,
             RebuildCommand.self,
             BackupCommand.self,
