@@ -43,6 +43,7 @@ struct TandemCommand: ParsableCommand {
             CountCommand.self,
             SchemaCommand.self,
             WaitCommand.self,
+            WatchCommand.self,
             BridgeCommand.self,
             CheckCommand.self,
             VerifyCommand.self,
