@@ -44,6 +44,8 @@ struct TandemCommand: ParsableCommand {
             SchemaCommand.self,
             WaitCommand.self,
             WatchCommand.self,
+            ExportCommand.self,
+            ImportCommand.self,
             BridgeCommand.self,
             CheckCommand.self,
             VerifyCommand.self,
