@@ -44,6 +44,7 @@ struct TandemCommand: ParsableCommand {
             SchemaCommand.self,
             WaitCommand.self,
             WatchCommand.self,
+            TopCommand.self,
             ExportCommand.self,
             ImportCommand.self,
             BridgeCommand.self,
