@@ -40,7 +40,13 @@ struct ExportCommand: ParsableCommand {
             for entity in entities {
                 let writer = ExportWriter(entity, model, options.output)
                 try rows.each(try options.request(entity.name), writer.members) { object in
-                    lines.write { bytes in writer.write(object, into: &bytes) }
+                    var count = 0
+                    lines.write { bytes in
+                        let start = bytes.count
+                        writer.write(object, into: &bytes)
+                        count = bytes.count - start
+                    }
+                    return count
                 } before: {
                     lines.write { bytes in writer.begin(into: &bytes) }
                 }
@@ -75,8 +81,10 @@ struct ExportCommand: ParsableCommand {
 
 /// The objects of a request at one position, page by page.
 @MainActor struct ExportRows {
-    /// A page is made smaller when it is too much for one answer.
-    private static let pageRows = 2_000
+    /// A page passes over all before it, so it grows as long as its rows are small.
+    private static let pageRows = (first: 1_000, most: 32_000)
+    /// Rows of a page that take more than this, about, make no larger one.
+    private static let pageBytes = 8 << 20
     private let context: ManagedObjectContext
     private let position: Position
 
@@ -85,9 +93,9 @@ struct ExportCommand: ParsableCommand {
         self.position = position
     }
 
-    /// Calls `body` with every object, with the contents of long values; `before` once the request is known to be good.
+    /// Calls `body` with every object, with the contents of long values, which says how many bytes it took; `before` once the request is known to be good.
     func each(
-        _ request: FetchRequest, _ members: [String], _ body: (ObjectSnapshot) -> Void,
+        _ request: FetchRequest, _ members: [String], _ body: (ObjectSnapshot) -> Int,
         before: () -> Void
     ) throws {
         let progress = ProgressBar("export \(request.entity)")
@@ -95,7 +103,7 @@ struct ExportCommand: ParsableCommand {
         let total = try context.count(for: request, at: position)
         before()
         var request = request
-        var rows = Self.pageRows
+        var rows = Self.pageRows.first
         request.offset = 0
         while request.offset < total, !StandardStream.output.isClosed {
             request.limit = rows
@@ -104,12 +112,14 @@ struct ExportCommand: ParsableCommand {
                 try context.pin(at: position)
                 let page = try context.fetch(request, at: position, members: members)
                 guard !page.isEmpty else { return }
+                var bytes = 0
                 for var object in page {
                     object.values = try object.values.mapValues { try context.withContent($0) }
-                    body(object)
+                    bytes += body(object)
                 }
                 request.offset += page.count
                 progress.update(UInt64(request.offset), of: UInt64(total))
+                if bytes * 2 < Self.pageBytes { rows = min(rows * 2, Self.pageRows.most) }
             } catch let error as TandemError where error.code == .limitExceeded && rows > 1 {
                 rows /= 2
             }
