@@ -69,6 +69,9 @@ public final class JournalReader {
         segment.map { ($0.header.firstPosition, offset) }
     }
 
+    /// What the segment that is being read says of the log; nil before ``next()``.
+    public var identity: LogIdentity? { segment?.header.identity }
+
     /// The position behind the last batch that was passed, whether or not its entries were wanted; nil where that is unknown.
     ///
     /// A reader that began at the highest position and was read to the tail so tells where the log ends, for the cost of

@@ -21,9 +21,16 @@ struct JournalFolder {
         }.sorted { $0.first < $1.first }
     }
 
+    /// The file of the segment that begins at a position.
+    func path(ofSegment first: UInt64) -> String {
+        let digits = String(first, radix: 16)
+        return path + "/" + String(repeating: "0", count: 16 - digits.count) + digits + ".journal"
+    }
+
     /// The segments as retention sees them; those of a damaged journal end where the next begins.
     func sizes() throws -> [JournalSegment] {
         let segments = try segments()
+        guard !segments.isEmpty else { return [] }
         let last = try last()
         return try segments.enumerated().map { index, segment in
             let end = index + 1 < segments.count ? segments[index + 1].first - 1 : nil

@@ -23,7 +23,9 @@ struct RebuildCommand: ParsableCommand {
         let lock = try place.lock()
         defer { withExtendedLifetime(lock) {} }
         let consumers = StoreRebuild(path: place.store).oldConsumers()
-        let report = try mapped { try rebuild() }
+        let progress = ProgressBar("rebuild")
+        let report = try mapped { try rebuild(progress) }
+        progress.end()
         let rows = report.walked[.rows, default: 0]
         printLine("rebuilt \(place.store) at position \(report.position): \(rows) rows, no faults")
         tell(consumers)
@@ -43,7 +45,7 @@ struct RebuildCommand: ParsableCommand {
         }
     }
 
-    private func rebuild() throws -> StoreReport {
+    private func rebuild(_ progress: ProgressBar) throws -> StoreReport {
         let journal = try JournalFolder(place.journal).open(appliedPosition: applied())
         defer { try? journal.close() }
         let bounds = journal.bounds
@@ -63,7 +65,12 @@ struct RebuildCommand: ParsableCommand {
         ) { after in
             guard after < bounds.last else { return { nil } }
             let cursor = try journal.read(from: after + 1)
-            return { try cursor.next().map { try EncodedTransaction(bytes: $0.payload) } }
+            return {
+                try cursor.next().map { entry in
+                    progress.update(entry.position, of: bounds.last)
+                    return try EncodedTransaction(bytes: entry.payload)
+                }
+            }
         }
     }
 

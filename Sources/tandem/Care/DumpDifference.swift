@@ -1,0 +1,134 @@
+import TandemIO
+import TandemStore
+
+/// Compares the dumps of two stores, neither of which is ever held in memory.
+final class DumpDifference {
+    /// No more than this is told; one difference often brings a thousand others.
+    static let linesTold = 20
+
+    private let path: String
+    private let files: RealFileSystem
+    private var told: [String] = []
+    private var found = 0
+
+    /// A comparison that keeps one of the dumps in a file meanwhile.
+    init(_ path: String, _ files: RealFileSystem) {
+        self.path = path
+        self.files = files
+    }
+
+    /// A sentence for each line that only one of them has, or that is another.
+    func compare(_ store: Store, _ journal: Store) throws -> [String] {
+        try write(journal)
+        let expected = DumpLines(try files.open(path, .read))
+        var next = try expected.next()
+        var failure: (any Error)?
+        try store.dump { text in
+            do {
+                guard failure == nil else { return }
+                let line = DumpLine(text)
+                while let wanted = next, wanted.order < line.order {
+                    tell("the journal gives \(wanted.text), the store does not have it")
+                    next = try expected.next()
+                }
+                guard let wanted = next, wanted.order == line.order else {
+                    return tell("the store has \(line.text), the journal does not give it")
+                }
+                if wanted.text != line.text {
+                    tell("the store has \(line.text), the journal gives \(wanted.text)")
+                }
+                next = try expected.next()
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        while let wanted = next {
+            tell("the journal gives \(wanted.text), the store does not have it")
+            next = try expected.next()
+        }
+        let rest = found - told.count
+        return rest > 0 ? told + ["\(rest) more lines of the dumps are different"] : told
+    }
+
+    private func tell(_ sentence: String) {
+        found += 1
+        if told.count < Self.linesTold { told.append(sentence) }
+    }
+
+    private func write(_ store: Store) throws {
+        let file = try files.open(path, .createNew)
+        defer { file.close() }
+        var (bytes, offset) = ([UInt8](), UInt64(0))
+        var failure: IOError?
+        func flush() {
+            do throws(IOError) {
+                if failure == nil { try file.write(bytes, at: offset) }
+            } catch {
+                failure = error
+            }
+            offset += UInt64(bytes.count)
+            bytes.removeAll(keepingCapacity: true)
+        }
+        try store.dump { line in
+            bytes.put(line, "\n")
+            if bytes.count >= 1 << 16 { flush() }
+        }
+        flush()
+        if let failure { throw failure }
+    }
+}
+
+/// A line of a dump, and where it stands in the order of all.
+struct DumpLine {
+    private static let kinds = ["position", "model", "row", "link", "unique", "blob"]
+    private let full: String
+    /// The table, and the key in it.
+    let order: Order
+
+    /// The order of a dump: by table, and by the bytes of the key.
+    struct Order: Comparable {
+        var table: Int
+        var key: String
+
+        static func < (one: Order, other: Order) -> Bool {
+            (one.table, one.key) < (other.table, other.key)
+        }
+    }
+
+    init(_ text: String) {
+        full = text
+        let words = text.split(separator: " ", maxSplits: 2)
+        let table = Self.kinds.firstIndex(of: words.first.map(String.init) ?? "") ?? 0
+        // There is one position and one model.
+        order = Order(table: table, key: table < 2 || words.count < 2 ? "" : String(words[1]))
+    }
+
+    /// The line, cut where it is long.
+    var text: String { full.utf8.count > 100 ? full.prefix(99) + "…" : full }
+}
+
+/// The lines of a file, one after the other.
+private final class DumpLines {
+    private let file: any File
+    private var offset: UInt64 = 0
+    private var bytes: [UInt8] = []
+    private var start = 0
+
+    init(_ file: any File) { self.file = file }
+
+    func next() throws(IOError) -> DumpLine? {
+        while true {
+            if let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) {
+                defer { start = end + 1 }
+                return DumpLine(String(decoding: bytes[start..<end], as: UTF8.self))
+            }
+            bytes.removeSubrange(..<start)
+            start = 0
+            let more = try file.read(count: 1 << 16, at: offset)
+            guard !more.isEmpty else { return nil }
+            offset += UInt64(more.count)
+            bytes += more
+        }
+    }
+}

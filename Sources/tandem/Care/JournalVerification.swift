@@ -1,0 +1,161 @@
+import Tandem
+import TandemIO
+import TandemJournal
+
+/// Reads a whole journal, beside a daemon or without one, and keeps what is wrong with it.
+final class JournalVerification {
+    /// More than this is counted and not kept.
+    static let problemsKept = 1_000
+
+    private let folder: JournalFolder
+    private let files = RealFileSystem()
+    private(set) var problems: [VerifyProblem] = []
+    private(set) var found = 0
+    private(set) var segments = 0
+    private(set) var bytes: UInt64 = 0
+    private(set) var transactions: UInt64 = 0
+    /// The first position, and the one behind the last.
+    private(set) var first: UInt64 = 1
+    private(set) var next: UInt64 = 1
+    /// What the last segment says of the log; nil where none can be read.
+    private(set) var identity: LogIdentity?
+    /// A batch at the end that is not whole: one that is being written, or was when a process died.
+    private(set) var torn: String?
+    /// Where the batches of each segment end that was read without a gap.
+    private var ends: [UInt64: UInt64] = [:]
+
+    init(_ folder: JournalFolder) { self.folder = folder }
+
+    /// Reads everything; throws ``CommandFailure`` where there is no journal, or a file can't be opened.
+    func run(_ progress: ProgressBar) throws {
+        let sizes = try mapped { try folder.sizes() }
+        guard let oldest = sizes.first else {
+            throw CommandFailure(
+                "there is no journal in \(folder.path); -D takes the directory of a store")
+        }
+        (first, next) = (oldest.first, oldest.first)
+        (segments, bytes) = (sizes.count, sizes.reduce(0) { $0 + $1.bytes })
+        let reader = JournalReader(directory: folder.path, fileSystem: files, from: first)
+        while let item = try mapped({ try item(of: reader) }) {
+            switch item {
+            case .gap(let gap): try note(gap, reader)
+            case .entry(let entry): note(entry, reader)
+            }
+            if transactions.isMultiple(of: 4_096) { show(progress, reader, sizes) }
+        }
+        next = max(next, reader.following ?? next)
+        torn = reader.tailProblem.map { "\($0.path) offset \($0.offset): \($0.reason)" }
+        try mapped { try lookBehindBatches(sizes) }
+    }
+
+    private func show(
+        _ progress: ProgressBar, _ reader: JournalReader, _ sizes: [JournalSegment]
+    ) {
+        let passed = sizes.reduce(0) { $1.last < next ? $0 + $1.bytes : $0 }
+        progress.update(min(bytes, passed + (reader.end?.offset ?? 0)), of: bytes)
+    }
+
+    /// What is given up while it is read is no damage, and what is left of it no verdict.
+    private func item(of reader: JournalReader) throws -> JournalReader.Item? {
+        do throws(JournalError) {
+            return try reader.next()
+        } catch {
+            throw error.code == .expired ? Self.trimmed : CommandFailure("\(error)")
+        }
+    }
+
+    private static var trimmed: CommandFailure {
+        CommandFailure("the journal was trimmed while it was read; run it again")
+    }
+
+    private func note(_ problem: VerifyProblem) {
+        found += 1
+        if problems.count < Self.problemsKept { problems.append(problem) }
+    }
+
+    private func note(_ gap: JournalReader.Gap, _ reader: JournalReader) throws {
+        if let oldest = try mapped({ try folder.segments().first?.first }),
+            oldest > gap.firstMissing
+        {
+            throw Self.trimmed
+        }
+        let last = gap.next.map { $0 - 1 }
+        if let segment = reader.end?.segment { ends[segment] = nil }
+        if let last, last >= gap.firstMissing {
+            note(
+                VerifyProblem(
+                    kind: .gap, path: gap.path, offset: gap.offset,
+                    positions: gap.firstMissing...last,
+                    message: "\(gap.reason); positions \(gap.firstMissing) to \(last) are missing"))
+        } else {
+            note(
+                VerifyProblem(
+                    kind: .gap, path: gap.path, offset: gap.offset,
+                    message: "\(gap.reason), before position \(gap.firstMissing)"))
+        }
+        next = max(next, gap.next ?? next)
+    }
+
+    private func note(_ entry: Entry, _ reader: JournalReader) {
+        transactions += 1
+        next = entry.position + 1
+        guard let end = reader.end else { return }
+        let path = folder.path(ofSegment: end.segment)
+        if ends.updateValue(end.offset, forKey: end.segment) == nil { judge(reader, path) }
+        do {
+            let transaction = try EncodedTransaction(bytes: entry.payload)
+            guard transaction.position != entry.position else { return }
+            say(path, entry, "it says that it is \(transaction.position)")
+        } catch {
+            say(path, entry, "\(error)")
+        }
+    }
+
+    private func say(_ path: String, _ entry: Entry, _ what: String) {
+        note(
+            VerifyProblem(
+                kind: .transaction, path: path, positions: entry.position...entry.position,
+                message: "transaction \(entry.position) can't be used: \(what)"))
+    }
+
+    /// A segment begins: it has to be of the same log, and of no older epoch.
+    private func judge(_ reader: JournalReader, _ path: String) {
+        guard let new = reader.identity else { return }
+        defer { identity = new }
+        guard let old = identity else { return }
+        if !old.isSameLog(as: new) {
+            note(VerifyProblem(kind: .identity, path: path, message: "it is of another log"))
+        } else if new.epoch < old.epoch {
+            note(
+                VerifyProblem(
+                    kind: .identity, path: path,
+                    message: "it is of epoch \(new.epoch), the one before of \(old.epoch)"))
+        }
+    }
+
+    /// Behind the batches of a finished segment there are only zeros; the daemon refuses anything else.
+    private func lookBehindBatches(_ sizes: [JournalSegment]) throws {
+        for segment in sizes.dropLast() {
+            let path = folder.path(ofSegment: segment.first)
+            guard let end = ends[segment.first], files.exists(path) else { continue }
+            let file = try files.open(path, .read)
+            defer { file.close() }
+            guard let offset = try Self.content(of: file, from: end) else { continue }
+            note(
+                VerifyProblem(
+                    kind: .garbage, path: path, offset: offset,
+                    message: "there is something behind the last batch, which ends at \(end)"))
+        }
+    }
+
+    /// Where the first piece begins that is not all zeros, to the byte.
+    private static func content(of file: any File, from start: UInt64) throws -> UInt64? {
+        var offset = start
+        while true {
+            let piece = try file.read(count: 1 << 20, at: offset)
+            guard !piece.isEmpty else { return nil }
+            if let index = piece.firstIndex(where: { $0 != 0 }) { return offset + UInt64(index) }
+            offset += UInt64(piece.count)
+        }
+    }
+}

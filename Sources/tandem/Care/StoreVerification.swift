@@ -1,0 +1,135 @@
+import Tandem
+import TandemIO
+import TandemJournal
+import TandemStore
+
+/// Where a store stands, to be held against its journal.
+struct StoreStanding {
+    var path: String
+    var identity: StoreIdentity
+    var position: UInt64
+
+    /// Opens a store for a moment; nil where there is none.
+    init?(_ folder: StoreFolder) throws {
+        guard RealFileSystem().exists(folder.store + "/data.mdb") else { return nil }
+        let store = try folder.openForReading()
+        defer { store.close() }
+        path = folder.store + "/data.mdb"
+        identity = store.identity
+        position = store.appliedPosition
+    }
+
+    /// What does not fit a journal, which was read after the store.
+    func problems(_ journal: JournalVerification) -> [VerifyProblem] {
+        func problem(_ message: String) -> VerifyProblem {
+            VerifyProblem(kind: .store, path: path, message: message)
+        }
+        var found: [VerifyProblem] = []
+        if let log = journal.identity {
+            if log.high != identity.log.high || log.low != identity.log.low {
+                found.append(problem("it is of another log than the journal"))
+            } else if log.epoch < identity.epoch {
+                found.append(
+                    problem("it is of epoch \(identity.epoch), the journal of \(log.epoch)"))
+            }
+        }
+        if position >= journal.next {
+            found.append(
+                problem(
+                    "it has applied position \(position), the journal ends at "
+                        + "\(journal.next - 1): transactions are gone"))
+        }
+        if position + 1 < journal.first {
+            found.append(
+                problem(
+                    "it stands at position \(position), the journal begins at "
+                        + "\(journal.first): what lies between is gone"))
+        }
+        return found
+    }
+}
+
+/// Makes a store anew from the journal in a folder of its own, and compares it with a copy of the one there is.
+struct DeepVerification {
+    let folder: StoreFolder
+    /// The directory of a backup to begin with.
+    let backup: String?
+    /// Where the two stores are made, each about as large as the store; removed at the end.
+    let scratch: String
+    private let files = RealFileSystem()
+
+    init(_ folder: StoreFolder, backup: String?, scratch: String) {
+        self.folder = folder
+        self.backup = backup
+        self.scratch = scratch
+    }
+
+    /// The differences, in the order of the dump, and the position that was compared at.
+    ///
+    /// Throws ``CommandFailure`` where the journal does not reach back far enough. Cost: applies the whole journal.
+    func run(_ progress: ProgressBar) throws -> (position: UInt64, problems: [VerifyProblem]) {
+        try mapped {
+            guard !files.exists(scratch) else {
+                throw CommandFailure("\(scratch) exists; --scratch takes a name of its own")
+            }
+            defer { try? files.removeTree(scratch) }
+            try files.createDirectory(scratch + "/old", mode: 0o700)
+            try copy()
+            let old = try Store.openForReading(path: scratch + "/old", isPrivate: true)
+            defer { old.close() }
+            try rebuild(like: old, progress)
+            let new = try Store.openForReading(path: scratch + "/new", isPrivate: true)
+            defer { new.close() }
+            let path = folder.store + "/data.mdb"
+            guard try old.stateHash() != new.stateHash() else { return (old.appliedPosition, []) }
+            let lines = try DumpDifference(scratch + "/dump", files).compare(old, new)
+            return (
+                old.appliedPosition,
+                lines.map { VerifyProblem(kind: .difference, path: path, message: $0) }
+            )
+        }
+    }
+
+    /// A copy of the last checkpoint, so that the daemon is not held up for the whole time.
+    private func copy() throws {
+        let store = try folder.openForReading()
+        defer { store.close() }
+        try store.copyCheckpoint(to: scratch + "/old/data.mdb")
+    }
+
+    private func rebuild(like old: Store, _ progress: ProgressBar) throws {
+        let manifest = try backup.map { try StoreBackup.verify($0) }
+        let start = manifest?.position ?? 0
+        let (journal, last) = (folder.journal, old.appliedPosition)
+        let first = try JournalFolder(journal).segments().first?.first ?? 1
+        guard first <= start + 1 else {
+            throw CommandFailure(
+                "the journal in \(journal) begins at position \(first), not at 1; give a backup "
+                    + "of position \(first - 1) or later with --from")
+        }
+        guard start <= last else {
+            throw CommandFailure(
+                "the backup \(backup ?? "") is at \(start), the store at \(last); use an older one")
+        }
+        if let manifest, manifest.identity.log != old.identity.log {
+            throw CommandFailure("the backup \(backup ?? "") is of another log than the store")
+        }
+        _ = try StoreRebuild(path: scratch + "/new").run(
+            identity: old.identity, through: last, snapshot: backup.map { $0 + "/store/data.mdb" }
+        ) { after in
+            let reader = JournalReader(
+                directory: journal, fileSystem: files, from: after + 1)
+            return {
+                switch try reader.next() {
+                case .entry(let entry):
+                    progress.update(entry.position - start, of: last - start)
+                    return try EncodedTransaction(bytes: entry.payload)
+                case .gap(let gap):
+                    throw CommandFailure(
+                        "the journal is damaged: \(gap.path) offset \(gap.offset): \(gap.reason)")
+                case nil: return nil
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// `tandem verify`: whether every byte of the journal is what was written, and the store what the journal makes.
+struct VerifyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Reads the whole journal and holds the store against it.",
+        discussion: """
+            Checks each segment's checksums, that positions follow each other, that the log is one and that the \
+            store stands where the journal leads; with --deep makes a store anew in a folder of its own and \
+            compares everything. Beside a running daemon or without one; nothing is changed. Exits with 1 when it \
+            found something; `tandem check` looks whether the store contradicts itself.
+            """)
+
+    @OptionGroup var place: StoreDirectory
+
+    @Flag(help: "Makes the store anew from the journal and compares; takes as long as a rebuild.")
+    var deep = false
+
+    @Option(
+        name: .customLong("from"),
+        help: ArgumentHelp(
+            "With --deep: a backup to begin with, for a journal that does not begin at 1.",
+            valueName: "backup"))
+    var backup: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "With --deep: a folder to make, for two copies of the store; else below TMPDIR.",
+            valueName: "dir"))
+    var scratch: String?
+
+    @Option(name: .shortAndLong, help: "short or json.")
+    var output: OutputFormat = .short
+
+    func validate() throws {
+        if !deep, backup != nil || scratch != nil {
+            throw ValidationError("--from and --scratch go with --deep")
+        }
+    }
+
+    func run() throws {
+        let progress = ProgressBar("verify")
+        defer { progress.end() }
+        let folder = place.folder
+        // The store first: what it has applied is in the journal by then.
+        let standing = try StoreStanding(folder)
+        let journal = JournalVerification(JournalFolder(folder.journal))
+        try journal.run(progress)
+        progress.end()
+        var report = VerifyReport(journal, standing, folder)
+        if deep, report.problems.isEmpty, standing != nil {
+            let compared = try DeepVerification(folder, backup: backup, scratch: scratchFolder)
+                .run(progress)
+            report.comparedAt = compared.position
+            report.add(compared.problems)
+        }
+        progress.end()
+        try show(report)
+    }
+
+    private var scratchFolder: String {
+        let parent = ThisProcess.environment("TMPDIR") ?? "/var/tmp"
+        return scratch ?? "\(parent)/tandem-verify-\(ThisProcess.processID)"
+    }
+
+    private func show(_ report: VerifyReport) throws {
+        if output == .json {
+            report.problems.forEach { printLine($0.json.text) }
+            printLine(report.json.text)
+        } else {
+            report.problems.forEach { printLine($0.line) }
+            report.lines.forEach(printLine)
+        }
+        guard report.found > 0 else { return }
+        throw CommandFailure(report.summary + (deep && report.comparedAt == nil ? report.hint : ""))
+    }
+}
+
+/// What a verification came to.
+struct VerifyReport {
+    private let journal: JournalVerification
+    private let path: String
+    private let standing: StoreStanding?
+    private(set) var problems: [VerifyProblem]
+    private(set) var found: Int
+    /// The position up to which store and journal were compared; nil if they were not.
+    var comparedAt: UInt64?
+
+    init(_ journal: JournalVerification, _ standing: StoreStanding?, _ folder: StoreFolder) {
+        self.journal = journal
+        self.standing = standing
+        path = folder.path
+        let missing = VerifyProblem(
+            kind: .store, path: folder.store + "/data.mdb",
+            message: "there is no store; `tandem rebuild` makes one from the journal")
+        let ofStore = standing.map { $0.problems(journal) } ?? [missing]
+        problems = journal.problems + ofStore
+        found = journal.found + ofStore.count
+    }
+
+    mutating func add(_ more: [VerifyProblem]) {
+        problems += more
+        found += more.count
+    }
+
+    var summary: String { "\(found) problem\(found == 1 ? "" : "s") in \(path)" }
+
+    /// Why nothing was compared.
+    var hint: String { "; store and journal were not compared" }
+
+    /// What was looked at, for people.
+    var lines: [String] {
+        let count = "\(journal.segments) segment\(journal.segments == 1 ? "" : "s")"
+        let last = journal.next - 1
+        let range = last < journal.first ? "nothing in it" : "positions \(journal.first) to \(last)"
+        var lines = [
+            "journal: \(count), \(ByteText.text(journal.bytes)), \(range), "
+                + "\(journal.transactions) transactions read"
+        ]
+        if let torn = journal.torn {
+            lines.append("journal: the last batch is not whole, as one being written is: \(torn)")
+        }
+        if let standing {
+            let compared = comparedAt.map {
+                problems.contains { $0.kind == .difference }
+                    ? ", compared at \($0)" : ", what the journal makes at \($0)"
+            }
+            lines.append("store: at position \(standing.position)\(compared ?? "")")
+        }
+        return lines + (found == 0 ? ["no problems"] : [])
+    }
+
+    /// One object for scripts, behind those of the problems.
+    var json: JSON {
+        func number(_ value: UInt64?) -> JSON { value.map { .int(Int64(clamping: $0)) } ?? .null }
+        return .object([
+            "kind": .string("summary"), "problems": .int(Int64(found)),
+            "segments": .int(Int64(journal.segments)), "bytes": number(journal.bytes),
+            "first": number(journal.first), "last": number(journal.next - 1),
+            "transactions": number(journal.transactions),
+            "torn": journal.torn.map { .string($0) } ?? .null,
+            "store": number(standing?.position), "comparedAt": number(comparedAt),
+        ])
+    }
+}

@@ -1,0 +1,115 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// `tandem watch`: a list that follows every save.
+struct WatchCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch", abstract: "Shows a list of objects and keeps it up to date.",
+        discussion: """
+            On a terminal it is drawn in place, with what just changed marked, and how long after its save that was \
+            shown. Elsewhere each row is a line, and then each change; with \
+            -o json one object a change. It goes on until it is interrupted, over restarts of the daemon, or up to \
+            --until.
+            """)
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: "The entity.")
+    var entity: String
+
+    @Option(help: "A predicate, such as 'wins > 2 AND zone = \"Africa\"'.")
+    var `where`: String?
+
+    @Option(
+        help: "Key paths to sort by, separated by commas; - before one sorts descending.")
+    var sort: String?
+
+    @Option(help: ArgumentHelp("A key path that parts the list.", valueName: "key path"))
+    var section: String?
+
+    @Option(help: "At most this many.")
+    var limit: Int?
+
+    @Option(help: ArgumentHelp("Only these, separated by commas.", valueName: "names"))
+    var properties: String?
+
+    @Option(help: ArgumentHelp("End when this is shown.", valueName: "position"))
+    var until: String?
+
+    @Option(name: .shortAndLong, help: "short or json.")
+    var output: OutputFormat = .short
+
+    @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
+    var color: ColorChoice = .auto
+
+    func validate() throws {
+        if let limit, limit < 0 { throw ValidationError("--limit is not negative") }
+    }
+
+    @MainActor func run() async throws {
+        let container = global.container()
+        let model = try container.storeModel()
+        let request = try WatchRequest(self, model)
+        // Patient from here on: a daemon that goes comes back.
+        let patient = global.container(isPatient: true)
+        let view = WatchView(
+            patient, request, isJSON: output == .json,
+            style: Style(isOn: color.isOn(StandardStream.output.descriptor)))
+        try await view.open()
+        guard let until else {
+            // Until a signal ends the process, or nobody reads any more.
+            while !StandardStream.output.isClosed { try await Task.sleep(for: .seconds(1)) }
+            return
+        }
+        guard let end = try ConsumerName.position(until, container) else { return }
+        try await view.reach(end)
+    }
+}
+
+/// What is watched: a request whose order begins with the sections.
+struct WatchRequest: Sendable {
+    let request: FetchRequest
+    let section: String?
+    /// The properties that are shown; nil for all.
+    let properties: Set<String>?
+
+    /// Throws ``CommandFailure`` for what the model does not have.
+    init(_ options: WatchCommand, _ model: CompiledModel) throws {
+        guard let entity = model.entity(named: options.entity) else {
+            throw CommandFailure(
+                "the model has no entity \(options.entity); see `tandem schema`", code: 2)
+        }
+        var request = FetchRequest(entity: options.entity, limit: options.limit)
+        if let text = options.where { request.predicate = try ObjectPredicate(format: text) }
+        var sort = try (options.sort ?? "").split(separator: ",").map { text in
+            guard let key = SortKey(String(text)) else {
+                throw CommandFailure("`\(text)` is no key path to sort by", code: 2)
+            }
+            return key
+        }
+        if sort.isEmpty { sort = [SortKey(Self.usualOrder(entity), ascending: true)] }
+        if let section = options.section, sort.first?.keyPath != section {
+            sort.insert(SortKey(section, ascending: true), at: 0)
+        }
+        request.sort = sort
+        self.request = request
+        section = options.section
+        properties = try options.properties.map { try Self.properties($0, entity) }
+    }
+
+    private static func properties(_ text: String, _ entity: CompiledEntity) throws -> Set<String> {
+        let names = text.split(separator: ",").map(String.init)
+        for name in names where entity.slot(of: name) == nil {
+            throw CommandFailure("\(entity.name) has no property \(name)", code: 2)
+        }
+        return Set(names)
+    }
+
+    /// What is obviously a name, else the first attribute.
+    private static func usualOrder(_ entity: CompiledEntity) -> String {
+        let attributes = entity.properties.filter { $0.relationship == nil }.map(\.name)
+        let names = ["name", "title", "label", "displayName"]
+        return names.first(where: attributes.contains) ?? attributes.min() ?? "name"
+    }
+}

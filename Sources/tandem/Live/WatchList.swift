@@ -1,0 +1,71 @@
+import Tandem
+
+/// A row of a watched list.
+struct WatchRow: Equatable {
+    var id: ObjectID
+    var values: [String: JSON]
+
+    /// The values by name.
+    var text: String {
+        values.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.plain)" }
+            .joined(separator: " ")
+    }
+
+    /// The members of a JSON object about it.
+    var members: [String: JSON] {
+        ["object": .string(id.description), "values": .object(values)]
+    }
+}
+
+/// A watched list as plain values.
+struct WatchList: Equatable {
+    /// A part of it.
+    struct Section: Equatable {
+        var name: String
+        var rows: [WatchRow]
+    }
+
+    var title: String
+    var hasSections: Bool
+    var position: UInt64
+    var sections: [Section]
+
+    /// How many rows there are in how many sections.
+    var count: String {
+        Self.count(
+            rows: sections.reduce(0) { $0 + $1.rows.count },
+            sections: hasSections ? sections.count : nil)
+    }
+
+    /// So many rows in so many sections, in words.
+    static func count(rows: Int, sections: Int?) -> String {
+        let objects = "\(rows) object\(rows == 1 ? "" : "s")"
+        guard let sections else { return objects }
+        return "\(objects) in \(sections) section\(sections == 1 ? "" : "s")"
+    }
+
+    /// A line for the whole, and one for each row.
+    var lines: [String] {
+        ["\(position): \(title): \(count)"]
+            + sections.flatMap { section in
+                section.rows.enumerated().map { index, row in
+                    let place = WatchNews.place(section.name, index, hasSections)
+                    return "\(position): \(place): \(row.id) \(row.text)".trimmed
+                }
+            }
+    }
+
+    /// One object with all of it.
+    var json: JSON {
+        .object([
+            "event": .string("list"), "position": .int(Int64(clamping: position)),
+            "sections": .array(
+                sections.map { section in
+                    .object([
+                        "name": .string(section.name),
+                        "objects": .array(section.rows.map { .object($0.members) }),
+                    ])
+                }),
+        ])
+    }
+}

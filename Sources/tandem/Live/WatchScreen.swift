@@ -1,0 +1,90 @@
+import Tandem
+
+/// A watched list drawn for a terminal of some size.
+struct WatchScreen {
+    var style: Style
+    var width: Int
+    var height: Int
+
+    /// What there is to be drawn; rows are asked for only where they are shown.
+    struct Content {
+        var title: String
+        var count: String
+        var hasSections: Bool
+        /// The sections and how many rows each has.
+        var sections: [(name: String, rows: Int)]
+        var row: (ResultsIndexPath) -> WatchRow?
+    }
+
+    /// At most a screen of lines: what is watched, the last news, and the part of the list around what changed.
+    func lines(_ content: Content, _ news: WatchNews) -> [String] {
+        let lag = news.lagMicroseconds.map { ", shown \(Self.time($0)) after its save" } ?? ""
+        let head = [
+            cut("\(content.title): \(content.count), position \(news.position)\(lag)"),
+            cut(Self.summary(news.lines)),
+        ]
+        let places = Self.places(content)
+        let room = max(1, height - head.count - 2)
+        let marks = news.marks
+        guard places.count > room else { return head + places.map { line($0, content, marks) } }
+        let changed = news.firstPath.flatMap { path in places.firstIndex { $0 == .row(path) } }
+        let start = Self.start(of: room, in: places.count, showing: changed)
+        let end = start + room
+        return head + places[start..<end].map { line($0, content, marks) }
+            + [cut("\(start) lines above, \(places.count - end) below")]
+    }
+
+    private enum Place: Equatable {
+        case section(String)
+        case row(ResultsIndexPath)
+    }
+
+    /// What stands on each line of the whole list.
+    private static func places(_ content: Content) -> [Place] {
+        content.sections.enumerated().flatMap { index, section in
+            (content.hasSections ? [Place.section(section.name)] : [])
+                + (0..<section.rows).map { .row(ResultsIndexPath(section: index, item: $0)) }
+        }
+    }
+
+    private func line(
+        _ place: Place, _ content: Content, _ marks: [ObjectNumber: String]
+    ) -> String {
+        switch place {
+        case .section(let name): return style.paint(cut(name), .name)
+        case .row(let path):
+            guard let row = content.row(path) else { return "" }
+            let mark = marks[row.id.number]
+            let text = cut("\(mark ?? " ") \(row.id.description.padded(to: 12))\(row.text)")
+            return mark.map { style.paint(text, Self.role($0)) } ?? text
+        }
+    }
+
+    /// Where the part that is shown begins: at the top, or so that what changed is in its middle.
+    static func start(of room: Int, in count: Int, showing changed: Int?) -> Int {
+        guard let changed, changed >= room else { return 0 }
+        return min(max(0, changed - room / 2), count - room)
+    }
+
+    private static func role(_ mark: String) -> Style.Role {
+        mark == "+" ? .insert : mark == "●" ? .update : .touch
+    }
+
+    private static func summary(_ news: [String]) -> String {
+        guard let last = news.last else { return "" }
+        return news.count == 1 ? last : "\(last) (and \(news.count - 1) more)"
+    }
+
+    private static func time(_ microseconds: Int64) -> String {
+        switch microseconds {
+        case ..<1_000: "\(microseconds) µs"
+        case ..<10_000_000: "\(microseconds / 1_000) ms"
+        default: "\(microseconds / 1_000_000) s"
+        }
+    }
+
+    private func cut(_ text: String) -> String {
+        let line = String(text.map { $0.isNewline ? " " : $0 })
+        return line.count > width - 1 ? line.prefix(max(0, width - 2)) + "…" : line
+    }
+}

@@ -1,0 +1,163 @@
+import Tandem
+import TandemIO
+
+/// A results controller whose list is shown as it changes.
+@MainActor final class WatchView: FetchedResultsControllerDelegate {
+    /// The time of a save is not asked for more often, so that a burst is followed at full speed.
+    private static let lagPause: UInt64 = 50_000_000
+
+    private let container: PersistentContainer
+    private let request: WatchRequest
+    private let isJSON: Bool
+    private let style: Style
+    private let isTerminal: Bool
+    private let lines = LineOutput(flushesLines: true)
+    private let clock = SystemClock()
+    private var controller: FetchedResultsController?
+    private var lagAskedAt: UInt64 = 0
+
+    init(_ container: PersistentContainer, _ request: WatchRequest, isJSON: Bool, style: Style) {
+        self.container = container
+        self.request = request
+        self.isJSON = isJSON
+        self.style = style
+        isTerminal = !isJSON && ThisProcess.isTerminal(StandardStream.output.descriptor)
+    }
+
+    /// Fetches the list and shows it; throws what the daemon has against the request.
+    func open() async throws {
+        let controller = try FetchedResultsController(
+            fetchRequest: request.request, context: container.viewContext,
+            sectionNameKeyPath: request.section)
+        self.controller = controller
+        try await controller.performFetch()
+        controller.delegate = self
+        if isTerminal {
+            StandardStream.output.write("\u{1b}[2J")
+            draw(controller, WatchNews(position: controller.position?.number ?? 0))
+        } else if isJSON {
+            lines.line(list(controller).json.text)
+        } else {
+            list(controller).lines.forEach(lines.line)
+        }
+        container.onConnectionNotice { notice in
+            guard case .connection(let event) = notice else { return }
+            switch event.state {
+            case .lost: Self.remark("the daemon is gone; waiting for it")
+            case .restored: Self.remark("the daemon is back")
+            default: break
+            }
+        }
+    }
+
+    /// Returns when everything up to a position is shown.
+    func reach(_ position: Position) async throws {
+        _ = try await container.viewContext.reach(position)
+    }
+
+    nonisolated private static func remark(_ text: String) {
+        StandardStream.error.write("tandem: \(text)\n")
+    }
+
+    // MARK: Changes
+
+    nonisolated func controller(
+        _ controller: FetchedResultsController, didChange change: ControllerChange
+    ) {
+        // The context is the main actor's, so its controllers call there.
+        MainActor.assumeIsolated { changed(change) }
+    }
+
+    nonisolated func controller(
+        _ controller: FetchedResultsController, didFailWith error: TandemError
+    ) {
+        Self.remark(error.message)
+    }
+
+    private func changed(_ change: ControllerChange) {
+        guard let controller, !change.change.isEmpty else { return }
+        var news = WatchNews(change, rows: rows(of: change, controller))
+        news.sectionNames = controller.sections.map(\.name)
+        if isTerminal || isJSON { news.lagMicroseconds = lag(change.position.number) }
+        if isTerminal {
+            draw(controller, news)
+        } else if isJSON {
+            lines.line(news.json.text)
+        } else {
+            news.lines.forEach(lines.line)
+        }
+    }
+
+    /// How long ago the transaction of a position was saved.
+    private func lag(_ position: UInt64) -> Int64? {
+        let now = clock.monotonicNanoseconds
+        guard now - lagAskedAt >= Self.lagPause else { return nil }
+        lagAskedAt = now
+        let page = try? container.history(
+            after: position - 1, through: position, limit: 1)
+        return page?.transactions.first.map { max(0, clock.wallMicroseconds - $0.time) }
+    }
+
+    // MARK: Rows
+
+    private func list(_ controller: FetchedResultsController) -> WatchList {
+        let sections = controller.sections.enumerated().map { index, section in
+            WatchList.Section(
+                name: section.name,
+                rows: (0..<section.numberOfObjects).map { item in
+                    row(controller, ResultsIndexPath(section: index, item: item))
+                })
+        }
+        return WatchList(
+            title: request.title, hasSections: request.section != nil,
+            position: controller.position?.number ?? 0, sections: sections)
+    }
+
+    /// The rows that a change shows, by number.
+    private func rows(
+        of change: ControllerChange, _ controller: FetchedResultsController
+    ) -> [ObjectNumber: WatchRow] {
+        var rows: [ObjectNumber: WatchRow] = [:]
+        for object in change.change.objects {
+            guard let to = object.to else { continue }
+            rows[object.number] = row(controller, to)
+        }
+        return rows
+    }
+
+    private func row(
+        _ controller: FetchedResultsController, _ path: ResultsIndexPath
+    ) -> WatchRow {
+        let snapshot = controller.object(at: path).snapshot
+        let model = try? container.storeModel()
+        let values = snapshot.values.filter { request.properties?.contains($0.key) ?? true }
+        return WatchRow(
+            id: snapshot.id,
+            values: values.mapValues { value in
+                model.map { ValueText.json(value, $0) } ?? value.json
+            })
+    }
+
+    private func draw(_ controller: FetchedResultsController, _ news: WatchNews) {
+        let size = ThisProcess.terminalSize(StandardStream.output.descriptor) ?? (80, 24)
+        let sections = controller.sections.map { ($0.name, $0.numberOfObjects) }
+        let hasSections = request.section != nil
+        let content = WatchScreen.Content(
+            title: request.title,
+            count: WatchList.count(
+                rows: controller.numberOfObjects, sections: hasSections ? sections.count : nil),
+            hasSections: hasSections, sections: sections
+        ) { path in self.row(controller, path) }
+        let body = WatchScreen(style: style, width: size.columns, height: size.rows)
+            .lines(content, news)
+        let screen = body.map { $0 + "\u{1b}[K\r\n" }.joined()
+        StandardStream.output.write("\u{1b}[H" + screen + "\u{1b}[J")
+    }
+}
+
+extension WatchRequest {
+    /// What is watched, in words.
+    var title: String {
+        request.predicate.map { "\(request.entity) where \($0)" } ?? request.entity
+    }
+}

@@ -1,0 +1,128 @@
+import ArgumentParser
+import Tandem
+import TandemIO
+
+/// `tandem export`: all objects of entities, as they are at one position.
+struct ExportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Prints all objects of entities, for `tandem import`.",
+        discussion: """
+            All are of one position, whatever is saved meanwhile: the end, or --at. An object is listed under its own \
+            entity; name subentities as well. Without names all entities are printed. CSV has one entity, and an empty \
+            cell for no value; links are ids, several with spaces between them.
+            """)
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: "The entities.")
+    var entities: [String] = []
+
+    @Option(help: "A predicate, such as 'wins > 2', on each of them.")
+    var `where`: String?
+
+    @Option(help: "At this position of the journal instead of now.")
+    var at: UInt64?
+
+    @Option(name: .shortAndLong, help: "ndjson or csv.")
+    var output: TransferFormat = .ndjson
+
+    func run() throws {
+        let (container, options) = (global.container(), self)
+        try onMainActor {
+            let model = try container.storeModel()
+            let entities = try options.entities(model)
+            let context = container.makeContext(name: "export")
+            let end = try context.connect()
+            let position = try context.pin(at: options.at.map { end.at($0) } ?? end)
+            let rows = ExportRows(context, at: position)
+            let lines = LineOutput()
+            defer { lines.finish() }
+            for entity in entities {
+                let writer = ExportWriter(entity, model, options.output)
+                try rows.each(try options.request(entity.name), writer.members) { object in
+                    var count = 0
+                    lines.write { bytes in
+                        let start = bytes.count
+                        writer.write(object, into: &bytes)
+                        count = bytes.count - start
+                    }
+                    return count
+                } before: {
+                    lines.write { bytes in writer.begin(into: &bytes) }
+                }
+                if lines.isClosed { return }
+            }
+        }
+    }
+
+    private func request(_ entity: String) throws -> FetchRequest {
+        var request = FetchRequest(entity: entity)
+        request.includesSubentities = false
+        if let text = `where` { request.predicate = try ObjectPredicate(format: text) }
+        return request
+    }
+
+    private func entities(_ model: CompiledModel) throws -> [CompiledEntity] {
+        let all = model.entities.sorted { $0.name < $1.name }
+        let named = try entities.map { name in
+            guard let entity = model.entity(named: name) else {
+                throw CommandFailure(
+                    "the model has no entity \(name); see `tandem schema`", code: 2)
+            }
+            return entity
+        }
+        let wanted = entities.isEmpty ? all : named
+        guard output == .ndjson || wanted.count == 1 else {
+            throw CommandFailure("-o csv takes one entity; name it, or use ndjson", code: 2)
+        }
+        return wanted
+    }
+}
+
+/// The objects of a request at one position, page by page.
+@MainActor struct ExportRows {
+    /// A page passes over all before it, so it grows as long as its rows are small.
+    private static let pageRows = (first: 1_000, most: 32_000)
+    /// Rows of a page that take more than this, about, make no larger one.
+    private static let pageBytes = 8 << 20
+    private let context: ManagedObjectContext
+    private let position: Position
+
+    init(_ context: ManagedObjectContext, at position: Position) {
+        self.context = context
+        self.position = position
+    }
+
+    /// Calls `body` with every object, with the contents of long values, which says how many bytes it took; `before` once the request is known to be good.
+    func each(
+        _ request: FetchRequest, _ members: [String], _ body: (ObjectSnapshot) -> Int,
+        before: () -> Void
+    ) throws {
+        let progress = ProgressBar("export \(request.entity)")
+        defer { progress.end() }
+        let total = try context.count(for: request, at: position)
+        before()
+        var request = request
+        var rows = Self.pageRows.first
+        request.offset = 0
+        while request.offset < total, !StandardStream.output.isClosed {
+            request.limit = rows
+            do {
+                // Held for as long as a page takes.
+                try context.pin(at: position)
+                let page = try context.fetch(request, at: position, members: members)
+                guard !page.isEmpty else { return }
+                var bytes = 0
+                for var object in page {
+                    object.values = try object.values.mapValues { try context.withContent($0) }
+                    bytes += body(object)
+                }
+                request.offset += page.count
+                progress.update(UInt64(request.offset), of: UInt64(total))
+                if bytes * 2 < Self.pageBytes { rows = min(rows * 2, Self.pageRows.most) }
+            } catch let error as TandemError where error.code == .limitExceeded && rows > 1 {
+                rows /= 2
+            }
+        }
+    }
+}

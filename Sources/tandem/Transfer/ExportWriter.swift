@@ -1,0 +1,56 @@
+import Tandem
+
+/// Writes the objects of an entity.
+struct ExportWriter {
+    private let entity: CompiledEntity
+    private let model: CompiledModel
+    private let format: TransferFormat
+    /// The columns of a file with columns, without the id.
+    private let columns: [String]
+
+    init(_ entity: CompiledEntity, _ model: CompiledModel, _ format: TransferFormat) {
+        self.entity = entity
+        self.model = model
+        self.format = format
+        columns = entity.properties.map(\.name).sorted()
+    }
+
+    /// The to-many relationships, whose members are written too.
+    var members: [String] { entity.properties.filter(\.isToMany).map(\.name) }
+
+    /// Writes what stands before all objects.
+    func begin(into bytes: inout [UInt8]) {
+        guard format == .csv else { return }
+        bytes.put((["id"] + columns).map(CSVFormat.quoted).joined(separator: ","), "\r\n")
+    }
+
+    /// Writes an object.
+    func write(_ object: ObjectSnapshot, into bytes: inout [UInt8]) {
+        switch format {
+        case .ndjson:
+            var values = object.values.mapValues { ValueText.json($0, model) }
+            for (name, ids) in object.members {
+                values[name] = .array(ids.sorted().map { .string($0.description) })
+            }
+            let json = JSON.object([
+                "entity": .string(object.id.entity), "id": .string(object.id.description),
+                "values": .object(values),
+            ])
+            bytes.put(json.text, "\n")
+        case .csv:
+            let cells = columns.map { cell($0, of: object) }
+            bytes.put(([object.id.description] + cells).joined(separator: ","), "\r\n")
+        }
+    }
+
+    private func cell(_ name: String, of object: ObjectSnapshot) -> String {
+        if let ids = object.members[name] {
+            return ids.sorted().map(\.description).joined(separator: " ")
+        }
+        let value = object[name]
+        if value.isNull { return "" }
+        let text = ValueText.json(value, model).plain
+        // Without quotes it would be no value.
+        return text.isEmpty ? "\"\"" : CSVFormat.quoted(text)
+    }
+}

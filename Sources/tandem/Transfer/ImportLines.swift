@@ -1,0 +1,59 @@
+import TandemIO
+
+/// The lines of a file from anywhere in it, with their numbers.
+struct ImportLines {
+    /// A place between two lines.
+    struct Place: Hashable {
+        var offset: UInt64 = 0
+        /// The number of the line that begins here, from 1.
+        var line = 1
+    }
+
+    /// More in one line than a transaction may have is no row.
+    private static let longest = 32 << 20
+    private let file: any File
+    private var bytes: [UInt8] = []
+    private var start = 0
+    /// Where the next line begins.
+    private(set) var place: Place
+
+    init(_ file: any File, from place: Place = Place()) {
+        self.file = file
+        self.place = place
+        filled = place.offset
+    }
+
+    private var filled: UInt64
+
+    /// The next line without its end; nil behind the last.
+    ///
+    /// Throws `EMSGSIZE` for a line that no row can have.
+    mutating func next() throws(IOError) -> [UInt8]? {
+        var searched = start
+        while true {
+            if let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                return take(through: end, ending: 1)
+            }
+            searched = bytes.count - start
+            bytes.removeSubrange(..<start)
+            start = 0
+            guard bytes.count <= Self.longest else {
+                throw IOError(
+                    .read, file.path, errno: 90, detail: "line \(place.line) is too long")
+            }
+            let more = try file.read(count: 1 << 16, at: filled)
+            filled += UInt64(more.count)
+            bytes += more
+            if more.isEmpty { return bytes.isEmpty ? nil : take(through: bytes.count, ending: 0) }
+        }
+    }
+
+    private mutating func take(through end: Int, ending: Int) -> [UInt8] {
+        var line = Array(bytes[start..<end])
+        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+        place.offset += UInt64(end + ending - start)
+        place.line += 1
+        start = min(end + ending, bytes.count)
+        return line
+    }
+}

@@ -1,0 +1,197 @@
+import Tandem
+import TandemIO
+
+/// What an import is told.
+struct ImportSettings {
+    var path: String
+    var format: TransferFormat
+    /// The entity of rows that don't say theirs.
+    var entity: String?
+    /// Under it the import goes on.
+    var id: String
+    var policy: MergePolicy
+
+    /// The rows of the file from a place on.
+    func reader(from place: ImportLines.Place) throws -> any ImportReader {
+        let file = try RealFileSystem().open(path, .read)
+        switch format {
+        case .ndjson: return NDJSONReader(file, from: place)
+        case .csv: return try CSVReader(file, from: place)
+        }
+    }
+}
+
+/// Inserts the rows of a file, entity by entity, by batches of the daemon.
+///
+/// A batch ends at a row that the daemon refuses; the next one goes on behind it. Each has an id that follows from the import's, so
+/// that the same import, started again, goes on where it was.
+@MainActor final class ImportRun {
+    private let settings: ImportSettings
+    private let model: CompiledModel
+    private let context: ManagedObjectContext
+    private let rejects: RejectFile
+    private let progress = ProgressBar("import")
+    private let size: UInt64
+    /// How many objects of each entity are there.
+    private(set) var counts: [String: Int] = [:]
+    /// The entities of the rows, in the order in which they came up.
+    private var entities: [String] = []
+
+    init(
+        _ settings: ImportSettings, _ model: CompiledModel, _ context: ManagedObjectContext,
+        _ rejects: RejectFile
+    ) throws {
+        self.settings = settings
+        self.model = model
+        self.context = context
+        self.rejects = rejects
+        size = try mapped { try RealFileSystem().open(settings.path, .read).size() }
+    }
+
+    /// Imports everything; a daemon that can't be reached or refuses all ends it, with what is there so far in ``counts``.
+    func run() async throws {
+        defer { progress.end() }
+        try findEntities()
+        for entity in entities { try await insert(model.entity(named: entity)) }
+    }
+
+    /// Reads everything once: which entities there are, and which rows no daemon need be asked about.
+    private func findEntities() throws {
+        var reader = try settings.reader(from: ImportLines.Place())
+        while let row = try reader.next() {
+            progress.update(reader.place.offset, of: size)
+            do throws(ImportValues.Misfit) {
+                let entity = try entity(of: row)
+                _ = try ImportValues.values(row, of: entity)
+                if !entities.contains(entity.name) { entities.append(entity.name) }
+            } catch {
+                try rejects.add((row.line, row.raw), .reader, error.reason)
+            }
+        }
+    }
+
+    private func entity(of row: ImportRow) throws(ImportValues.Misfit) -> CompiledEntity {
+        if let problem = row.problem { throw ImportValues.Misfit(reason: problem) }
+        guard let name = row.entity ?? settings.entity else {
+            throw ImportValues.Misfit(reason: "it does not say its entity; give --entity")
+        }
+        guard let entity = model.entity(named: name) else {
+            throw ImportValues.Misfit(reason: "the model has no entity \(name)")
+        }
+        return entity
+    }
+
+    private func insert(_ entity: CompiledEntity?) async throws {
+        guard let entity else { return }
+        var place = ImportLines.Place()
+        var number = 0
+        while true {
+            let rows = ImportBatch(
+                try settings.reader(from: place), settings.entity, entity, rejects.refusedByDaemon)
+            rows.onRow = { [progress, size] in progress.update($0.offset, of: size) }
+            do {
+                let request = AsyncBatchInsertRequest(
+                    entity: entity.name, rows: rows, policy: settings.policy)
+                let result = try await context.execute(request, id: batchID(entity.name, number))
+                counts[entity.name, default: 0] += result.count
+                guard let stopped = rows.stoppedBehind else { return }
+                place = stopped
+            } catch let error as TandemError {
+                counts[entity.name, default: 0] += error.done?.count ?? 0
+                guard let row = error.row.flatMap(rows.row) else { throw error }
+                try rejects.add((row.line, row.raw), .daemon, Self.reason(error))
+                place = row.behind
+            }
+            number += 1
+        }
+    }
+
+    /// What is wrong with the row; its number in a batch says nothing to anybody.
+    private static func reason(_ error: TandemError) -> String {
+        let problems = error.problems.map { problem in
+            (problem.property.map { "\($0): " } ?? "") + problem.message
+        }
+        if !problems.isEmpty { return problems.joined(separator: "; ") }
+        let message = error.message.split(separator: ": ", maxSplits: 1).last ?? ""
+        let end = message.ranges(of: "; ").last { message[$0.upperBound...].contains("were done") }
+        return String(message[..<(end?.lowerBound ?? message.endIndex)])
+    }
+
+    private func batchID(_ entity: String, _ number: Int) -> [UInt8] {
+        let hash = StableHash(Array("import \(settings.id) \(entity) \(number)".utf8))
+        return Array(hash.description.utf8)
+    }
+}
+
+/// The rows of one batch: those of one entity from some place on, up to one that the daemon refused before.
+final class ImportBatch: AsyncSequence {
+    typealias Element = BatchValues
+
+    /// A row that was handed out.
+    struct Row {
+        var line: Int
+        var raw: String
+        /// Where the next one begins.
+        var behind: ImportLines.Place
+    }
+
+    /// The daemon refuses a row of the last part, of at most so many rows, while one more has come.
+    private static let rowsKept = 2_048
+    private var reader: any ImportReader
+    private let usual: String?
+    private let entity: CompiledEntity
+    private let refused: Set<Int>
+    private var rows: [Row] = []
+    private var count = 0
+    /// Behind the refused row at which it ended; nil where the file did.
+    private(set) var stoppedBehind: ImportLines.Place?
+    var onRow: ((ImportLines.Place) -> Void)?
+
+    init(
+        _ reader: any ImportReader, _ usual: String?, _ entity: CompiledEntity,
+        _ refused: Set<Int>
+    ) {
+        self.reader = reader
+        self.usual = usual
+        self.entity = entity
+        self.refused = refused
+    }
+
+    /// One of the last rows, by its number in the batch.
+    func row(_ index: Int) -> Row? {
+        let first = count - rows.count
+        return rows.indices.contains(index - first) ? rows[index - first] : nil
+    }
+
+    /// The next row that can be sent.
+    func next() throws -> BatchValues? {
+        guard stoppedBehind == nil else { return nil }
+        while let row = try reader.next() {
+            guard row.entity ?? usual == entity.name,
+                let values = try? ImportValues.values(row, of: entity)
+            else { continue }
+            if refused.contains(row.line) {
+                stoppedBehind = reader.place
+                return nil
+            }
+            onRow?(reader.place)
+            count += 1
+            rows.append(Row(line: row.line, raw: row.raw, behind: reader.place))
+            if rows.count > 2 * Self.rowsKept { rows.removeFirst(Self.rowsKept) }
+            return values
+        }
+        return nil
+    }
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let batch: ImportBatch
+
+        func next() async throws -> BatchValues? { try batch.next() }
+
+        func next(isolation actor: isolated (any Actor)?) async throws -> BatchValues? {
+            try batch.next()
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(batch: self) }
+}

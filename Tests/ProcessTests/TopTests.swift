@@ -1,0 +1,56 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// `tandem top` beside a daemon.
+@Suite(.timeLimit(.minutes(2))) struct TopTests {
+    let place: Place
+    let daemon: DaemonProcess
+
+    init() throws {
+        place = try Place()
+        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+    }
+
+    private func tandem(_ arguments: String...) throws -> CommandRun {
+        try CommandRun("tandem", ["top"] + arguments + ["--socket", place.socket])
+    }
+
+    @Test @MainActor func `it shows who is there, and rates between two looks`() throws {
+        defer { daemon.end(SIGTERM) }
+        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
+        defer { container.close() }
+        let context = container.makeContext(name: "main")
+        _ = try context.insert("Page")
+        let position = try context.save()
+        let run = try tandem("-d", "0.05")
+        #expect(run.code == 0)
+        #expect(run.lines[0].hasPrefix("tandemd running, up "), "\(run.output)")
+        #expect(run.lines[0].contains(", position \(position.number), "))
+        #expect(run.lines[1].hasPrefix("saves 0/s in 0 flushes/s, in "))
+        #expect(run.lines[2].hasPrefix("save -, flush -, "))
+        let client = try #require(run.lines.first { $0.contains(" pages ") })
+        let cells = client.split(separator: " ").map(String.init)
+        #expect(cells[1] == "\(ThisProcess.processID)")
+        let frames = try tandem("-n", "2", "-d", "0.05", "-o", "json").json
+        #expect(frames.count == 2)
+        #expect(frames.allSatisfy { ($0["seconds"]?.number ?? 0) >= 0.05 })
+        let authors = frames[1]["clients"]?.array?.compactMap { $0["author"]?.string } ?? []
+        #expect(Set(authors) == ["pages", "tandem"])
+    }
+
+    @Test func `wrong input is told in one line`() throws {
+        for (arguments, part) in [
+            (["-d", "0"], "--delay takes seconds"), (["-n", "0"], "at least 1"),
+            (["-d", "nan"], "--delay takes seconds"),
+        ] {
+            let run = try CommandRun("tandem", ["top"] + arguments + ["--socket", place.socket])
+            #expect(run.code == 2 && run.lines.count == 1, "\(run.output)")
+            #expect(run.output.contains(part), "\(run.output)")
+        }
+        #expect(daemon.end(SIGTERM) == 0)
+        #expect(try tandem().code == 3)
+    }
+}

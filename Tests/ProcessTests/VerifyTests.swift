@@ -1,0 +1,153 @@
+import Foundation
+import Tandem
+import TandemIO
+import TandemModel
+import TandemStore
+import Testing
+
+/// `tandem verify` on whole and damaged journals and stores, each damage with its file and offset.
+@Suite(.timeLimit(.minutes(2))) struct VerifyTests {
+    let place: Place
+    let files = RealFileSystem()
+
+    init() throws { place = try Place() }
+
+    private func verify(_ arguments: String...) throws -> CommandRun {
+        try CommandRun("tandem", ["verify", "-D", place.store] + arguments)
+    }
+
+    private func expect(
+        _ run: CommandRun, _ code: Int32, _ parts: String...,
+        at place: SourceLocation = #_sourceLocation
+    ) {
+        #expect(run.code == code, "\(run.output)", sourceLocation: place)
+        for part in parts {
+            #expect(run.output.contains(part), "\(run.output)", sourceLocation: place)
+        }
+    }
+
+    private func serve() throws -> DaemonProcess {
+        try DaemonProcess.serving(
+            store: place.store, socket: place.socket, options: ["--segment-kibibytes", "64"])
+    }
+
+    /// Saves ten pages of 30 kB, two of which fill a segment.
+    @MainActor private func write() throws {
+        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
+        defer { container.close() }
+        let context = container.makeContext(name: "main")
+        for _ in 0..<10 {
+            let page = try context.insert("Page")
+            page["text"] = .string(String(repeating: "x", count: 30_000))
+            try context.save()
+        }
+    }
+
+    private var segments: [String] {
+        get throws {
+            try files.list(place.store + "/journal").filter { $0.hasSuffix(".journal") }
+                .map { place.store + "/journal/" + $0 }
+        }
+    }
+
+    private func flip(_ path: String, at offset: UInt64) throws {
+        let file = try files.open(path, .readWrite)
+        defer { file.close() }
+        let byte = try file.read(count: 1, at: offset)
+        try file.write([byte[0] ^ 4], at: offset)
+    }
+
+    @Test @MainActor func `law 6: what is whole is found whole, beside a daemon and without one`()
+        throws
+    {
+        let daemon = try serve()
+        try write()
+        expect(try verify(), 0, "journal: 5 segments, 320 KiB, positions 1 to 11, ", "no problems")
+        // The store is at its last checkpoint, wherever that is.
+        expect(try verify("--deep"), 0, ", what the journal makes at ", "no problems")
+        #expect(daemon.end(SIGTERM) == 0)
+        let run = try verify("--deep", "--scratch", place.path + "/scratch")
+        expect(run, 0, "store: at position 11, what the journal makes at 11")
+        #expect(!files.exists(place.path + "/scratch"))
+        let json = try verify("-o", "json").json
+        #expect(json.map { $0["problems"]?.int } == [0] && json[0]["last"]?.int == 11)
+    }
+
+    @Test @MainActor func `each damaged batch is a gap with its file and offset`() throws {
+        let daemon = try serve()
+        try write()
+        #expect(daemon.end(SIGTERM) == 0)
+        let (second, fourth) = (try segments[1], try segments[3])
+        // In the first batch of each, which begins behind the header's page.
+        try flip(second, at: 4_096 + 200)
+        try flip(fourth, at: 4_096 + 200)
+        let run = try verify()
+        expect(run, 1, "2 problems in \(place.store)")
+        expect(run, 1, "gap: \(second) offset 4096: the checksum of batch ")
+        expect(run, 1, "gap: \(fourth) offset 4096: the checksum of batch ")
+        let json = try verify("-o", "json").json
+        let gaps = json.filter { $0["kind"]?.string == "gap" }
+        #expect(gaps.map { $0["path"]?.string } == [second, fourth])
+        #expect(gaps.allSatisfy { $0["first"] == $0["last"] && $0["offset"]?.int == 4_096 })
+        #expect(json.last?["transactions"]?.int == 9)
+        // There is nothing to compare with.
+        expect(try verify("--deep"), 1, "store and journal were not compared")
+    }
+
+    @Test @MainActor func `garbage behind a finished segment, and a lost segment, are found`()
+        throws
+    {
+        let daemon = try serve()
+        try write()
+        #expect(daemon.end(SIGTERM) == 0)
+        let first = try segments[0]
+        let file = try files.open(first, .readWrite)
+        let end = try file.size() - 8
+        try file.write([1], at: end)
+        file.close()
+        expect(try verify(), 1, "garbage: \(first) offset \(end): ", "1 problem in")
+        // The daemon says no either.
+        let daemonRun = try CommandRun(
+            "tandemd", ["--store", place.store, "--socket", place.socket])
+        #expect(daemonRun.code == 78, "\(daemonRun.output)")
+        try files.remove(try segments[2])
+        expect(try verify(), 1, "gap: ", "2 problems in", "are missing")
+    }
+
+    @Test @MainActor func `law 6: a store that is another than its journal is told apart`() throws {
+        let daemon = try serve()
+        try write()
+        #expect(daemon.end(SIGTERM) == 0)
+        let path = place.store + "/store"
+        let dump = try CommandRun("tandem", ["dump", "-D", place.store])
+        let line = try #require(dump.lines.first { $0.hasPrefix("row ") })
+        let digits = Array(line.split(separator: " ")[1])
+        let key = stride(from: 0, to: digits.count, by: 2).compactMap {
+            UInt8(String(digits[$0...$0 + 1]), radix: 16)
+        }
+        let store = try Store.open(
+            path: path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 1))
+        // A row goes that the journal has.
+        try store.repair([.delete(.rows, key: key)])
+        store.close()
+        expect(try verify(), 0, "no problems")
+        let run = try verify("--deep")
+        expect(run, 1, "difference: \(path)/data.mdb: the journal gives row ")
+        expect(run, 1, "the store does not have it", "store: at position 11, compared at 11")
+    }
+
+    @Test @MainActor func `a store beyond its journal, or without one, is told`() throws {
+        let daemon = try serve()
+        try write()
+        #expect(daemon.end(SIGTERM) == 0)
+        let last = try #require(try segments.last)
+        try files.remove(last)
+        expect(try verify(), 1, "it has applied position 11, the journal ends at 9")
+        try files.removeTree(place.store + "/store")
+        expect(try verify(), 1, "store: \(place.store)/store/data.mdb: there is no store; ")
+        expect(try verify("--scratch", "x"), 2, "go with --deep")
+        let none = try CommandRun("tandem", ["verify", "-D", place.path])
+        expect(none, 1, "there is no journal in")
+    }
+}

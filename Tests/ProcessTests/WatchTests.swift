@@ -1,0 +1,166 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// `tandem watch` beside a daemon: lines and objects elsewhere, a drawn list on a terminal.
+@Suite(.timeLimit(.minutes(2))) struct WatchTests {
+    let place: Place
+    let daemon: DaemonProcess
+
+    init() throws {
+        place = try Place()
+        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+    }
+
+    private static let model = """
+        {"entities": {"Team": {"attributes": {"name": {"type": "string"}, "wins": {"type": "int"},
+            "zone": {"type": "string"}}}}}
+        """
+
+    /// A small story: what is there before, and what happens while somebody looks.
+    @MainActor private final class Story {
+        let context: ManagedObjectContext
+        private let container: PersistentContainer
+        private var teams: [String: ManagedObject] = [:]
+
+        init(_ place: Place) throws {
+            container = PersistentContainer(
+                model: try Model(parsing: WatchTests.model), socket: place.socket,
+                author: "seeder")
+            context = container.makeContext(name: "seeds")
+        }
+
+        func add(_ name: String, _ zone: String, _ wins: Int64) throws {
+            let team = try context.insert("Team")
+            team["name"] = .string(name)
+            team["zone"] = .string(zone)
+            team["wins"] = .int(wins)
+            teams[name] = team
+        }
+
+        func begin() throws {
+            try add("Ghana", "Africa", 1)
+            try add("Mali", "Africa", 2)
+            try add("Malta", "Europe", 0)
+            try context.save()
+        }
+
+        /// A change, a move, a new section, and one that goes.
+        func save(_ step: Int) throws -> Position {
+            switch step {
+            case 0: teams["Malta"]?["wins"] = .int(1)
+            case 1: teams["Ghana"]?["wins"] = .int(3)
+            case 2: try add("Tuvalu", "Oceania", 0)
+            default: if let malta = teams["Malta"] { context.delete(malta) }
+            }
+            return try context.save()
+        }
+    }
+
+    /// A watcher's lines, read as the story goes on: each save when the one before is shown, for what is behind is shown at once.
+    @MainActor private func read(
+        _ reader: inout LineReader, _ story: Story, isShown: (String, Position) -> Bool
+    ) throws -> [String] {
+        var lines: [String] = []
+        if let first = reader.next() { lines.append(first) }
+        for step in 0..<4 {
+            let position = try story.save(step)
+            while let line = reader.next() {
+                lines.append(line)
+                if isShown(line, position) { break }
+            }
+        }
+        while let line = reader.next() { lines.append(line) }
+        return lines
+    }
+
+    private var arguments: [String] {
+        ["watch", "Team", "--section", "zone", "--sort=-wins", "--socket", place.socket]
+    }
+
+    /// Runs a watcher over the story, up to its end.
+    @MainActor private func watch(_ options: String...) throws -> String {
+        let story = try Story(place)
+        try story.begin()
+        let watcher = try ChildProcess.start(
+            DaemonProcess.products + "/tandem", arguments + options + ["--until", "6"],
+            output: .pipe)
+        var reader = LineReader(try #require(watcher.output))
+        let lines = try read(&reader, story) { line, position in
+            line.hasPrefix("\(position.number):")
+                || line.contains("\"position\":\(position.number),")
+        }
+        #expect(watcher.wait() == .exited(0))
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    @Test @MainActor func `each row is a line, and then each change`() throws {
+        defer { daemon.end(SIGTERM) }
+        try Golden.expect(try watch(), "watch.short")
+    }
+
+    @Test @MainActor func `objects have what changed, where, and the row as it is`() throws {
+        defer { daemon.end(SIGTERM) }
+        let lines = try watch("-o", "json").split(separator: "\n")
+        let events = try lines.map { try JSON(parsing: String($0)) }
+        #expect(
+            events.map { $0["event"]?.string } == ["list"] + Array(repeating: "change", count: 4))
+        #expect(events.map { $0["position"]?.int } == [2, 3, 4, 5, 6])
+        try #require(events.count == 5)
+        let sections = try #require(events[0]["sections"]?.array)
+        #expect(sections.map { $0["name"]?.string } == ["Africa", "Europe"])
+        let move = try #require(events[2]["objects"]?.array?.first)
+        #expect(move["type"]?.string == "move" && move["object"]?.string == "Team/1")
+        #expect(move["values"]?["wins"] == .int(3))
+        #expect(move["to"] == .array([.int(0), .int(0)]))
+        let gone = try #require(events[4]["sections"]?.array?.first)
+        #expect(gone["type"]?.string == "delete" && gone["name"]?.string == "Europe")
+        let lags = events.compactMap { $0["lagMilliseconds"]?.number }
+        #expect(lags.allSatisfy { $0 >= 0 && $0 < 60_000 })
+    }
+
+    @Test(.enabled(if: isInstalled("script"), "script is not installed")) @MainActor
+    func `on a terminal the list is drawn, what changed is marked`() throws {
+        defer { daemon.end(SIGTERM) }
+        let story = try Story(place)
+        try story.begin()
+        let command =
+            "'\(DaemonProcess.products)/tandem' " + arguments.joined(separator: " ")
+            + " --until 6 --color never"
+        let watcher = try ChildProcess.start(
+            "/usr/bin/env", ["TERM=xterm", "script", "-qec", command, "/dev/null"], output: .pipe)
+        var reader = LineReader(try #require(watcher.output))
+        let lines = try read(&reader, story) { line, position in
+            line.contains("position \(position.number)")
+        }
+        let text = lines.joined(separator: "\n")
+        watcher.wait()
+        let screens = text.components(separatedBy: "\u{1b}[H")
+        let last = try #require(screens.last)
+        #expect(last.contains("Team: 3 objects in 2 sections, position 6"), "\(last)")
+        #expect(last.contains("section Europe is gone") || last.contains("Team/3 left"), "\(last)")
+        #expect(screens.contains { $0.contains("▲ Team/1") })
+        #expect(screens.contains { $0.contains("● Team/3") })
+        #expect(screens.contains { $0.contains("+ Team/") })
+    }
+
+    @Test @MainActor func `wrong input is told before anything is shown`() throws {
+        defer { daemon.end(SIGTERM) }
+        try Story(place).begin()
+        func tandem(_ arguments: String...) throws -> CommandRun {
+            try CommandRun("tandem", ["watch"] + arguments + ["--socket", place.socket])
+        }
+        for (run, part) in [
+            (try tandem("Teem"), "no entity Teem"),
+            (try tandem("Team", "--where", "wins >"), "offset 6"),
+            (try tandem("Team", "--sort", "nope"), "nope"),
+            (try tandem("Team", "--section", "nope"), "nope"),
+            (try tandem("Team", "--properties", "name,nope"), "no property nope"),
+            (try tandem("Team", "--until", "soon"), "no position"),
+        ] {
+            #expect(run.code == 2, "\(run.output)")
+            #expect(run.output.contains(part), "\(run.output)")
+        }
+    }
+}
