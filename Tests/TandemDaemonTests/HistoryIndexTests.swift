@@ -14,9 +14,9 @@ import Testing
         // Runs of few entities, so that there is something to pass over; now and then a model, or many entities.
         let run = Int(position / 700)
         let tags: [Int] =
-            switch random.number(400) {
+            switch random.number(8_000) {
             case 0: Array(1...80)
-            case 1...20: []
+            case 1...400: []
             default: [1 + run % 5, 1 + (run + random.number(2)) % 5]
             }
         let changes = Set(tags).map { tag in
@@ -68,7 +68,7 @@ import Testing
         return found
     }
 
-    @Test(arguments: 0..<6)
+    @Test(arguments: 0..<4)
     func `what the index passes over is never wanted, whatever of the log it has seen`(
         _ round: Int
     ) throws {
@@ -77,7 +77,7 @@ import Testing
         let log = (UInt64(1)...6_000).map { transaction($0, &random) }
         var index = HistoryIndex()
         var (read, all) = (0, 0)
-        for _ in 0..<60 {
+        for _ in 0..<20 {
             // A reader somewhere, as of a page of history.
             let start = random.number(log.count)
             for transaction in log[start..<min(log.count, start + random.number(2_500))] {
