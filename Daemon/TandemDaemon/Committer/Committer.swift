@@ -17,6 +17,8 @@ final class Committer {
     let journal: Journal
     let store: Store
     private(set) var ring: TransactionRing
+    /// What of the journal a question about its history need not read.
+    var historyIndex = HistoryIndex()
     private(set) var leases: LeaseBook
     var memory: SaveMemory
     /// What consumers acknowledged and no checkpoint has yet.
@@ -273,6 +275,7 @@ final class Committer {
     /// Keeps a durable transaction for the sessions at the tail.
     private func keep(_ transaction: EncodedTransaction) {
         if let limit = ring.append(transaction) { limitCounts.note(limit) }
+        historyIndex.note(transaction)
     }
 
     /// Takes back a batch that the journal had no room for.

@@ -4,13 +4,13 @@ import TandemWire
 
 /// Decides which transactions of a history are given.
 struct HistoryFilter {
-    private let condition: HistoryCondition
-    private let entities: Set<EntityTag>
+    let condition: HistoryCondition
+    let entities: Set<EntityTag>
     private let authors: Set<String>
-    private let objects: Set<ObjectReference>
-    private let properties: [EntityTag: PropertyMask]
+    let objects: Set<ObjectReference>
+    let properties: [EntityTag: PropertyMask]
     /// Slots of transactions up to here are of another model.
-    private let modelPosition: UInt64
+    let modelPosition: UInt64
 
     init(_ request: HistoryRequest, modelPosition: UInt64) {
         condition = request.condition

@@ -25,23 +25,34 @@ extension Answerer {
             ? limits.historyTransactions
             : min(Int(request.limit), limits.historyTransactions)
         // Where few interest, many are looked at for nothing: no more of them at a time than a fetch looks at objects, or
-        // than one answer may hold.
-        var looked = 0
-        let last = min(end, request.from &+ UInt64(limits.sliceReads))
+        // than one answer may hold. A stretch that is passed over by the index counts as one.
+        var (looked, reads) = (0, 0)
+        var unknown = request.from
         while answer.position < end {
-            guard answer.transactions.count < limit, answer.position < last,
+            guard answer.transactions.count < limit, reads < limits.sliceReads,
                 looked < limits.historyBytes
             else {
                 answer.isComplete = false
                 // What the client itself asked for is not ours.
                 if looked >= limits.historyBytes { committer.limitCounts.note(.historyBytes) }
-                if answer.position >= last { committer.limitCounts.note(.sliceReads) }
+                if reads >= limits.sliceReads { committer.limitCounts.note(.sliceReads) }
                 if answer.transactions.count >= limits.historyTransactions {
                     committer.limitCounts.note(.historyTransactions)
                 }
                 break
             }
+            reads += 1
+            if answer.position == unknown {
+                let next = answer.position + 1
+                if let known = committer.historyIndex.end(ofUnwantedFrom: next, filter) {
+                    answer.position = min(known, end)
+                    unknown = answer.position
+                    continue
+                }
+                unknown = HistoryIndex.end(ofStretchWith: next)
+            }
             let transaction = try source.transaction(at: answer.position + 1, committer.ring)
+            committer.historyIndex.note(transaction)
             if let part = try filter.part(of: transaction) {
                 answer.transactions.append(part)
             }
