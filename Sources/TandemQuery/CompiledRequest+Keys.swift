@@ -34,11 +34,7 @@ extension CompiledRequest {
             return true
         }
         guard let value = evaluation.value(sort[at].path, reader) else { return false }
-        if let text = value.key(key.selector) {
-            encoder.append(bytes: text, ascending: key.ascending)
-        } else {
-            encoder.append(value, ascending: key.ascending)
-        }
+        encoder.append(value, by: key)
         return true
     }
 
@@ -90,6 +86,17 @@ extension CompiledRequest {
         var writer = ByteWriter()
         value.encode(into: &writer)
         return writer.bytes
+    }
+}
+
+extension KeyEncoder {
+    /// Appends a value as a component of a sort order.
+    mutating func append(_ value: Value, by key: SortKey) {
+        if let text = value.key(key.selector) {
+            append(bytes: text, ascending: key.ascending)
+        } else {
+            append(value, ascending: key.ascending)
+        }
     }
 }
 

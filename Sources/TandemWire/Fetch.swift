@@ -11,6 +11,8 @@ public struct Fetch: WireCodable {
         case references
         /// Their number only.
         case count
+        /// Some of their values, or aggregates of groups of them.
+        case columns
     }
 
     /// The request.
@@ -27,15 +29,18 @@ public struct Fetch: WireCodable {
     ///
     /// Once that has ended the daemon answers `historyExpired`, whether or not the journal reaches back.
     public var lease: UInt32
+    /// Which values are wanted, for ``Kind/columns`` and no other kind.
+    public let columns: FetchColumns?
 
-    /// A fetch of the given content.
+    /// A fetch of the given content; with columns it is of their kind.
     public init(
         request: FetchRequest, kind: Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], at: UInt64 = 0,
-        lease: UInt32 = 0
+        lease: UInt32 = 0, columns: FetchColumns? = nil
     ) {
         self.request = request
-        self.kind = kind
+        self.kind = columns == nil ? kind : .columns
+        self.columns = columns
         self.related = related
         self.interests = interests
         self.at = at
@@ -50,6 +55,7 @@ public struct Fetch: WireCodable {
         writer.tags(interests)
         writer.uint64(at)
         writer.uint32(lease)
+        writer.optional(columns) { $1.encode(into: &$0) }
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -67,6 +73,14 @@ public struct Fetch: WireCodable {
         interests = try reader.tags()
         at = try reader.uint64()
         lease = try reader.uint32()
+        let columnsStart = reader.offset
+        columns = try reader.optional { reader throws(CodingError) in
+            try FetchColumns(from: &reader)
+        }
+        guard (columns != nil) == (kind == .columns) else {
+            throw CodingError(
+                expected: "columns with a fetch of columns only", offset: columnsStart)
+        }
     }
 }
 
@@ -118,17 +132,20 @@ public struct Fetched: WireCodable {
     public var references: [ObjectReference]
     /// The objects that the `related` key paths lead to, each once.
     public var related: [StoredObject]
+    /// The rows of values in order, for ``Fetch/Kind/columns``; each has as many as there are columns.
+    public var values: [[Value]]
 
     /// An answer of the given content.
     public init(
         position: UInt64, count: UInt64, objects: [StoredObject] = [],
-        references: [ObjectReference] = [], related: [StoredObject] = []
+        references: [ObjectReference] = [], related: [StoredObject] = [], values: [[Value]] = []
     ) {
         self.position = position
         self.count = count
         self.objects = objects
         self.references = references
         self.related = related
+        self.values = values
     }
 
     /// Appends the binary form.
@@ -138,6 +155,9 @@ public struct Fetched: WireCodable {
         writer.list(objects)
         writer.references(references)
         writer.list(related)
+        writer.list(values) { writer, row in
+            writer.list(row) { $1.encode(into: &$0) }
+        }
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -147,5 +167,11 @@ public struct Fetched: WireCodable {
         objects = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
         references = try reader.references()
         related = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
+        values = try reader.list(itemBytes: 1) { reader throws(CodingError) in
+            try reader.list(itemBytes: 1, limit: FetchColumns.maximumColumns) {
+                reader throws(CodingError) in
+                try Value(from: &reader)
+            }
+        }
     }
 }

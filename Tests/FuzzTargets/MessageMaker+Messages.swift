@@ -35,7 +35,8 @@ extension MessageMaker {
                 Fetch(
                     request: request(), kind: Fetch.Kind.allCases[int(0...2)],
                     related: list { maker in maker.list { $0.text() } },
-                    interests: list { $0.tag() }, at: u64(), lease: u32()))
+                    interests: list { $0.tag() }, at: u64(), lease: u32(),
+                    columns: maybe { $0.columns() }))
         case .read:
             .read(
                 Read(
@@ -136,7 +137,8 @@ extension MessageMaker {
             .fetched(
                 Fetched(
                     position: u64(), count: u64(), objects: list { $0.stored() },
-                    references: references(), related: list { $0.stored() }))
+                    references: references(), related: list { $0.stored() },
+                    values: list { maker in maker.list { $0.value() } }))
         case .objects:
             .objects(
                 Objects(
@@ -210,6 +212,16 @@ extension MessageMaker {
     private mutating func alongside() -> Alongside {
         guard bool() else { return .read(Read(objects: references(), members: [])) }
         return .fetch(Fetch(request: request(), interests: list { $0.tag() }))
+    }
+
+    private mutating func columns() -> FetchColumns {
+        let columns: [FetchColumn] = ["name", "league.name", "@count", "@sum.wins", "@max.name"]
+        return FetchColumns(
+            list { $0.columnOf(columns) }, groupBy: list { $0.text() }, isDistinct: bool())
+    }
+
+    private mutating func columnOf(_ columns: [FetchColumn]) -> FetchColumn {
+        columns[int(0...columns.count - 1)]
     }
 
     private mutating func alongsideAnswer() -> AlongsideAnswer {

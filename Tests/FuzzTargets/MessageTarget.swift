@@ -38,7 +38,9 @@ extension FuzzTarget {
 
     private static func look(_ message: ClientMessage) throws {
         switch message {
-        case .fetch(let fetch): try PredicateProperties.check(fetch.request)
+        case .fetch(let fetch):
+            try PredicateProperties.check(fetch.request)
+            try fetch.columns.map { try ColumnProperties.check($0, fetch.request) }
         case .verdicts(let request):
             for item in request.items.prefix(4) { try PredicateProperties.check(item.request) }
         case .batch(let batch): try PredicateProperties.check(batch.request)

@@ -56,31 +56,32 @@ extension ManagedObjectContext {
     /// The raw answer to a fetch, adopted at the context's position; controllers open with it too.
     func fetchedStep(
         _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
-        interests: [EntityTag] = []
+        interests: [EntityTag] = [], columns: FetchColumns? = nil
     ) throws -> Step<Fetched> {
         if let parent {
             sweep()
             return try sessionStep().then { _ in
                 try parent.fetchedStep(
-                    request, kind: kind, related: related, interests: interests)
+                    request, kind: kind, related: related, interests: interests,
+                    columns: columns)
             }
         }
         guard request.limit ?? 0 >= 0, request.offset >= 0 else {
             throw TandemError(.usage, "limit and offset of a fetch can't be negative")
         }
         guard let debug, debug.tells(.fetch) else {
-            return try askedStep(request, kind, related, interests)
+            return try askedStep(request, kind, related, interests, columns)
         }
         return try told(.fetch, debug) {
             request.told($0, kind)
         } _: {
-            try self.askedStep(request, kind, related, interests)
+            try self.askedStep(request, kind, related, interests, columns)
         }
     }
 
     private func askedStep(
         _ request: FetchRequest, _ kind: Fetch.Kind, _ related: [[String]],
-        _ interests: [EntityTag]
+        _ interests: [EntityTag], _ columns: FetchColumns?
     ) throws -> Step<Fetched> {
         try sessionStep().then { session in
             guard let entity = session.model.entity(named: request.entity) else {
@@ -89,9 +90,11 @@ extension ManagedObjectContext {
                     "no entity is named \(request.entity); `tandem schema` shows the model")
             }
             let family = request.includesSubentities ? entity.descendants : [entity.tag]
-            let wanted = kind == .count ? [] : Set(family + interests + [entity.tag]).sorted()
+            let isFollowed = kind != .count && kind != .columns
+            let wanted = !isFollowed ? [] : Set(family + interests + [entity.tag]).sorted()
             let fetch = Fetch(
-                request: request, kind: kind, related: related, interests: wanted, at: 0)
+                request: request, kind: kind, related: related, interests: wanted, at: 0,
+                columns: columns)
             return try self.positionedStep(.fetch(fetch)) { part -> Fetched? in
                 if case .fetched(let answer) = part { answer } else { nil }
             } use: { answer in

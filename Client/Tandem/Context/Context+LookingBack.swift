@@ -80,8 +80,9 @@ extension ManagedObjectContext {
         }
     }
 
-    private func pastStep<Output>(
+    func pastStep<Output>(
         _ request: FetchRequest, _ kind: Fetch.Kind, at position: Position,
+        columns: FetchColumns? = nil,
         use: @escaping (Fetched, Session) throws -> Step<Output>
     ) throws -> Step<Output> {
         guard request.limit ?? 0 >= 0, request.offset >= 0 else {
@@ -90,7 +91,7 @@ extension ManagedObjectContext {
         guard position.number > 0 else {
             throw TandemError(.historyExpired, "before position 1 there is nothing to read")
         }
-        let step = { try self.pastAnswerStep(request, kind, at: position) }
+        let step = { try self.pastAnswerStep(request, kind, columns, at: position) }
         guard let debug, debug.tells(.fetch) else { return try step().then(use) }
         return try told(.fetch, debug) { answer, _ in
             request.told(answer, kind) + [("at", "\(position.number)")]
@@ -100,10 +101,12 @@ extension ManagedObjectContext {
     }
 
     private func pastAnswerStep(
-        _ request: FetchRequest, _ kind: Fetch.Kind, at position: Position
+        _ request: FetchRequest, _ kind: Fetch.Kind, _ columns: FetchColumns?,
+        at position: Position
     ) throws -> Step<(Fetched, Session)> {
         try behindStep(position).then { session in
-            let fetch = Fetch(request: request, kind: kind, at: position.number)
+            let fetch = Fetch(
+                request: request, kind: kind, at: position.number, columns: columns)
             return .ask(.fetch(fetch)) { (answer: DaemonMessage) -> Fetched? in
                 if case .fetched(let answer) = answer { answer } else { nil }
             } then: { answer in

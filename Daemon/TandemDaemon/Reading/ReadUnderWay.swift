@@ -64,7 +64,7 @@ final class ReadUnderWay {
         savedBytes = committer.ring.addedBytes
         modelPosition = committer.store.modelPosition
         source = TransactionSource(committer.journal)
-        let request = try fetch.map { try CompiledRequest($0.request, in: model) }
+        let request = try fetch.map { try $0.compiled(in: model) }
         self.request = request
         // What lies on paths to related objects may be of any entity.
         tags = fetch.flatMap { $0.related.isEmpty || position == 0 ? request?.observedTags : nil }
@@ -255,7 +255,7 @@ extension FetchPart {
             switch kind {
             case .count: .count
             case .references: .references
-            case .rows: .rows
+            case .rows, .columns: .rows
             }
     }
 }

@@ -96,6 +96,10 @@ struct Answerer {
     /// Answers what is done.
     func answer(_ read: ReadUnderWay) throws -> DaemonMessage {
         let result = try committer.telling { try read.cursor?.result() }
+        return try committer.telling { try answer(read, result) }
+    }
+
+    private func answer(_ read: ReadUnderWay, _ result: FetchResult?) throws -> DaemonMessage {
         switch read.message {
         case .read(let request): return .objects(try self.read(request, read.past))
         case .verdicts(let request):
@@ -130,6 +134,11 @@ struct Answerer {
         switch fetch.kind {
         case .count: break
         case .references: answer.references = result.references
+        case .columns:
+            guard let columns = fetch.columns else { break }
+            answer.values = try ColumnAnswer(committer: committer, past: past)
+                .rows(columns, of: fetch.request, result.objects, in: model)
+            answer.count = UInt64(answer.values.count)
         case .rows:
             answer.objects = result.objects.map(StoredObject.init)
             var related = RelatedRows(committer.store, model, past, AnswerSize(committer))

@@ -1,0 +1,160 @@
+public import TandemModel
+
+/// Makes the rows of a fetch of values, object by object in the request's order.
+///
+///     var fold = ColumnFold(columns)
+///     for object in objects { fold.add(columns.values(object, row, reader)) }
+///     let rows = fold.rows()
+///
+/// Values are the same when they sort the same: 0.0 and -0.0 are, 1 and 1.0 never stand in one column. Sums do not depend on the order of
+/// objects. Cost: each object once; memory for the rows, and for the numbers that are summed.
+public struct ColumnFold {
+    private let columns: CompiledColumns
+    /// The rows of objects, or of groups as far as they are known.
+    private var groups: [Group] = []
+    /// The places of groups or of distinct rows, by the bytes of what makes them one.
+    private var known: [[UInt8]: Int] = [:]
+
+    fileprivate struct Group {
+        /// The bytes of what it is grouped by, which order it.
+        var key: [UInt8]
+        var cells: [Cell]
+    }
+
+    /// A value of a row that isn't finished.
+    fileprivate enum Cell {
+        case value(Value)
+        case count(Int64)
+        case extreme(Aggregate, Value)
+        case numbers(Aggregate, [Value])
+    }
+
+    /// No rows yet.
+    public init(_ columns: CompiledColumns) {
+        self.columns = columns
+        // All objects are one group, also when there are none.
+        if columns.columns.isGrouped, columns.columns.groupBy.isEmpty {
+            known[[]] = 0
+            groups.append(Group(key: [], cells: begin(nil)))
+        }
+    }
+
+    /// Adds an object by the values that its key paths reach.
+    public mutating func add(_ values: [Value]) {
+        if columns.columns.isGrouped { return addToGroup(values) }
+        let row = columns.places.map { place in place.map { values[$0] } ?? .null }
+        if columns.columns.isDistinct {
+            let key = Self.key(row)
+            guard known.updateValue(groups.count, forKey: key) == nil else { return }
+        }
+        groups.append(Group(key: [], cells: row.map { .value($0) }))
+    }
+
+    /// The rows after offset and limit, in order.
+    public func rows() -> [[Value]] {
+        var rows: [[Value]]
+        if columns.columns.isGrouped {
+            rows = ordered().map { $0.cells.map(\.whole) }
+            if columns.columns.isDistinct { rows = Self.distinct(rows) }
+        } else {
+            rows = groups.map { $0.cells.map(\.whole) }
+            // Without groups and repetitions the fetch of the objects has counted.
+            guard columns.columns.isDistinct else { return rows }
+        }
+        let rest = rows.dropFirst(max(0, columns.request.offset))
+        return Array(columns.request.limit.map { rest.prefix(max(0, $0)) } ?? rest)
+    }
+
+    // MARK: Groups
+
+    private mutating func addToGroup(_ values: [Value]) {
+        let key = Self.key(columns.groupPlaces.map { values[$0] })
+        let place = known[key] ?? groups.count
+        if place == groups.count {
+            known[key] = place
+            groups.append(Group(key: key, cells: begin(values)))
+        }
+        for (index, at) in columns.places.enumerated() {
+            groups[place].cells[index].add(at.map { values[$0] })
+        }
+    }
+
+    private func begin(_ values: [Value]?) -> [Cell] {
+        zip(columns.columns.columns, columns.places).map { column, place in
+            switch column.aggregate {
+            case nil: .value(place.flatMap { values?[$0] } ?? .null)
+            case .count: .count(0)
+            case .min, .max: .extreme(column.aggregate ?? .min, .null)
+            case .sum, .avg: .numbers(column.aggregate ?? .sum, [])
+            }
+        }
+    }
+
+    private func ordered() -> [Group] {
+        guard !columns.order.isEmpty else {
+            return groups.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+        }
+        let mixed = columns.order.map { hasDoubles($0.column) }
+        let keyed = groups.map { group in
+            var encoder = KeyEncoder()
+            for ((column, key), isMixed) in zip(columns.order, mixed) {
+                let value = group.cells[column].whole
+                encoder.append(isMixed ? value.asDouble : value, by: key)
+            }
+            return (key: encoder.bytes + group.key, group: group)
+        }
+        return keyed.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.group)
+    }
+
+    /// Whether some values of a column are doubles: sums of integers that have no room in one are, beside others that are integers.
+    private func hasDoubles(_ column: Int) -> Bool {
+        groups.contains { if case .double = $0.cells[column].whole { true } else { false } }
+    }
+
+    // MARK: Sameness
+
+    private static func key(_ values: [Value]) -> [UInt8] {
+        var encoder = KeyEncoder()
+        for value in values { encoder.append(value) }
+        return encoder.bytes
+    }
+
+    private static func distinct(_ rows: [[Value]]) -> [[Value]] {
+        var seen: Set<[UInt8]> = []
+        return rows.filter { seen.insert(key($0)).inserted }
+    }
+}
+
+extension ColumnFold.Cell {
+    /// Adds an object; nil where only objects are counted.
+    fileprivate mutating func add(_ value: Value?) {
+        switch self {
+        case .value: break
+        case .count(let count): self = .count(value?.isNull == true ? count : count + 1)
+        case .extreme(let aggregate, let best):
+            guard let value, !value.isNull else { return }
+            self = .extreme(aggregate, Calculation.aggregate(aggregate, [best, value]))
+        case .numbers(let aggregate, var numbers):
+            guard let value, !value.isNull else { return }
+            // Else there would be two owners, and the array copied for each number.
+            self = .count(0)
+            numbers.append(value)
+            self = .numbers(aggregate, numbers)
+        }
+    }
+
+    fileprivate var whole: Value {
+        switch self {
+        case .value(let value), .extreme(_, let value): value
+        case .count(let count): .int(count)
+        case .numbers(let aggregate, let numbers): Calculation.aggregate(aggregate, numbers)
+        }
+    }
+}
+
+extension Value {
+    /// An integer as a double; any other value as it is.
+    fileprivate var asDouble: Value {
+        if case .int(let number) = self { .double(Double(number)) } else { self }
+    }
+}

@@ -1,0 +1,115 @@
+public import TandemModel
+
+/// Columns of a fetch resolved against a model.
+public struct CompiledColumns: Sendable {
+    /// The columns as they were written.
+    public let columns: FetchColumns
+    /// The request for the objects that rows are made of; its refresh key paths are what columns and groups read.
+    public let objects: CompiledRequest
+    let request: FetchRequest
+    /// The place of each column's value among the key paths; nil for the number of objects.
+    let places: [Int?]
+    /// The places of the values by which objects are grouped.
+    let groupPlaces: [Int]
+    /// By which columns groups are ordered.
+    let order: [(column: Int, key: SortKey)]
+
+    /// Resolves columns of a request.
+    ///
+    /// Throws ``TandemError``: what ``CompiledRequest`` does; `usage` for no columns, more than there may be, a column that is neither grouped by nor an aggregate,
+    /// a sum of what are no numbers, a key path to many objects, and an order of groups by what is no column.
+    public init(
+        _ columns: FetchColumns, of request: FetchRequest, in model: CompiledModel
+    ) throws(TandemError) {
+        let most = FetchColumns.maximumColumns
+        guard !columns.columns.isEmpty, columns.columns.count <= most, columns.groupBy.count <= most
+        else { throw Self.misuse("a fetch of values has 1 to \(most) columns") }
+        var keyPaths = columns.groupBy
+        for column in columns.columns {
+            guard let keyPath = column.keyPath, !keyPaths.contains(keyPath) else { continue }
+            keyPaths.append(keyPath)
+        }
+        self.columns = columns
+        self.request = request
+        objects = try CompiledRequest(
+            columns.objects(of: request), refreshKeyPaths: keyPaths, in: model)
+        places = columns.columns.map { $0.keyPath.flatMap { keyPaths.firstIndex(of: $0) } }
+        groupPlaces = Array(columns.groupBy.indices)
+        order = try Self.order(columns, request)
+        try check()
+    }
+
+    private func check() throws(TandemError) {
+        for (keyPath, path) in zip(objects.refreshKeyPaths, objects.refreshPaths)
+        where path.isToMany {
+            throw Self.misuse("`\(keyPath)` leads to many objects; a column has one value")
+        }
+        for (column, place) in zip(columns.columns, places) {
+            if column.aggregate == nil {
+                let isGrouped = place.map { groupPlaces.contains($0) } ?? false
+                guard !columns.isGrouped || isGrouped else {
+                    throw Self.misuse(
+                        "`\(column)` is neither grouped by nor an aggregate such as @max.\(column)")
+                }
+            } else if let place {
+                try check(column, objects.refreshPaths[place].type)
+            }
+        }
+        guard columns.isGrouped else { return }
+        for (column, key) in order where key.selector != .compare {
+            let place = columns.columns[column].aggregate == nil ? places[column] : nil
+            guard let place, objects.refreshPaths[place].type.isText else {
+                throw Self.misuse("`\(key.keyPath)` is no text; \(key.selector.name) needs text")
+            }
+        }
+    }
+
+    private func check(_ column: FetchColumn, _ type: OperandType) throws(TandemError) {
+        switch column.aggregate {
+        case .sum, .avg:
+            guard type.group == .number else {
+                throw Self.misuse("`\(column)` needs numbers, not \(type.name)")
+            }
+        case .min, .max:
+            guard type != .object else {
+                throw Self.misuse("`\(column)` needs an attribute at its end")
+            }
+        case .count, nil: break
+        }
+    }
+
+    private static func order(
+        _ columns: FetchColumns, _ request: FetchRequest
+    ) throws(TandemError) -> [(column: Int, key: SortKey)] {
+        guard columns.isGrouped else { return [] }
+        var order: [(column: Int, key: SortKey)] = []
+        for key in request.sort {
+            guard let column = columns.columns.firstIndex(where: { $0.description == key.keyPath })
+            else {
+                throw misuse("groups can only be sorted by their columns, not by `\(key.keyPath)`")
+            }
+            order.append((column, key))
+        }
+        return order
+    }
+
+    private static func misuse(_ message: String) -> TandemError {
+        TandemError(.usage, String(message.prefix(500)))
+    }
+
+    /// What the key paths reach from an object, in their order; nil when the reader does not hold it.
+    public func values<R: GraphReader & ~Copyable>(
+        _ object: ObjectReference, _ row: Row, _ reader: borrowing R
+    ) -> [Value]? {
+        row.withView { row in
+            guard let evaluation = objects.evaluation(object, row) else { return nil }
+            var values: [Value] = []
+            values.reserveCapacity(objects.refreshPaths.count)
+            for path in objects.refreshPaths {
+                guard let value = evaluation.value(path, reader) else { return nil }
+                values.append(value)
+            }
+            return values
+        }
+    }
+}

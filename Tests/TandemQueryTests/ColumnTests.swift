@@ -1,0 +1,184 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+/// Rows of values and groups against plain loops over the same objects.
+struct ColumnTests {
+    private let names = ["a", "b", "c", ""]
+
+    private func graph(_ random: inout SplitMix64) throws -> Graph {
+        var graph = try Graph()
+        let leagues = try names.enumerated().map {
+            try graph.add("League", 100 + UInt64($0.offset), ["name": .string($0.element)])
+        }
+        for number in 1...UInt64(40) {
+            var values: [String: Value] = [:]
+            if Bool.random(using: &random) {
+                values["name"] = .string(names[Int.random(in: 0..<4, using: &random)])
+            }
+            if Int.random(in: 0..<4, using: &random) > 0 {
+                values["wins"] = .int(Int64.random(in: -3...3, using: &random))
+            }
+            if Bool.random(using: &random) {
+                values["rate"] = .double(Double(Int.random(in: -4...4, using: &random)) / 4)
+            }
+            if Bool.random(using: &random) {
+                values["league"] = .reference(leagues[Int.random(in: 0..<4, using: &random)])
+            }
+            try graph.add("Team", number, values)
+        }
+        return graph
+    }
+
+    private func rows(
+        _ graph: Graph, _ columns: FetchColumns,
+        _ request: FetchRequest = FetchRequest(entity: "Team")
+    ) throws -> [[Value]] {
+        let compiled = try CompiledColumns(columns, of: request, in: graph.model)
+        var fold = ColumnFold(compiled)
+        let objects = graph.rows.keys.filter { compiled.objects.includes(tag: $0.tag) }.sorted()
+        for object in objects {
+            let row = try #require(graph.rows[object])
+            fold.add(try #require(compiled.values(object, row, graph)))
+        }
+        return fold.rows()
+    }
+
+    /// What a path reaches, read from the dictionaries that the graph is written as.
+    private func reached(_ graph: Graph, _ object: ObjectReference, _ path: String) -> Value {
+        let parts = path.split(separator: ".").map(String.init)
+        let value = graph.values[object]?[parts[0]] ?? .null
+        guard parts.count > 1 else { return value }
+        return value.reference.map { reached(graph, $0, parts[1]) } ?? .null
+    }
+
+    private func number(_ value: Value) -> Double? {
+        switch value {
+        case .int(let value): Double(value)
+        case .double(let value): value
+        default: nil
+        }
+    }
+
+    @Test(arguments: [["name"], ["league.name"], ["league"], ["wins", "name"], ["rate"], []])
+    func groupsAreThoseOfAPlainLoop(_ groupBy: [String]) throws {
+        let seed = seed
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<20 {
+            let graph = try graph(&random)
+            let columns = FetchColumns(
+                groupBy.map { FetchColumn(keyPath: $0) }
+                    + [
+                        "@count", "@count.name", "@sum.wins", "@min.wins", "@max.wins", "@avg.rate",
+                    ],
+                groupBy: groupBy)
+            var groups: [[Value]: [ObjectReference]] = [:]
+            for object in graph.rows.keys where object.number < 100 {
+                groups[groupBy.map { reached(graph, object, $0) }, default: []].append(object)
+            }
+            let rows = try rows(graph, columns)
+            #expect(rows.count == groups.count, "seed \(seed)")
+            for row in rows {
+                let members = try #require(groups[Array(row.prefix(groupBy.count))])
+                let found = Array(row.dropFirst(groupBy.count))
+                let wins = members.compactMap { number(reached(graph, $0, "wins")) }
+                let rates = members.compactMap { number(reached(graph, $0, "rate")) }
+                let named = members.filter { !reached(graph, $0, "name").isNull }
+                #expect(found[0] == .int(Int64(members.count)), "seed \(seed)")
+                #expect(found[1] == .int(Int64(named.count)), "seed \(seed)")
+                #expect(number(found[2]) == wins.reduce(0, +), "seed \(seed)")
+                #expect(number(found[3]) == wins.min(), "seed \(seed)")
+                #expect(number(found[4]) == wins.max(), "seed \(seed)")
+                let mean = rates.isEmpty ? nil : rates.reduce(0, +) / Double(rates.count)
+                #expect(number(found[5]) == mean, "seed \(seed)")
+            }
+        }
+    }
+
+    @Test func groupsAreOrderedByTheirKeysOrAnyColumn() throws {
+        var graph = try Graph()
+        for (number, (name, wins)) in [("b", 1), ("a", 2), ("b10", 3), ("b2", 1), ("a", 5)]
+            .enumerated()
+        {
+            try graph.add(
+                "Team", UInt64(number + 1), ["name": .string(name), "wins": .int(Int64(wins))])
+        }
+        try graph.add("Team", 9)
+        func names(_ sort: [SortKey], limit: Int? = nil, offset: Int = 0) throws -> [Value] {
+            let request = FetchRequest(entity: "Team", sort: sort, limit: limit, offset: offset)
+            return try rows(
+                graph, FetchColumns(["name", "@sum.wins", "@count"], groupBy: ["name"]), request
+            ).map { $0[0] }
+        }
+        let (a, b, b10, b2) = (
+            Value.string("a"), Value.string("b"), Value.string("b10"), Value.string("b2")
+        )
+        #expect(try names([]) == [.null, a, b, b10, b2])
+        #expect(try names(["-name"]) == [b2, b10, b, a, .null])
+        #expect(try names(["name:naturalCompare"]) == [.null, a, b, b2, b10])
+        #expect(try names(["-@sum.wins"]) == [a, b10, b, b2, .null])
+        #expect(try names(["-@count", "-name"]) == [a, b2, b10, b, .null])
+        #expect(try names(["-@sum.wins"], limit: 2, offset: 1) == [b10, b])
+        #expect(try names(["name"], limit: 0) == [])
+    }
+
+    @Test func withoutGroupsThereIsARowForEachObject() throws {
+        var graph = try Graph()
+        for (number, name) in ["b", "a", "b", "c"].enumerated() {
+            try graph.add("Team", UInt64(number + 1), ["name": .string(name)])
+        }
+        let all = try rows(graph, ["name", "wins"])
+        #expect(all == ["b", "a", "b", "c"].map { [.string($0), .null] })
+        let request = FetchRequest(entity: "Team", limit: 2, offset: 1)
+        let once = try rows(graph, FetchColumns(["name"], isDistinct: true), request)
+        #expect(once == [[.string("a")], [.string("c")]])
+    }
+
+    @Test func nothingIsOneGroupWithoutGroupBy() throws {
+        let graph = try Graph()
+        #expect(
+            try rows(graph, ["@count", "@sum.wins", "@max.wins", "@avg.wins"])
+                == [[.int(0), .int(0), .null, .null]])
+        #expect(try rows(graph, FetchColumns(["name"], groupBy: ["name"])) == [])
+    }
+
+    @Test func sumsBeyondAnIntegerAreOrderedWithOthers() throws {
+        var graph = try Graph()
+        for (number, wins) in [Int64.max, .max, 5, .max].enumerated() {
+            let name = Value.string(number < 2 ? "double" : number == 2 ? "five" : "max")
+            try graph.add("Team", UInt64(number + 1), ["name": name, "wins": .int(wins)])
+        }
+        let request = FetchRequest(entity: "Team", sort: ["-@sum.wins"])
+        let found = try rows(
+            graph, FetchColumns(["name", "@sum.wins"], groupBy: ["name"]), request)
+        #expect(found.map { $0[0] } == [.string("double"), .string("max"), .string("five")])
+    }
+
+    @Test(
+        arguments: [
+            (FetchColumns([]), nil), (["players.goals"], nil), (["name", "@count"], nil),
+            (["@sum.name"], nil), (["@avg.league"], nil), (["@min.league"], nil),
+            (FetchColumns(["wins"], groupBy: ["name"]), nil),
+            (FetchColumns(["name"], groupBy: ["name"]), "wins"),
+            (FetchColumns(["wins"], groupBy: ["wins"]), "wins:naturalCompare"),
+            (FetchColumns(["name"], groupBy: ["players"]), nil),
+            (FetchColumns(Array(repeating: "name", count: 129)), nil),
+        ] as [(FetchColumns, SortKey?)])
+    func misuseIsRefused(_ columns: FetchColumns, _ sort: SortKey?) throws {
+        let graph = try Graph()
+        let request = FetchRequest(entity: "Team", sort: sort.map { [$0] } ?? [])
+        #expect {
+            try CompiledColumns(columns, of: request, in: graph.model)
+        } throws: {
+            ($0 as? TandemError)?.code == .usage
+        }
+    }
+
+    @Test(arguments: ["name", "league.name", "@count", "@count.name", "@sum.league.wins"])
+    func printedColumnsParseToThemselves(_ text: String) {
+        #expect(FetchColumn(text)?.description == text)
+    }
+
+    @Test(arguments: ["", "@", "@sum", "@sum.", "@median.wins", "@count."])
+    func otherTextsAreNoColumns(_ text: String) { #expect(FetchColumn(text) == nil) }
+}
