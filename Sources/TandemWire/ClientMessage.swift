@@ -36,6 +36,8 @@ public indirect enum ClientMessage: WireMessage {
     case pin(PinRequest)
     /// Rows of a batch insert; answered by `inserted`.
     case insert(BatchInsert)
+    /// How a fetch is carried out; answered by `explained`.
+    case explain(Fetch)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -71,6 +73,8 @@ public indirect enum ClientMessage: WireMessage {
         case pin
         /// Rows of a batch insert.
         case insert
+        /// How a fetch is carried out.
+        case explain
     }
 
     /// The kind of message.
@@ -92,6 +96,7 @@ public indirect enum ClientMessage: WireMessage {
         case .batch: .batch
         case .pin: .pin
         case .insert: .insert
+        case .explain: .explain
         }
     }
 
@@ -117,6 +122,7 @@ public indirect enum ClientMessage: WireMessage {
         case .batch(let message): message.encode(into: &writer)
         case .pin(let message): message.encode(into: &writer)
         case .insert(let message): message.encode(into: &writer)
+        case .explain(let message): message.encode(into: &writer)
         }
     }
 
@@ -139,6 +145,7 @@ public indirect enum ClientMessage: WireMessage {
         case .batch: self = .batch(try Batch(from: &reader))
         case .pin: self = .pin(try PinRequest(from: &reader))
         case .insert: self = .insert(try BatchInsert(from: &reader))
+        case .explain: self = .explain(try Fetch(from: &reader))
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
     }

@@ -24,6 +24,7 @@ extension DaemonMessage {
         case .batched: .batched
         case .pinned: .pinned
         case .inserted: .inserted
+        case .explained: .explained
         }
     }
 
@@ -53,6 +54,7 @@ extension DaemonMessage {
         case .batched(let message): message.encode(into: &writer)
         case .pinned(let message): message.encode(into: &writer)
         case .inserted(let message): message.encode(into: &writer)
+        case .explained(let message): message.encode(into: &writer)
         }
     }
 
@@ -79,6 +81,7 @@ extension DaemonMessage {
         case .batched: self = .batched(try Batched(from: &reader))
         case .pinned: self = .pinned(try PinAnswer(from: &reader))
         case .inserted: self = .inserted(try BatchInserted(from: &reader))
+        case .explained: self = .explained(try Explained(from: &reader))
         case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
         }
     }

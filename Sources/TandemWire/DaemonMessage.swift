@@ -44,6 +44,8 @@ public indirect enum DaemonMessage: WireMessage {
     case pinned(PinAnswer)
     /// The answer to `insert`: how far the batch came.
     case inserted(BatchInserted)
+    /// The answer to `explain`.
+    case explained(Explained)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -87,6 +89,8 @@ public indirect enum DaemonMessage: WireMessage {
         case pinned
         /// The answer to `insert`.
         case inserted
+        /// The answer to `explain`.
+        case explained
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -103,7 +107,7 @@ public indirect enum DaemonMessage: WireMessage {
         case .batched(let answer): answer.position
         case .inserted(let answer): answer.position
         case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state,
-            .disconnected, .consumer, .pinned:
+            .disconnected, .consumer, .pinned, .explained:
             nil
         }
     }

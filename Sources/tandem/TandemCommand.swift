@@ -37,6 +37,7 @@ struct TandemCommand: ParsableCommand {
             MetricsCommand.self,
             FetchCommand.self,
             CountCommand.self,
+            ExplainCommand.self,
             SchemaCommand.self,
             WaitCommand.self,
             BridgeCommand.self,
