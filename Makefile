@@ -10,6 +10,8 @@ SHELL := /bin/bash
 SOURCES := Package.swift Sources Client Daemon Tests
 # Debian packages without which it does not build.
 PACKAGES := liblmdb-dev pkg-config
+# And what the tests compare fetches with.
+ORACLE_PACKAGES := libsqlite3-dev
 # With what the tests look at the units and at system calls, if it shall be installed; tests that miss it are skipped.
 TEST_PACKAGES ?=
 
@@ -49,7 +51,7 @@ demo: dependencies
 	echo "== the World Cup of 2022: a daemon, a process that plays, a process that shows the table"
 	exec "$$bin/worldcup" demo --tandemd "$$bin/tandemd" $(DEMO)
 
-test: PACKAGES += $(TEST_PACKAGES)
+test: PACKAGES += $(ORACLE_PACKAGES) $(TEST_PACKAGES)
 test: dependencies format-check
 	echo "== building everything, tests included"
 	swift build --build-tests

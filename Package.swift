@@ -48,6 +48,7 @@ let suites: [Target] = [
         "SimulationTests",
         ["TandemDaemon", "TandemIO", "TandemJournal", "TandemModel", "TandemStore", "TandemWire"]),
     suite("FuzzTests", ["FuzzTargets", "TandemIO"]),
+    suite("OracleTests", ["CSQLite", "Tandem", "TandemEmbedded", "TandemIO"]),
     suite("TidyTests", []),
 ]
 
@@ -72,6 +73,10 @@ let package = Package(
         .systemLibrary(
             name: "CLMDB", path: "Sources/CLMDB", pkgConfig: "lmdb",
             providers: [.apt(["liblmdb-dev"])]),
+        // Debian's libsqlite3, an oracle for tests.
+        .systemLibrary(
+            name: "CSQLite", path: "Tests/CSQLite", pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"])]),
         // CRC-32C by the processor's instruction, for which Swift has no name.
         .target(
             name: "CChecksum", path: "Sources/CChecksum",

@@ -14,6 +14,16 @@ enum ConstraintFinder {
         }
     }
 
+    /// Whether the constraints say all that a predicate does.
+    static func decide(_ node: PredicateNode, of entity: CompiledEntity) -> Bool {
+        switch node {
+        case .constant(let value): value
+        case .and(let parts): parts.allSatisfy { decide($0, of: entity) }
+        case .comparison: !constraints(node, of: entity).isEmpty
+        default: false
+        }
+    }
+
     private static func type(_ property: CompiledProperty) -> OperandType {
         property.attribute.map { .attribute($0.type) } ?? .object
     }

@@ -217,7 +217,7 @@ struct PredicateCompiler {
 
 extension Comparison {
     /// The same with a constant on the left moved to the right, so that it takes the type of the path.
-    fileprivate var constantLast: Comparison {
+    var constantLast: Comparison {
         guard quantifier == .direct, !left.isPath, right.isPath, let mirrored = op.mirrored else {
             return self
         }

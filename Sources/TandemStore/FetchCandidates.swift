@@ -1,123 +1,279 @@
 import TandemModel
 import TandemQuery
 
-/// The objects that a fetch has to look at, some at a time.
+/// The objects that a fetch has to look at, some at a time, by its plan.
 ///
 /// Between two steps it remembers keys, never a cursor of LMDB, so that the store may change and be checkpointed meanwhile.
 /// What changes may then be missed, or found twice: ``FetchCursor/touch(_:)`` settles it.
 struct FetchCandidates {
-    private let request: CompiledRequest
-    /// Where keys are read; nil when the objects are known.
-    private let table: StoreTable?
-    /// The bytes before the number in a key of `table`, or before the tuple in an index.
-    private let stem: Int
-    /// What of `table` is yet to be read, the next range last.
-    private var ranges: [AccessPath.KeyRange]
-    /// Objects that an index or a relationship led to; looked at in order when `ranges` is empty.
-    private var objects = RunMerge<ObjectReference>(by: <)
-    private var isMerged = false
-    /// How many of them were looked at.
-    private var seen = 0
-    private var last: ObjectReference?
+    private let matches: FetchMatches
+    private var source: Source
 
-    init(_ path: AccessPath, _ request: CompiledRequest, _ store: Store) throws(StoreError) {
-        self.request = request
-        switch path {
-        case .scan:
-            let tags =
-                request.request.includesSubentities
-                ? request.entity.descendants : [request.entity.tag]
-            (table, stem) = (.rows, 2)
-            ranges = tags.map { AccessPath.KeyRange(lower: StoreKey.tag($0), upper: nil) }
-        case .members(let owner, let link, _):
-            let prefix = StoreKey.links(link, of: owner.number)
-            (table, stem) = (.links, prefix.count)
-            ranges = [AccessPath.KeyRange(lower: prefix, upper: AccessPath.successor(prefix))]
-        case .unique(let index, let value):
-            (table, stem, ranges) = (nil, 0, [])
-            objects.add(try store.holder(index, value))
-        case .index(_, let found):
-            (table, stem, ranges) = (.indexes, 2, found)
-        }
-        ranges.reverse()
+    private enum Source {
+        /// The rows of whole entities, judged as they are read.
+        case rows(RowScan)
+        /// Keys of an index or of links, each an object that matches.
+        case keys(KeyScan)
+        /// Objects that are collected first and looked at by number.
+        case collected(CollectedCandidates)
+        /// An index that is walked in the request's order.
+        case walk(WalkedCandidates)
     }
 
-    /// Whether there are no more.
-    var isDone: Bool { isMerged && seen == objects.whole.count }
+    init(
+        _ plan: FetchPlan, _ request: CompiledRequest, _ part: FetchPart, _ store: Store,
+        _ matches: FetchMatches
+    ) throws(StoreError) {
+        self.matches = matches
+        switch (plan.access, plan.order) {
+        case (.scan, _):
+            source = .rows(RowScan(request, isCounting: plan.needsNoRows(for: part)))
+        case (.index(_, let ranges), .index(let order)):
+            let keys = plan.needsNoRows(for: part) ? plan.keys : nil
+            source = .walk(WalkedCandidates(request, IndexWalk(ranges, order), keys))
+        default:
+            let keys = part == .count ? nil : plan.keys
+            if plan.needsNoRows(for: part), let scan = KeyScan(plan.access, request, keys) {
+                source = .keys(scan)
+            } else {
+                source = .collected(try CollectedCandidates(plan, request, store))
+            }
+        }
+    }
+
+    /// Whether no more have to be looked at.
+    var isDone: Bool {
+        switch source {
+        case .rows(let scan): scan.isDone || matches.hasEnough
+        case .keys(let scan): scan.isDone
+        case .collected(let collected):
+            collected.isDone || collected.isWhole && matches.hasEnough
+        case .walk(let walk): walk.isDone || walk.isBetweenGroups && matches.hasEnough
+        }
+    }
 
     /// About the bytes that it holds.
-    var bytes: Int { objects.bytes }
+    var bytes: Int { if case .collected(let collected) = source { collected.bytes } else { 0 } }
 
-    /// Looks at the next ones, each in `judge`, until they or `budget` are used up.
+    /// How many rows of related objects were judged to find them.
+    var relatedRowsRead: Int {
+        if case .collected(let collected) = source { collected.relatedRowsRead } else { 0 }
+    }
+
+    /// How many keys were read that lead to related objects.
+    var relatedKeysRead: Int {
+        if case .collected(let collected) = source { collected.relatedKeysRead } else { 0 }
+    }
+
+    /// Looks at the next ones until they or `budget` are used up.
+    mutating func step(_ store: Store, _ budget: inout Int) throws(StoreError) {
+        guard !isDone else { return }
+        switch source {
+        case .rows(var scan):
+            defer { source = .rows(scan) }
+            try scan.step(store, &budget, matches)
+        case .keys(var scan):
+            defer { source = .keys(scan) }
+            try scan.step(store, &budget, matches)
+        case .collected(var collected):
+            // The only one that refers to what is collected, which else would be copied.
+            source = .rows(RowScan.none)
+            defer { source = .collected(collected) }
+            try collected.step(store, &budget, matches)
+        case .walk(var walk):
+            defer { source = .walk(walk) }
+            try walk.step(store, &budget, matches)
+        }
+    }
+}
+
+/// All rows of some entities, one after the other.
+struct RowScan {
+    /// Whether every row matches, so that none has to be read.
+    private let isCounting: Bool
+    /// What is yet to be read, the next range last.
+    private var ranges: [KeyRange]
+
+    /// A scan of nothing.
+    static let none = RowScan(ranges: [], isCounting: true)
+
+    private init(ranges: [KeyRange], isCounting: Bool) {
+        self.ranges = ranges
+        self.isCounting = isCounting
+    }
+
+    /// A scan of a request's entities.
+    init(_ request: CompiledRequest, isCounting: Bool) {
+        let ranges = request.tags.map { KeyRange(prefix: StoreKey.tag($0)) }
+        self.init(ranges: ranges.reversed(), isCounting: isCounting)
+    }
+
+    var isDone: Bool { ranges.isEmpty }
+
+    mutating func step(
+        _ store: Store, _ budget: inout Int, _ judge: FetchMatches
+    ) throws(StoreError) {
+        while budget > 0, !judge.hasEnough, let range = ranges.popLast() {
+            if let rest = try read(range, store, &budget, judge) { ranges.append(rest) }
+        }
+    }
+
+    /// Reads rows of a range; returns what is left of it.
+    private func read(
+        _ range: KeyRange, _ store: Store, _ budget: inout Int, _ judge: FetchMatches
+    ) throws(StoreError) -> KeyRange? {
+        let tag = UInt16(range.lower[0]) << 8 | UInt16(range.lower[1])
+        var pace = KeyPace(budget)
+        var rest: KeyRange?
+        try store.current.scan(store.tables.rows, from: range.lower) {
+            (key, value) throws(StoreError) -> Bool in
+            guard range.isBelowEnd(key) else { return false }
+            guard pace.left > 0, !judge.hasEnough else {
+                rest = KeyRange(lower: Array(key), upper: range.upper)
+                return false
+            }
+            let number = UnsafeRawBufferPointer(rebasing: key[min(2, key.count)...])
+            let object = try store.object(tag, number, in: .rows)
+            if isCounting {
+                judge.take(object, key: [])
+                pace.takeKey()
+            } else {
+                try judge.judge(object, value, &pace.left)
+            }
+            return true
+        }
+        judge.noteKeys(pace.keys)
+        budget = pace.left
+        return rest
+    }
+}
+
+/// Keys of an index or of links, in ranges: whatever they lead to matches.
+struct KeyScan {
+    private let request: CompiledRequest
+    private let table: StoreTable
+    /// What makes sort keys of the keys; nil where only their number is wanted.
+    private let sortKey: IndexSortKey?
+    /// What is yet to be read, the next range last.
+    private var ranges: [KeyRange]
+
+    /// A scan of what an access path leads to; nil where that has no keys.
+    init?(_ access: AccessPath, _ request: CompiledRequest, _ sortKey: IndexSortKey?) {
+        guard let (table, ranges) = access.keys else { return nil }
+        self.request = request
+        self.sortKey = sortKey
+        self.table = table
+        self.ranges = ranges.reversed()
+    }
+
+    var isDone: Bool { ranges.isEmpty }
+
     mutating func step(
         _ store: Store, _ budget: inout Int, _ judge: FetchMatches
     ) throws(StoreError) {
         while budget > 0, let range = ranges.popLast() {
             if let rest = try read(range, store, &budget, judge) { ranges.append(rest) }
         }
-        guard ranges.isEmpty, objects.step(&budget) else { return }
-        isMerged = true
-        let objects = objects.whole
-        while budget > 0, seen < objects.count {
-            let object = objects[seen]
-            seen += 1
-            // Ranges of one condition may meet, and a key may have moved from one to another meanwhile.
-            if object != last, request.includes(tag: object.tag) {
-                try judge.look(at: object, &budget)
-            }
-            last = object
-        }
     }
 
-    /// Reads keys of a range; returns what is left of it.
-    private mutating func read(
-        _ range: AccessPath.KeyRange, _ store: Store, _ budget: inout Int, _ judge: FetchMatches
-    ) throws(StoreError) -> AccessPath.KeyRange? {
-        guard let table else { return nil }
-        let tag = UInt16(range.lower[0]) << 8 | UInt16(range.lower[1])
-        let (stem, isScan) = (stem, table == .rows)
-        var left = budget
-        var rest: AccessPath.KeyRange?
-        var found: [ObjectReference] = []
-        try store.current.scan(isScan ? store.tables.rows : store.table(table), from: range.lower) {
+    private func read(
+        _ range: KeyRange, _ store: Store, _ budget: inout Int, _ judge: FetchMatches
+    ) throws(StoreError) -> KeyRange? {
+        var pace = KeyPace(budget)
+        var rest: KeyRange?
+        try store.current.scan(store.tables[table], from: range.lower) {
             (key, value) throws(StoreError) -> Bool in
-            guard key.count >= 2, key.bigEndian(0, as: UInt16.self) == tag else { return false }
-            if let upper = range.upper, !key.lexicographicallyPrecedes(upper) { return false }
-            if left <= 0 {
-                rest = AccessPath.KeyRange(lower: Array(key), upper: range.upper)
+            guard range.isBelowEnd(key) else { return false }
+            guard pace.left > 0 else {
+                rest = KeyRange(lower: Array(key), upper: range.upper)
                 return false
             }
-            let end = UnsafeRawBufferPointer(rebasing: key[min(stem, key.count)...])
-            if isScan {
-                try judge.judge(try store.object(tag, end, in: table), value, &left)
+            pace.takeKey()
+            let object = try store.object(endOf: key, value, in: table)
+            guard request.includes(tag: object.tag) else { return true }
+            let made = sortKey.map { $0.key(key) } ?? []
+            if let key = made {
+                judge.take(object, key: key)
             } else {
-                found.append(try store.object(endOf: end, value, in: table))
-                left -= 1
+                // The key was cut.
+                try judge.look(at: object, &pace.left)
             }
             return true
         }
-        objects.add(found.sorted())
-        budget = left
+        judge.noteKeys(pace.keys)
+        budget = pace.left
         return rest
     }
 }
 
-extension Store {
-    fileprivate func table(_ table: StoreTable) -> LMDBTable {
-        table == .links ? tables.links : tables.indexes
+/// Objects that come in the request's order, by an index.
+struct WalkedCandidates {
+    private let request: CompiledRequest
+    private var walk: IndexWalk
+    /// What makes sort keys of the index's keys, where every entry matches and rows are not wanted.
+    private let sortKey: IndexSortKey?
+    private(set) var isDone = false
+    /// Whether everything that comes before the next entry in the request's order was seen.
+    private(set) var isBetweenGroups = false
+
+    init(_ request: CompiledRequest, _ walk: IndexWalk, _ sortKey: IndexSortKey?) {
+        self.request = request
+        self.walk = walk
+        self.sortKey = sortKey
     }
 
-    /// Who holds a unique value, if somebody does.
-    fileprivate func holder(
-        _ index: CompiledIndex, _ value: Value
-    ) throws(StoreError) -> [ObjectReference] {
-        var tuple = KeyEncoder()
-        tuple.append(value)
-        let hash = StableHash(tuple.bytes)
-        let key =
-            StoreKey.tag(index.id) + StoreKey.number(hash.first) + StoreKey.number(hash.second)
-        return try current.get(tables.unique, key).map { bytes throws(StoreError) in
-            [try holder(bytes)]
-        } ?? []
+    mutating func step(
+        _ store: Store, _ budget: inout Int, _ judge: FetchMatches
+    ) throws(StoreError) {
+        let cursor = try store.current.ownCursor(store.tables.indexes)
+        while budget > 0 {
+            guard let entry = try walk.next(cursor) else { return isDone = true }
+            isBetweenGroups = walk.endsGroup(before: entry)
+            if isBetweenGroups, judge.hasEnough { return }
+            let object = try store.object(endOf: entry.key, entry.value, in: .indexes)
+            let key = sortKey.flatMap { $0.key(entry.key) }
+            walk.advance(to: entry)
+            isBetweenGroups = false
+            judge.noteKeys(1)
+            budget -= 1
+            // What was another then is looked at apart.
+            guard request.includes(tag: object.tag), !judge.isPast(object) else { continue }
+            if let key {
+                judge.take(object, key: key)
+            } else {
+                budget += 1
+                try judge.look(at: object, &budget)
+            }
+        }
+    }
+}
+
+/// What reading keys takes from a budget.
+struct KeyPace {
+    /// What is left of the budget.
+    var left: Int
+    /// How many keys were read.
+    private(set) var keys = 0
+
+    /// So many keys that need no more than to be read are read for one of a budget.
+    private static let keysForOne = 8
+
+    init(_ budget: Int) { left = budget }
+
+    mutating func takeKey() {
+        keys += 1
+        if keys % Self.keysForOne == 0 { left -= 1 }
+    }
+}
+
+extension AccessPath {
+    /// The keys that lead to candidates; nil where those come otherwise.
+    var keys: (table: StoreTable, ranges: [KeyRange])? {
+        switch self {
+        case .members(let owner, let link, _):
+            (.links, [KeyRange(prefix: StoreKey.links(link, of: owner.number))])
+        case .index(_, let ranges): (.indexes, ranges)
+        case .scan, .unique, .related: nil
+        }
     }
 }

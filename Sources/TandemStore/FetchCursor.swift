@@ -20,9 +20,11 @@ public import TandemQuery
 /// At an earlier position (``PastGraph``) an index leads to everything that was there but what changed since, which is
 /// told to be touched, and judged by what it was.
 public final class FetchCursor {
+    private let request: CompiledRequest
     private let store: Store
     private let part: FetchPart
-    private let path: AccessPath
+    /// How candidates are found.
+    let plan: FetchPlan
     private var candidates: FetchCandidates
     private let matches: FetchMatches
     /// What was touched and is not judged again yet.
@@ -31,14 +33,27 @@ public final class FetchCursor {
     private var again: [ObjectReference] = []
 
     /// Begins a fetch, of what there is or of what there was; nothing is judged yet.
-    public init(
+    ///
+    /// Throws ``StoreError``; to choose a plan it looks at some keys and rows.
+    public convenience init(
         _ request: CompiledRequest, for part: FetchPart, in store: Store, past: PastGraph? = nil
     ) throws(StoreError) {
+        let planner = FetchPlanner(request, for: part, in: store)
+        let plan = try planner.plan(isPast: past != nil)
+        try self.init(request, by: plan, for: part, in: store, past: past)
+    }
+
+    /// Begins a fetch by a plan.
+    init(
+        _ request: CompiledRequest, by plan: FetchPlan, for part: FetchPart, in store: Store,
+        past: PastGraph? = nil
+    ) throws(StoreError) {
+        self.request = request
         self.store = store
         self.part = part
-        path = AccessPath(request)
-        candidates = try FetchCandidates(path, request, store)
-        matches = FetchMatches(request, part, store, past)
+        self.plan = plan
+        matches = FetchMatches(request, plan, part, store, past)
+        candidates = try FetchCandidates(plan, request, part, store, matches)
     }
 
     /// About the bytes that it holds.
@@ -48,7 +63,10 @@ public final class FetchCursor {
     }
 
     /// How many rows were judged.
-    package var rowsRead: Int { matches.rowsRead }
+    package var rowsRead: Int { matches.rowsRead + candidates.relatedRowsRead }
+
+    /// How many keys of indexes and links were read.
+    package var keysRead: Int { matches.keysRead + candidates.relatedKeysRead }
 
     /// Whether all candidates were judged, so that only what is touched is left.
     public var isScanned: Bool { candidates.isDone }
@@ -64,7 +82,7 @@ public final class FetchCursor {
     /// Throws ``StoreError``: `tooMuch` when key paths and subqueries reach more than ``ReadBudget`` has. One
     /// candidate is judged in one piece, however much it reads.
     public func step(_ budget: inout Int) throws(StoreError) -> Bool {
-        try candidates.step(store, &budget, matches)
+        try candidates.step(store, &budget)
         if candidates.isDone { try judgeAgain(&budget) }
         matches.endRun()
         return candidates.isDone && !hasTouched && matches.merge(&budget)
@@ -90,9 +108,11 @@ public final class FetchCursor {
     /// What was found; after ``step(_:)`` returned true and before the store changes.
     public func result() throws(StoreError) -> FetchResult {
         var result = FetchResult()
-        result.plan = path.description
+        result.plan = plan.access.description
+        result.steps = plan.steps(of: request)
         result.count = matches.count
-        result.rowsRead = matches.rowsRead
+        result.rowsRead = rowsRead
+        result.keysRead = keysRead
         for match in matches.answer() {
             if part == .references {
                 result.references.append(match.object)

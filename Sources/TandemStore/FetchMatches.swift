@@ -10,6 +10,7 @@ final class FetchMatches {
     typealias Match = SortKeyArena.Entry
 
     private let request: CompiledRequest
+    private let part: FetchPart
     private let store: Store
     private let budget: ReadBudget
     private let reader: PastReader
@@ -29,12 +30,23 @@ final class FetchMatches {
     private var counted: [ObjectReference] = []
     /// What was judged more than once; nil for what does not match, or is not judged yet.
     private var again: [ObjectReference: Match?] = [:]
+    /// Those of them that were found on the way through the candidates and not judged again, where a number of them is enough.
+    private var sure: Set<ObjectReference> = []
+    /// So many of the first make up the answer, where candidates come in its order.
+    private let enough: Int?
     private(set) var rowsRead = 0
+    /// How many keys were read that lead to candidates.
+    private(set) var keysRead = 0
     /// About what the matches take in memory.
     private(set) var bytes = 0
 
-    init(_ request: CompiledRequest, _ part: FetchPart, _ store: Store, _ past: PastGraph?) {
+    init(
+        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ store: Store,
+        _ past: PastGraph?
+    ) {
         self.request = request
+        self.part = part
+        enough = plan.isOrdered && part != .count ? request.wanted : nil
         self.store = store
         self.past = past
         budget = store.readBudget()
@@ -44,7 +56,22 @@ final class FetchMatches {
         runs = RunMerge(by: keys.precedes)
     }
 
+    /// Whether the first ones, which make up the answer, were found, if no candidates that were passed are judged again.
+    var hasEnough: Bool { enough.map { sure.count >= $0 } ?? false }
+
+    /// Notes that keys were read which lead to candidates.
+    func noteKeys(_ count: Int) { keysRead += count }
+
+    /// Whether the object was another at the position that is read, so that what leads to it now says nothing.
+    func isPast(_ object: ObjectReference) -> Bool { past?.net(object) != nil }
+
     // MARK: Judging
+
+    /// Takes an object that matches, as its place in an index says, with its sort key.
+    func take(_ object: ObjectReference, key: [UInt8]) {
+        guard !isPast(object) else { return }
+        note(keys.add(object, key: key, tail: -1))
+    }
 
     /// Reads and judges an object, if there is one.
     func look(at object: ObjectReference, _ left: inout Int) throws(StoreError) {
@@ -109,7 +136,11 @@ final class FetchMatches {
     private func note(_ match: Match) {
         if !again.isEmpty, again.index(forKey: match.object) != nil {
             again.updateValue(match, forKey: match.object)
-        } else if limit == 0 {
+            bytes += MemoryLayout<Match>.stride + match.keyBytes
+            return
+        }
+        if enough != nil { sure.insert(match.object) }
+        if limit == 0 {
             counted.append(match.object)
             bytes += MemoryLayout<ObjectReference>.stride
             return
@@ -123,6 +154,7 @@ final class FetchMatches {
     ///
     /// What was kept for it stays until the end.
     func forget(_ object: ObjectReference) {
+        sure.remove(object)
         guard again.updateValue(nil, forKey: object) == nil else { return }
         bytes += MemoryLayout<Match?>.stride
     }
@@ -142,8 +174,14 @@ final class FetchMatches {
     /// Puts all in one order, as far as `budget` goes; true when that is done.
     func merge(_ budget: inout Int) -> Bool { runs.step(&budget) }
 
-    /// How many match, before offset and limit.
+    /// How many match: all for a count and without a limit, else up to the last one that is wanted.
     var count: Int {
+        guard part != .count, let wanted = request.wanted else { return all }
+        return min(wanted, all)
+    }
+
+    /// How many are known to match.
+    private var all: Int {
         let late = again.values.count { $0 != nil }
         if again.isEmpty { return counted.count + runs.whole.count }
         return late + counted.count { again.index(forKey: $0) == nil }

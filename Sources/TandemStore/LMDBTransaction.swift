@@ -241,6 +241,13 @@ final class LMDBTransaction {
         return stat.ms_entries
     }
 
+    /// A cursor of its own on a table, for whoever goes both ways.
+    func ownCursor(_ table: LMDBTable) throws(StoreError) -> LMDBCursor {
+        var cursor: OpaquePointer?
+        try environment.check(mdb_cursor_open(handle, table, &cursor), "scan")
+        return LMDBCursor(cursor, environment)
+    }
+
     /// Calls `body` with every key and value from `start` on, ascending, until it returns false.
     ///
     /// `body` must not write to the table.
@@ -281,7 +288,7 @@ final class LMDBTransaction {
 
 extension MDB_val {
     /// The bytes; LMDB does not write through it.
-    fileprivate init(_ bytes: UnsafeRawBufferPointer) {
+    init(_ bytes: UnsafeRawBufferPointer) {
         self.init(
             mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
     }

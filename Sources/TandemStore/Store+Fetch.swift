@@ -17,19 +17,23 @@ public struct FetchResult: Sendable {
     public var objects: [Store.Stored] = []
     /// The objects without their rows, if these are wanted.
     public var references: [ObjectReference] = []
-    /// How many match, before offset and limit.
+    /// How many match: for a count and without a limit all, else up to the last one that is wanted, offset and limit together.
     public var count = 0
-    /// How the candidates were found, for `tandem explain`.
+    /// How the candidates were found, in a few words.
     public var plan = ""
+    /// How the candidates were found, for `tandem explain`.
+    public var steps: [FetchPlanStep] = []
     /// How many rows were read to find them.
     public var rowsRead = 0
+    /// How many keys of indexes and links were read to find them.
+    public var keysRead = 0
 }
 
 /// Fetching: candidates by index or scan, judged by the predicate, sorted by encoded keys.
 extension Store {
     /// Fetches from the open write transaction, at ``appliedPosition``, in one go.
     ///
-    /// Cost: the candidates; sorting keeps a key of each match in memory. Rows are copied into the answer only: every
+    /// Cost: the candidates, which an index finds where that reads less than a scan (``TandemStore``, Planning); sorting keeps a key of each match in memory. Rows are copied into the answer only: every
     /// candidate is judged where it lies, and with a limit the rows of the answer are read at the end. Throws ``StoreError``: `tooMuch`
     /// when key paths and subqueries reach more than ``ReadBudget`` has.
     public func fetch(

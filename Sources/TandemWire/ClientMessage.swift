@@ -36,6 +36,8 @@ public indirect enum ClientMessage: WireMessage {
     case pin(PinRequest)
     /// Rows of a batch insert; answered by `inserted`.
     case insert(BatchInsert)
+    /// How a fetch is carried out; answered by `explained`.
+    case explain(Fetch)
     /// The oldest part of the journal to be given up; answered by `vacuumed`.
     case vacuum(VacuumRequest)
 
@@ -73,6 +75,8 @@ public indirect enum ClientMessage: WireMessage {
         case pin
         /// Rows of a batch insert.
         case insert
+        /// How a fetch is carried out.
+        case explain
         /// The oldest part of the journal to be given up.
         case vacuum = 20
     }
@@ -96,6 +100,7 @@ public indirect enum ClientMessage: WireMessage {
         case .batch: .batch
         case .pin: .pin
         case .insert: .insert
+        case .explain: .explain
         case .vacuum: .vacuum
         }
     }
@@ -122,6 +127,7 @@ public indirect enum ClientMessage: WireMessage {
         case .batch(let message): message.encode(into: &writer)
         case .pin(let message): message.encode(into: &writer)
         case .insert(let message): message.encode(into: &writer)
+        case .explain(let message): message.encode(into: &writer)
         case .vacuum(let message): message.encode(into: &writer)
         }
     }
@@ -145,6 +151,7 @@ public indirect enum ClientMessage: WireMessage {
         case .batch: self = .batch(try Batch(from: &reader))
         case .pin: self = .pin(try PinRequest(from: &reader))
         case .insert: self = .insert(try BatchInsert(from: &reader))
+        case .explain: self = .explain(try Fetch(from: &reader))
         case .vacuum: self = .vacuum(try VacuumRequest(from: &reader))
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }

@@ -24,6 +24,7 @@ extension DaemonMessage {
         case .batched: .batched
         case .pinned: .pinned
         case .inserted: .inserted
+        case .explained: .explained
         case .vacuumed: .vacuumed
         }
     }
@@ -54,6 +55,7 @@ extension DaemonMessage {
         case .batched(let message): message.encode(into: &writer)
         case .pinned(let message): message.encode(into: &writer)
         case .inserted(let message): message.encode(into: &writer)
+        case .explained(let message): message.encode(into: &writer)
         case .vacuumed(let message): message.encode(into: &writer)
         }
     }
@@ -81,6 +83,7 @@ extension DaemonMessage {
         case .batched: self = .batched(try Batched(from: &reader))
         case .pinned: self = .pinned(try PinAnswer(from: &reader))
         case .inserted: self = .inserted(try BatchInserted(from: &reader))
+        case .explained: self = .explained(try Explained(from: &reader))
         case .vacuumed: self = .vacuumed(try Vacuumed(from: &reader))
         case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
         }

@@ -44,6 +44,8 @@ public indirect enum DaemonMessage: WireMessage {
     case pinned(PinAnswer)
     /// The answer to `insert`: how far the batch came.
     case inserted(BatchInserted)
+    /// The answer to `explain`.
+    case explained(Explained)
     /// The answer to `vacuum`: what went, and who needs the rest.
     case vacuumed(Vacuumed)
 
@@ -89,6 +91,8 @@ public indirect enum DaemonMessage: WireMessage {
         case pinned
         /// The answer to `insert`.
         case inserted
+        /// The answer to `explain`.
+        case explained
         /// The answer to `vacuum`.
         case vacuumed = 88
     }
@@ -107,7 +111,7 @@ public indirect enum DaemonMessage: WireMessage {
         case .batched(let answer): answer.position
         case .inserted(let answer): answer.position
         case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state,
-            .disconnected, .consumer, .pinned, .vacuumed:
+            .disconnected, .consumer, .pinned, .explained, .vacuumed:
             nil
         }
     }

@@ -41,6 +41,7 @@ struct TandemCommand: ParsableCommand {
             MetricsCommand.self,
             FetchCommand.self,
             CountCommand.self,
+            ExplainCommand.self,
             SchemaCommand.self,
             WaitCommand.self,
             WatchCommand.self,

@@ -80,6 +80,7 @@ extension MessageMaker {
         case .batch: .batch(batch())
         case .pin: .pin(PinRequest(lease: u32(), position: u64()))
         case .insert: .insert(insert())
+        case .explain: .explain(Fetch(request: request(), at: u64(), lease: u32()))
         case .vacuum:
             .vacuum(
                 VacuumRequest(
@@ -179,6 +180,11 @@ extension MessageMaker {
                 BatchInserted(
                     position: u64(), rows: u64(), hash: hash(), hasEnded: bool(),
                     failure: maybe { $0.error() }, failedRow: maybe { $0.u64() }))
+        case .explained:
+            .explained(
+                Explained(
+                    position: u64(), steps: list { $0.step() }, rowsRead: u64(), keysRead: u64(),
+                    returned: u64()))
         case .vacuumed:
             .vacuumed(
                 Vacuumed(
@@ -194,6 +200,13 @@ extension MessageMaker {
                 StatePush(
                     isReadOnly: bool(), since: Int64(bitPattern: random.next()), reason: text()))
         }
+    }
+
+    private mutating func step() -> FetchPlanStep {
+        FetchPlanStep(
+            entity: text(), access: FetchPlanStep.Access.allCases[int(0...4)],
+            properties: list { $0.text() }, ranges: int(0...99_999), decides: bool(),
+            isOrdered: bool())
     }
 
     private mutating func verdicts() -> Verdicts {

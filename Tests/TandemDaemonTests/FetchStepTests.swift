@@ -102,7 +102,8 @@ import Testing
     {
         let bench = try bench(100_000, sliceReads: DaemonLimits().sliceReads)
         let (asker, saver) = (try bench.client(), try bench.client())
-        var request = nodes
+        // No index has this order.
+        var request = FetchRequest(entity: "Node", sort: ["name"])
         request.limit = 100
         let question = try asker.send(.fetch(Fetch(request: request)))
         var turns = 0
@@ -121,7 +122,7 @@ import Testing
             return
         }
         #expect(found.position == bench.position.number)
-        #expect(found.count == UInt64(100_000 + turns))
+        #expect(found.count == 100)
         #expect(found.objects.count == 100)
     }
 
@@ -289,7 +290,7 @@ import Testing
         let bench = try bench(2_000, sliceReads: 100)
         let long = [String](repeating: String(repeating: "x", count: 50), count: 100)
         let predicate = try ObjectPredicate(
-            format: "rank >= 0 AND rank < 90 AND NOT name IN %@",
+            format: "rank >= 0 AND rank < 25 AND NOT name IN %@",
             arguments: [.list(long.map { .value(.string($0)) })])
         let asker = try bench.client()
         let request = FetchRequest(entity: "Node", predicate: predicate)
@@ -365,7 +366,10 @@ import Testing
         let (_, whole) = try narrowBench()
         let bench = try bench(300, sliceReads: 10, readBytes: whole + 200)
         let (asker, changer) = (try bench.client(), try bench.client())
-        let batch = try changer.send(.batch(try bench.batch("Node")))
+        // No index answers it, so that every row is read.
+        var wanted = try bench.batch("Node")
+        wanted.request.predicate = try ObjectPredicate(format: "name != 'x'")
+        let batch = try changer.send(.batch(wanted))
         let fetch = try asker.send(.fetch(Fetch(request: nodes)))
         for _ in 0..<5 { try bench.turn() }
         let held = bench.engine.batches.current?.heldBytes ?? 0

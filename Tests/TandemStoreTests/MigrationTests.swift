@@ -67,7 +67,7 @@ private let laterModel = Model {
         }
         #expect(try bench.members("Team", 1, "players") == [2])
         #expect(try bench.numbers("Team", "wins == 2") == [1])
-        #expect(try bench.fetchPlan("Team", "wins == 2").hasPrefix("index"))
+        #expect(try bench.indexPlan("Team", "wins == 2").hasPrefix("index"))
         #expect(try bench.numbers("Captain", "since == 1999") == [2])
     }
 
@@ -83,13 +83,5 @@ private let laterModel = Model {
         try bench.store.checkpoint()
         try bench.reopen()
         #expect(try bench.store.stateHash() == once)
-    }
-}
-
-extension StoreBench {
-    fileprivate func fetchPlan(_ entity: String, _ format: String) throws -> String {
-        try fetch(
-            FetchRequest(entity: entity, predicate: try ObjectPredicate(format: format))
-        ).plan
     }
 }

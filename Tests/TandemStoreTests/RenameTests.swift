@@ -82,12 +82,6 @@ extension StoreBench {
         let stored = try #require(try store.stored(try reference(entity, number)))
         return stored.row.value(try #require(compiled.slot(of: property)), in: compiled)
     }
-
-    func plan(_ entity: String, _ format: String) throws -> String {
-        try fetch(
-            FetchRequest(entity: entity, predicate: try ObjectPredicate(format: format))
-        ).plan
-    }
 }
 
 @Suite struct RenameTests {
@@ -101,7 +95,7 @@ extension StoreBench {
         // An attribute, an indexed one, a unique one.
         #expect(try bench.stored("Captain", 2, "year") == .int(1999))
         #expect(try bench.numbers("Club", "town == 'Oslo' AND points == 2") == [1])
-        #expect(try bench.plan("Club", "town == 'Oslo'").hasPrefix("index"))
+        #expect(try bench.indexPlan("Club", "town == 'Oslo'").hasPrefix("index"))
         #expect(try bench.owner("Club", ["title": .string("A")]) == 1)
         #expect(try bench.owner("Person", ["card": .string("p3")]) == 3)
         // To-one, to-many, many-to-many.

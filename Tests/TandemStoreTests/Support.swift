@@ -168,6 +168,22 @@ final class StoreBench {
         try store.fetch(try CompiledRequest(request, in: try model))
     }
 
+    /// The first plan for a predicate that is no scan, after a look at what it finds: the same as a scan.
+    func indexPlan(_ entity: String, _ format: String) throws -> String {
+        let predicate = try ObjectPredicate(format: format)
+        let request = try CompiledRequest(
+            FetchRequest(entity: entity, predicate: predicate), in: try model)
+        let plans = FetchPlan.plans(for: request, .references)
+        let found = try plans.map { plan in
+            let cursor = try FetchCursor(request, by: plan, for: .references, in: store)
+            var budget = Int.max
+            while !(try cursor.step(&budget)) {}
+            return try cursor.result().references
+        }
+        #expect(found.allSatisfy { $0 == found[0] }, "\(format)")
+        return plans.count > 1 ? plans[1].access.description : ""
+    }
+
     func numbers(_ entity: String, _ format: String, _ arguments: [Value] = []) throws -> [UInt64] {
         try fetch(
             FetchRequest(

@@ -18,6 +18,8 @@ enum Layout {
 
     static let targets: [Target] = [
         Target(name: "CLMDB", folder: "Sources", imports: [], hasFrontPage: false),
+        // Tests compare fetches with it.
+        Target(name: "CSQLite", folder: "Tests", imports: [], hasFrontPage: false),
         // The processor's instruction for CRC-32C; Swift has no other way to it.
         Target(name: "CChecksum", folder: "Sources", imports: [], hasFrontPage: false),
         Target(name: "TandemIO", folder: "Sources", imports: [], mayUseKernel: true),

@@ -16,7 +16,7 @@ struct Answerer {
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try content(of: blob))
         case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .fetch,
-            .verdicts, .batch, .insert, .vacuum:
+            .verdicts, .batch, .insert, .explain, .vacuum:
             preconditionFailure("The engine answers these itself.")
         }
     }
@@ -37,7 +37,7 @@ struct Answerer {
     /// Begins with what is carried out in steps; nil for what is answered at once.
     func begin(_ message: ClientMessage, _ id: UInt32) throws -> ReadUnderWay? {
         switch message {
-        case .fetch(let fetch):
+        case .fetch(let fetch), .explain(let fetch):
             try engine.check(fetch.lease, at: fetch.at, session)
             return try begin(message, fetch, at: fetch.at, id)
         case .read(let read) where read.at != 0:
@@ -114,12 +114,23 @@ struct Answerer {
                 try read.fetch.map { .fetched(try self.answer($0, result, nil)) }
             }
             return .verdicts(answer)
+        case .explain:
+            guard let result else { preconditionFailure("A fetch was carried out.") }
+            return .explained(explained(result, read))
         default:
             guard let fetch = read.fetch, let result else {
                 preconditionFailure("Nothing else goes on in steps.")
             }
             return .fetched(try answer(fetch, result, read.past))
         }
+    }
+
+    /// How a fetch was carried out.
+    private func explained(_ result: FetchResult, _ read: ReadUnderWay) -> Explained {
+        Explained(
+            position: read.past?.position ?? committer.position, steps: result.steps,
+            rowsRead: UInt64(result.rowsRead), keysRead: UInt64(result.keysRead),
+            returned: UInt64(read.fetch?.kind == .rows ? result.objects.count : result.count))
     }
 
     private func answer(

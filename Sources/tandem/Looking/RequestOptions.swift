@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// The request that `fetch` and `count` share.
+/// The request that `fetch`, `count` and `explain` share.
 struct RequestOptions: ParsableArguments {
     @Argument(help: "The entity.")
     var entity: String

@@ -1,0 +1,119 @@
+import TandemModel
+import TandemQuery
+
+/// Objects that an index or a relationship leads to: collected first, then looked at by number, which is how rows lie.
+///
+/// State:
+/// - `related`: the search for related objects, from which relationships lead here; nil without one.
+/// - `ranges`: the keys that are yet to be read, the next ones last.
+/// - `objects`, `seen`, `last`: what was collected, and how much of it was looked at.
+struct CollectedCandidates {
+    private let request: CompiledRequest
+    private let table: StoreTable
+    private var ranges: [KeyRange]
+    private var related: RelatedSearch?
+    private var objects = RunMerge<ObjectReference>(by: <)
+    private(set) var isWhole = false
+    private var seen = 0
+    private var last: ObjectReference?
+
+    init(
+        _ plan: FetchPlan, _ request: CompiledRequest, _ store: Store
+    ) throws(StoreError) {
+        self.request = request
+        let keys = plan.access.keys
+        (table, ranges) = (keys?.table ?? .indexes, keys?.ranges.reversed() ?? [])
+        switch plan.access {
+        case .unique(let index, let value): objects.add(try store.holder(index, value))
+        case .related(let condition, let target, let inner):
+            related = try RelatedSearch(condition, target, inner, store)
+        case .scan, .members, .index: break
+        }
+    }
+
+    var isDone: Bool { isWhole && seen == objects.whole.count }
+
+    /// About the bytes that it holds.
+    var bytes: Int { objects.bytes + (related?.bytes ?? 0) }
+
+    /// How many rows of related objects were judged.
+    var relatedRowsRead: Int { related?.rowsRead ?? 0 }
+
+    /// How many keys were read that lead to related objects.
+    var relatedKeysRead: Int { related?.keysRead ?? 0 }
+
+    mutating func step(
+        _ store: Store, _ budget: inout Int, _ judge: FetchMatches
+    ) throws(StoreError) {
+        guard try collect(store, &budget, judge), objects.step(&budget) else { return }
+        isWhole = true
+        let objects = objects.whole
+        while budget > 0, seen < objects.count, !judge.hasEnough {
+            let object = objects[seen]
+            seen += 1
+            // Ranges of one condition may meet, and a key may have moved from one to another meanwhile.
+            if object != last, request.includes(tag: object.tag) {
+                try judge.look(at: object, &budget)
+            }
+            last = object
+        }
+    }
+
+    /// Collects what there is; true when that is all.
+    private mutating func collect(
+        _ store: Store, _ budget: inout Int, _ judge: FetchMatches
+    ) throws(StoreError) -> Bool {
+        if isWhole { return true }
+        if related != nil {
+            var found: [ObjectReference] = []
+            let isDone = try related?.step(store, &budget, &found) ?? true
+            judge.noteKeys(found.count)
+            objects.add(found.sorted())
+            return isDone
+        }
+        while budget > 0, let range = ranges.popLast() {
+            if let rest = try read(range, store, &budget, judge) { ranges.append(rest) }
+        }
+        return ranges.isEmpty
+    }
+
+    /// Reads keys of a range; returns what is left of it.
+    private mutating func read(
+        _ range: KeyRange, _ store: Store, _ budget: inout Int, _ judge: FetchMatches
+    ) throws(StoreError) -> KeyRange? {
+        var left = budget
+        var rest: KeyRange?
+        var found: [ObjectReference] = []
+        try store.current.scan(store.tables[table], from: range.lower) {
+            (key, value) throws(StoreError) -> Bool in
+            guard range.isBelowEnd(key) else { return false }
+            guard left > 0 else {
+                rest = KeyRange(lower: Array(key), upper: range.upper)
+                return false
+            }
+            found.append(try store.object(endOf: key, value, in: table))
+            left -= 1
+            return true
+        }
+        judge.noteKeys(found.count)
+        objects.add(found.sorted())
+        budget = left
+        return rest
+    }
+}
+
+extension Store {
+    /// Who holds a unique value, if somebody does.
+    fileprivate func holder(
+        _ index: CompiledIndex, _ value: Value
+    ) throws(StoreError) -> [ObjectReference] {
+        var tuple = KeyEncoder()
+        tuple.append(value)
+        let hash = StableHash(tuple.bytes)
+        let key =
+            StoreKey.tag(index.id) + StoreKey.number(hash.first) + StoreKey.number(hash.second)
+        return try current.get(tables.unique, key).map { bytes throws(StoreError) in
+            [try holder(bytes)]
+        } ?? []
+    }
+}

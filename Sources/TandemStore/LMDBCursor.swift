@@ -1,0 +1,67 @@
+import CLMDB
+
+/// A place in a table of an open transaction, from which one can go both ways.
+///
+/// It must not outlive the transaction, nor a write to the table.
+final class LMDBCursor {
+    /// A key with its value, in LMDB's pages: valid until the next write.
+    struct Entry {
+        let key: UnsafeRawBufferPointer
+        let value: UnsafeRawBufferPointer
+    }
+
+    private let handle: OpaquePointer?
+    private let environment: LMDBEnvironment
+
+    /// Takes over a cursor that LMDB has opened.
+    init(_ handle: OpaquePointer?, _ environment: LMDBEnvironment) {
+        self.handle = handle
+        self.environment = environment
+    }
+
+    deinit { mdb_cursor_close(handle) }
+
+    /// The first key of a range.
+    func first(in range: KeyRange) throws(StoreError) -> Entry? {
+        guard !range.isEmpty, let entry = try seek(range.lower), range.isBelowEnd(entry.key)
+        else { return nil }
+        return entry
+    }
+
+    /// The last key of a range.
+    func last(in range: KeyRange) throws(StoreError) -> Entry? {
+        guard !range.isEmpty else { return nil }
+        let isBeyond = try range.upper.map { end throws(StoreError) in try seek(end) } ?? nil
+        guard let entry = try get(isBeyond == nil ? MDB_LAST : MDB_PREV),
+            range.contains(entry.key)
+        else { return nil }
+        return entry
+    }
+
+    private func seek(_ start: [UInt8]) throws(StoreError) -> Entry? {
+        guard !start.isEmpty else { return try get(MDB_FIRST) }
+        var value = MDB_val()
+        var found = MDB_val()
+        let status = start.withUnsafeBytes { bytes in
+            found = MDB_val(bytes)
+            return mdb_cursor_get(handle, &found, &value, MDB_SET_RANGE)
+        }
+        return try entry(status, found, value)
+    }
+
+    private func get(_ operation: MDB_cursor_op) throws(StoreError) -> Entry? {
+        var (key, value) = (MDB_val(), MDB_val())
+        let status = mdb_cursor_get(handle, &key, &value, operation)
+        return try entry(status, key, value)
+    }
+
+    private func entry(
+        _ status: Int32, _ key: MDB_val, _ value: MDB_val
+    ) throws(StoreError) -> Entry? {
+        if status == MDB_NOTFOUND { return nil }
+        try environment.check(status, "search")
+        return Entry(
+            key: UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size),
+            value: UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
+    }
+}

@@ -1,0 +1,22 @@
+import TandemQuery
+
+extension FetchPlan {
+    /// The plan of a request as it is shown, what finds related objects last.
+    func steps(of request: CompiledRequest) -> [FetchPlanStep] {
+        var step = FetchPlanStep(
+            entity: request.entity.name, access: .scan, decides: decides, isOrdered: isOrdered)
+        var rest: [FetchPlanStep] = []
+        switch access {
+        case .scan: break
+        case .members(_, _, let name): (step.access, step.properties) = (.inverse, [name])
+        case .unique(let index, _): (step.access, step.properties) = (.unique, index.properties)
+        case .index(let index, let ranges):
+            (step.access, step.properties) = (.index, index.properties)
+            step.ranges = ranges.count
+        case .related(let condition, let target, let plan):
+            (step.access, step.properties) = (.related, [condition.name])
+            rest = plan.steps(of: target)
+        }
+        return [step] + rest
+    }
+}

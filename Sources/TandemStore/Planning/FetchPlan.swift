@@ -1,0 +1,180 @@
+import TandemModel
+import TandemQuery
+
+/// How a fetch is carried out: a value that says where candidates come from, what of the request that settles, and in what order they come.
+///
+/// A request has several plans (``plans(for:_:isPast:)``), all of which give the same; ``FetchPlanner`` takes the cheapest.
+struct FetchPlan {
+    /// The order in which candidates come.
+    enum Order {
+        /// Not the request's.
+        case none
+        /// By number, and the request has no other order.
+        case number
+        /// The request's, by walking an index.
+        case index(IndexOrder)
+    }
+
+    /// Where candidates come from.
+    var access: AccessPath
+    /// Whether every candidate matches, so that the predicate need not be evaluated.
+    var decides = false
+    /// The order in which they come.
+    var order = Order.none
+    /// Where the components of the request's sort key stand in the index's keys; nil where they have to be read from the row.
+    var keys: IndexSortKey?
+
+    /// Whether rows need not be read at all to give a part of the answer.
+    func needsNoRows(for part: FetchPart) -> Bool {
+        switch part {
+        case .count: decides
+        case .references: decides && keys != nil
+        case .rows: false
+        }
+    }
+
+    /// Whether candidates come in the request's order.
+    var isOrdered: Bool { if case .none = order { false } else { true } }
+
+    /// Whether it can end before all that leads to candidates was read: what is collected before it is looked at can't.
+    var endsEarly: Bool {
+        switch (access, order) {
+        case (.scan, .number), (_, .index): true
+        default: false
+        }
+    }
+}
+
+extension FetchPlan {
+    /// All plans for a request, the scan first; without those over related objects where what those were is not known.
+    static func plans(
+        for request: CompiledRequest, _ part: FetchPart, isPast: Bool = false
+    ) -> [FetchPlan] {
+        var plans = [scan(request)]
+        plans += request.constraints.compactMap { single($0, request) }
+        for index in request.entity.indexes {
+            plans += self.plans(over: index, request, part)
+        }
+        guard !isPast else { return plans }
+        return plans + request.relatedConditions.compactMap { related($0, request) }
+    }
+
+    /// The plan over a unique value; nil for a request that asks for none.
+    static func unique(_ request: CompiledRequest) -> FetchPlan? {
+        for constraint in request.constraints {
+            if let plan = single(constraint, request), case .unique = plan.access { return plan }
+        }
+        return nil
+    }
+
+    private static func scan(_ request: CompiledRequest) -> FetchPlan {
+        let isOneTable =
+            !request.request.includesSubentities || request.entity.descendants.count == 1
+        return FetchPlan(
+            access: .scan, decides: request.constraintsDecide && request.constraints.isEmpty,
+            order: isOneTable ? byNumber(request) : .none,
+            keys: IndexSortKey(ofNothing: request))
+    }
+
+    private static func byNumber(_ request: CompiledRequest) -> Order {
+        request.sortColumns?.isEmpty == true ? .number : .none
+    }
+
+    private static func single(
+        _ constraint: SlotConstraint, _ request: CompiledRequest
+    ) -> FetchPlan? {
+        guard case .equals(let value) = constraint.condition, !value.isNull,
+            let access = access(to: constraint.slot, value, request)
+        else { return nil }
+        return FetchPlan(
+            access: access,
+            decides: request.constraintsDecide && request.constraints.count == 1
+                && value.reference != nil,
+            order: byNumber(request), keys: IndexSortKey(ofNothing: request))
+    }
+
+    private static func access(
+        to slot: Int, _ value: Value, _ request: CompiledRequest
+    ) -> AccessPath? {
+        let entity = request.entity
+        let property = entity.properties[slot]
+        if let relationship = property.relationship, let target = value.reference {
+            guard relationship.inverseToMany,
+                let inverse = request.model.entity(tagged: relationship.destination)?
+                    .properties[relationship.inverseSlot].relationship
+            else { return nil }
+            return .members(of: target, link: inverse.linkID, name: property.name)
+        }
+        return entity.uniqueness.first { $0.slots == [slot] }.map { .unique($0, value) }
+    }
+
+    /// The plans over an index: one for what it leads to, and one that walks it in the request's order, where that may end early.
+    private static func plans(
+        over index: CompiledIndex, _ request: CompiledRequest, _ part: FetchPart
+    ) -> [FetchPlan] {
+        let bounds = IndexBounds(index, request.constraints)
+        var plan = FetchPlan(access: .index(index, ranges: bounds.ranges))
+        plan.decides =
+            request.constraintsDecide && bounds.met.count == request.constraints.count
+        plan.order = byNumber(request)
+        plan.keys = IndexSortKey(request, index)
+        var walk = plan
+        if let columns = request.sortColumns, !columns.isEmpty, part != .count,
+            request.request.limit != nil,
+            let order = IndexOrder(index, bounds, columns, request.entity)
+        {
+            walk.order = .index(order)
+            return bounds.used > 0 ? [walk, plan] : [walk]
+        }
+        // Without anything to look for it saves reading rows, or nothing.
+        return bounds.used > 0 || plan.needsNoRows(for: part) ? [plan] : []
+    }
+
+    private static func related(
+        _ condition: RelatedCondition, _ request: CompiledRequest
+    ) -> FetchPlan? {
+        // What fits a relationship's end as part of a path may not fit as a request of its own.
+        guard let target = try? CompiledRequest(condition.target, in: request.model) else {
+            return nil
+        }
+        return FetchPlan(
+            access: .related(condition, target, FetchPlan(access: .scan)),
+            order: byNumber(request))
+    }
+}
+
+/// Makes sort keys of the keys of an index, so that rows need not be read to put objects in order.
+struct IndexSortKey {
+    private let components: IndexComponents?
+    private let parts: [(place: Int, ascending: Bool)]
+
+    /// The sort key of a request from the keys of an index; nil where that lacks a component.
+    init?(_ request: CompiledRequest, _ index: CompiledIndex) {
+        guard let columns = request.sortColumns else { return nil }
+        let places = columns.compactMap { index.slots.firstIndex(of: $0.slot) }
+        guard places.count == columns.count else { return nil }
+        components = places.isEmpty ? nil : IndexComponents(index, request.entity)
+        parts = zip(places, columns).map { ($0, $1.ascending) }
+    }
+
+    /// The empty sort key; nil for a request with another.
+    init?(ofNothing request: CompiledRequest) {
+        guard request.sortColumns?.isEmpty == true else { return nil }
+        (components, parts) = (nil, [])
+    }
+
+    /// Whether there is nothing to order by but numbers.
+    var isEmpty: Bool { parts.isEmpty }
+
+    /// The sort key; nil where a component was cut.
+    func key(_ key: UnsafeRawBufferPointer) -> [UInt8]? {
+        var result: [UInt8] = []
+        guard let components else { return result }
+        for part in parts {
+            guard let range = components.component(key, part.place) else { return nil }
+            let bytes = key[range]
+            result += part.ascending ? Array(bytes) : bytes.map { ~$0 }
+        }
+        return result
+    }
+}

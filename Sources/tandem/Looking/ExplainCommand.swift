@@ -1,0 +1,75 @@
+import ArgumentParser
+import Tandem
+
+/// `tandem explain`: how the daemon carries out a fetch.
+struct ExplainCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explain",
+        abstract: "Carries out a fetch and shows how: index, rows read, rows returned.",
+        discussion: """
+            A step for what is fetched, and one below it for related objects that it is found by. The daemon takes \
+            the plan that reads least of what is stored now.
+            """)
+
+    @OptionGroup var global: GlobalOptions
+    @OptionGroup var options: RequestOptions
+
+    @Flag(help: "Of a count instead of a fetch.")
+    var count = false
+
+    @Option(name: .shortAndLong, help: "short or json.")
+    var output: OutputFormat = .short
+
+    func run() throws {
+        let found = try global.container().explain(
+            try options.request(), isCount: count, at: options.at)
+        if output == .json { return printLine(ExplainCommand.json(found).text) }
+        for (depth, step) in found.steps.enumerated() {
+            printLine(String(repeating: "  ", count: depth) + step.text)
+        }
+        for (name, number) in [
+            ("rows read", found.rowsRead), ("keys read", found.keysRead),
+            (count ? "counted" : "rows returned", found.returned),
+        ] {
+            printLine("\(name.padded(to: 14))\(number)")
+        }
+    }
+
+    private static func json(_ found: FetchExplanation) -> JSON {
+        .object([
+            "position": .int(Int64(clamping: found.position)),
+            "plan": .array(found.steps.map(\.json)), "rowsRead": .int(Int64(found.rowsRead)),
+            "keysRead": .int(Int64(found.keysRead)), "returned": .int(Int64(found.returned)),
+        ])
+    }
+}
+
+extension FetchPlanStep {
+    /// One line, such as `Team: index (zone, wins), 2 ranges, answers the predicate, in order`.
+    fileprivate var text: String {
+        var parts = [way]
+        if access == .index { parts.append("\(ranges) \(ranges == 1 ? "range" : "ranges")") }
+        if decides { parts.append("answers the predicate") }
+        if isOrdered { parts.append("in order") }
+        return "\(entity): \(parts.joined(separator: ", "))"
+    }
+
+    private var way: String {
+        let names = properties.joined(separator: ", ")
+        return switch access {
+        case .scan: "scan"
+        case .index: "index (\(names))"
+        case .unique: "unique (\(names))"
+        case .inverse: "inverse of \(names)"
+        case .related: "back over \(names) from"
+        }
+    }
+
+    fileprivate var json: JSON {
+        .object([
+            "entity": .string(entity), "access": .string(access.rawValue),
+            "properties": .array(properties.map { .string($0) }), "ranges": .int(Int64(ranges)),
+            "decides": .bool(decides), "ordered": .bool(isOrdered),
+        ])
+    }
+}

@@ -1,0 +1,182 @@
+import Tandem
+
+/// A condition, told in three ways: as text for Tandem, as SQL, and by what it means.
+indirect enum OracleCondition {
+    /// What is compared how.
+    enum Operator: String, CaseIterable {
+        case equal = "=="
+        case notEqual = "!="
+        case less = "<"
+        case lessOrEqual = "<="
+        case greater = ">"
+        case greaterOrEqual = ">="
+        case beginsWith = "BEGINSWITH"
+        case contains = "CONTAINS"
+        case endsWith = "ENDSWITH"
+        case like = "LIKE"
+    }
+
+    /// How many of the objects that a to-many relationship leads to.
+    enum Quantifier: String, CaseIterable {
+        case any = "ANY"
+        case all = "ALL"
+        case none = "NONE"
+    }
+
+    /// An attribute behind to-one relationships.
+    case compare([OracleWorld.Link], String, Operator, Value)
+    case between([OracleWorld.Link], String, Value, Value)
+    case among([OracleWorld.Link], String, [Value])
+    /// An attribute of the objects behind to-one relationships and one to many.
+    case quantified(Quantifier, [OracleWorld.Link], String, Operator, Value)
+    case counted(OracleWorld.Link, Operator, Int64)
+    case and([OracleCondition])
+    case or([OracleCondition])
+    case not(OracleCondition)
+}
+
+// MARK: As text
+
+extension OracleCondition {
+    /// The text with `%@` for values, which are appended.
+    func format(_ values: inout [PredicateArgument]) -> String {
+        switch self {
+        case .compare(let path, let name, let op, let value):
+            values.append(.value(value))
+            return "\(Self.path(path, name)) \(op.rawValue) %@"
+        case .between(let path, let name, let low, let high):
+            values.append(.list([.value(low), .value(high)]))
+            return "\(Self.path(path, name)) BETWEEN %@"
+        case .among(let path, let name, let some):
+            values.append(.list(some.map { .value($0) }))
+            return "\(Self.path(path, name)) IN %@"
+        case .quantified(let quantifier, let path, let name, let op, let value):
+            values.append(.value(value))
+            return "\(quantifier.rawValue) \(Self.path(path, name)) \(op.rawValue) %@"
+        case .counted(let link, let op, let count):
+            values.append(.value(.int(count)))
+            return "\(link.name).@count \(op.rawValue) %@"
+        case .and(let parts): return Self.joined(parts, " AND ", &values)
+        case .or(let parts): return Self.joined(parts, " OR ", &values)
+        case .not(let part): return "NOT (\(part.format(&values)))"
+        }
+    }
+
+    private static func path(_ links: [OracleWorld.Link], _ name: String) -> String {
+        (links.map(\.name) + [name]).joined(separator: ".")
+    }
+
+    private static func joined(
+        _ parts: [OracleCondition], _ separator: String, _ values: inout [PredicateArgument]
+    ) -> String {
+        "(" + parts.map { $0.format(&values) }.joined(separator: separator) + ")"
+    }
+}
+
+// MARK: As what it means
+
+extension OracleCondition {
+    /// Whether an object meets it.
+    func holds(_ number: UInt64, _ world: OracleWorld) -> Bool {
+        switch self {
+        case .compare(let path, let name, let op, let value):
+            return op.holds(Self.value(number, path, name, world), value)
+        case .between(let path, let name, let low, let high):
+            let value = Self.value(number, path, name, world)
+            return Operator.greaterOrEqual.holds(value, low)
+                && Operator.lessOrEqual.holds(value, high)
+        case .among(let path, let name, let some):
+            let value = Self.value(number, path, name, world)
+            return !value.isNull && some.contains { Operator.equal.holds(value, $0) }
+        case .quantified(let quantifier, let path, let name, let op, let value):
+            var reached = [number]
+            for link in path { reached = reached.flatMap { world.reached($0, link.name) } }
+            let held = reached.map {
+                op.holds(world.objects[$0]?.values[name] ?? .null, value)
+            }
+            return switch quantifier {
+            case .any: held.contains(true)
+            case .all: !held.contains(false)
+            case .none: !held.contains(true)
+            }
+        case .counted(let link, let op, let count):
+            return op.holds(.int(Int64(world.reached(number, link.name).count)), .int(count))
+        case .and(let parts): return parts.allSatisfy { $0.holds(number, world) }
+        case .or(let parts): return parts.contains { $0.holds(number, world) }
+        case .not(let part): return !part.holds(number, world)
+        }
+    }
+
+    /// What a path over to-one relationships leads to; null where it breaks off.
+    static func value(
+        _ number: UInt64, _ path: [OracleWorld.Link], _ name: String, _ world: OracleWorld
+    ) -> Value {
+        var number = number
+        for link in path {
+            guard let next = world.reached(number, link.name).first else { return .null }
+            number = next
+        }
+        return world.objects[number]?.values[name] ?? .null
+    }
+}
+
+extension OracleCondition.Operator {
+    func holds(_ left: Value, _ right: Value) -> Bool {
+        if self == .notEqual { return !Self.equal.holds(left, right) }
+        if left.isNull || right.isNull { return self == .equal && left.isNull && right.isNull }
+        if case .string(let text) = left, case .string(let other) = right {
+            return holds(Array(text.utf8), Array(other.utf8))
+        }
+        let (a, b) = (Self.number(left), Self.number(right))
+        return switch self {
+        case .equal: a == b
+        case .less: a < b
+        case .lessOrEqual: a <= b
+        case .greater: a > b
+        case .greaterOrEqual: a >= b
+        default: false
+        }
+    }
+
+    private func holds(_ text: [UInt8], _ other: [UInt8]) -> Bool {
+        switch self {
+        case .equal: text == other
+        case .less: text.lexicographicallyPrecedes(other)
+        case .lessOrEqual: !other.lexicographicallyPrecedes(text)
+        case .greater: other.lexicographicallyPrecedes(text)
+        case .greaterOrEqual: !text.lexicographicallyPrecedes(other)
+        case .beginsWith: text.starts(with: other)
+        case .endsWith: text.reversed().starts(with: other.reversed())
+        case .contains:
+            (0...text.count).contains { text[$0...].starts(with: other) }
+        case .like: Self.isLike(Self.scalars(text), Self.scalars(other))
+        case .notEqual: text != other
+        }
+    }
+
+    private static func scalars(_ text: [UInt8]) -> ArraySlice<Unicode.Scalar> {
+        Array(String(decoding: text, as: UTF8.self).unicodeScalars)[...]
+    }
+
+    private static func isLike(
+        _ text: ArraySlice<Unicode.Scalar>, _ pattern: ArraySlice<Unicode.Scalar>
+    ) -> Bool {
+        guard let first = pattern.first else { return text.isEmpty }
+        if first == "*" {
+            return (text.startIndex...text.endIndex).contains {
+                isLike(text[$0...], pattern.dropFirst())
+            }
+        }
+        guard let letter = text.first, first == "?" || first == letter else { return false }
+        return isLike(text.dropFirst(), pattern.dropFirst())
+    }
+
+    static func number(_ value: Value) -> Double {
+        switch value {
+        case .int(let number): Double(number)
+        case .double(let number), .date(let number): number
+        case .bool(let flag): flag ? 1 : 0
+        default: 0
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import CSQLite
+import Tandem
+
+/// SQLite in memory, for statements without results and for lists of numbers.
+final class OracleDatabase {
+    /// What SQLite says went wrong, with the statement.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private var handle: OpaquePointer?
+
+    init() throws {
+        guard sqlite3_open(":memory:", &handle) == SQLITE_OK else {
+            throw Failure(description: "SQLite can't be opened")
+        }
+    }
+
+    deinit { sqlite3_close(handle) }
+
+    /// Carries out a statement; returns the first column, which is of whole numbers.
+    @discardableResult
+    func run(_ sql: String, _ values: [Value] = []) throws -> [UInt64] {
+        var statement: OpaquePointer?
+        guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else {
+            throw failure(sql)
+        }
+        defer { sqlite3_finalize(statement) }
+        for (index, value) in values.enumerated() { bind(value, Int32(index + 1), statement) }
+        var found: [UInt64] = []
+        while true {
+            switch sqlite3_step(statement) {
+            case SQLITE_ROW: found.append(UInt64(bitPattern: sqlite3_column_int64(statement, 0)))
+            case SQLITE_DONE: return found
+            default: throw failure(sql)
+            }
+        }
+    }
+
+    private func failure(_ sql: String) -> Failure {
+        Failure(description: "\(String(cString: sqlite3_errmsg(handle))) in \(sql)")
+    }
+
+    private func bind(_ value: Value, _ index: Int32, _ statement: OpaquePointer?) {
+        switch value {
+        case .int(let number): sqlite3_bind_int64(statement, index, number)
+        case .bool(let flag): sqlite3_bind_int(statement, index, flag ? 1 : 0)
+        case .double(let number), .date(let number): sqlite3_bind_double(statement, index, number)
+        case .reference(let object):
+            sqlite3_bind_int64(statement, index, Int64(bitPattern: object.number))
+        case .string(let text):
+            // SQLite copies it: -1 as its destructor says so.
+            let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+            sqlite3_bind_text(statement, index, text, Int32(text.utf8.count), copies)
+        default: sqlite3_bind_null(statement, index)
+        }
+    }
+}

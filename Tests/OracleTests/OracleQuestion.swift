@@ -1,0 +1,166 @@
+import Tandem
+
+/// A random request, with what it is in SQL and what it gives by hand.
+struct OracleQuestion {
+    let entity: String
+    let condition: OracleCondition?
+    /// Paths to sort by, and whether small comes first.
+    let sort: [(path: [OracleWorld.Link], name: String, ascending: Bool)]
+    let limit: Int?
+    let offset: Int
+    let withSub: Bool
+
+    init(_ world: inout OracleWorld) {
+        let entity = world.entities.randomElement(using: &world.random) ?? "Sub"
+        self.entity = entity
+        let parts = (0..<Int.random(in: 0...3, using: &world.random)).map { _ in
+            OracleQuestion.condition(entity, &world, depth: 2)
+        }
+        condition = parts.isEmpty ? nil : parts.count == 1 ? parts[0] : .and(parts)
+        sort = (0..<Int.random(in: 0...3, using: &world.random)).map { _ in
+            let (path, name, _) = OracleQuestion.column(entity, &world, hops: 1)
+            return (path, name, Bool.random(using: &world.random))
+        }
+        let isPart = Int.random(in: 0..<3, using: &world.random) > 0
+        limit = isPart ? Int.random(in: 0...20, using: &world.random) : nil
+        offset = isPart ? Int.random(in: 0...10, using: &world.random) : 0
+        withSub = Int.random(in: 0..<4, using: &world.random) > 0
+    }
+
+    // MARK: Drawing
+
+    private static func column(
+        _ entity: String, _ world: inout OracleWorld, hops: Int
+    ) -> ([OracleWorld.Link], String, AttributeType) {
+        var (path, entity): ([OracleWorld.Link], String) = ([], entity)
+        while path.count < hops, Int.random(in: 0..<3, using: &world.random) == 0,
+            let link = (world.links[entity] ?? []).filter({ !$0.isToMany })
+                .randomElement(using: &world.random)
+        {
+            path.append(link)
+            entity = link.target
+        }
+        let names = (world.attributes[entity] ?? [:]).sorted { $0.key < $1.key }
+        let (name, type) = names.randomElement(using: &world.random) ?? ("n", .int)
+        return (path, name, type)
+    }
+
+    private static func op(
+        _ type: AttributeType, _ world: inout OracleWorld
+    ) -> OracleCondition.Operator {
+        let all = OracleCondition.Operator.allCases
+        let some = type == .string ? all[...] : type == .bool ? all[..<2] : all[..<6]
+        return some.randomElement(using: &world.random) ?? .equal
+    }
+
+    private static func condition(
+        _ entity: String, _ world: inout OracleWorld, depth: Int
+    ) -> OracleCondition {
+        let (path, name, type) = column(entity, &world, hops: 3)
+        let value = world.value(type)
+        switch Int.random(in: 0..<(depth > 0 ? 13 : 10), using: &world.random) {
+        case 0...3: return .compare(path, name, op(type, &world), value)
+        case 4:
+            return .compare(
+                path, name, Bool.random(using: &world.random) ? .equal : .notEqual, .null)
+        case 5 where type != .bool: return .between(path, name, value, world.value(type))
+        case 5, 6: return .among(path, name, [value, world.value(type)])
+        case 7, 8: return quantified(entity, &world) ?? .compare(path, name, .equal, value)
+        case 9:
+            let many = (world.links[entity] ?? []).filter(\.isToMany)
+            guard let link = many.randomElement(using: &world.random) else {
+                return .compare(path, name, .notEqual, value)
+            }
+            return .counted(link, op(.int, &world), Int64.random(in: 0...3, using: &world.random))
+        case 10: return .not(condition(entity, &world, depth: depth - 1))
+        default:
+            let two = (0..<2).map { _ in condition(entity, &world, depth: depth - 1) }
+            return .or(two)
+        }
+    }
+
+    /// A condition on what one relationship to many, perhaps behind another, leads to.
+    private static func quantified(
+        _ entity: String, _ world: inout OracleWorld
+    ) -> OracleCondition? {
+        var path: [OracleWorld.Link] = []
+        var entity = entity
+        if Bool.random(using: &world.random),
+            let link = (world.links[entity] ?? []).randomElement(using: &world.random),
+            !link.isToMany || Bool.random(using: &world.random)
+        {
+            path.append(link)
+            entity = link.target
+        }
+        let many = (world.links[entity] ?? []).filter(\.isToMany)
+        guard let link = many.randomElement(using: &world.random) else { return nil }
+        path.append(link)
+        // A way that breaks off stands for nil in Tandem, and is no row in SQL.
+        let isSure = path.allSatisfy(\.isToMany)
+        let (_, name, type) = column(link.target, &world, hops: 0)
+        let quantifier = OracleCondition.Quantifier.allCases.randomElement(using: &world.random)
+        let op = op(type, &world)
+        let isSafe = isSure || quantifier != .all && op != .notEqual
+        return .quantified(
+            isSafe ? quantifier ?? .any : .any, path, name, isSafe ? op : .equal, world.value(type))
+    }
+
+    // MARK: In three ways
+
+    /// What Tandem is asked.
+    func request() throws -> FetchRequest {
+        var request = FetchRequest(
+            entity: entity, limit: limit, offset: offset, includesSubentities: withSub)
+        var values: [PredicateArgument] = []
+        request.predicate = try condition.map {
+            let format = $0.format(&values)
+            return try ObjectPredicate(format: format, arguments: values)
+        }
+        request.sort = sort.map { part in
+            SortKey(
+                (part.path.map(\.name) + [part.name]).joined(separator: "."),
+                ascending: part.ascending)
+        }
+        return request
+    }
+
+    /// All objects that match, in order, by what the request means.
+    func all(_ world: OracleWorld) -> [UInt64] {
+        let found = world.numbers(of: entity, withSub: withSub)
+            .filter { condition?.holds($0, world) ?? true }
+        return found.sorted { a, b in
+            for part in sort {
+                let left = OracleCondition.value(a, part.path, part.name, world)
+                let right = OracleCondition.value(b, part.path, part.name, world)
+                let isLess = OracleQuestion.precedes(left, right)
+                let isMore = OracleQuestion.precedes(right, left)
+                if isLess != isMore { return part.ascending ? isLess : isMore }
+            }
+            return a < b
+        }
+    }
+
+    private static func precedes(_ a: Value, _ b: Value) -> Bool {
+        if a.isNull || b.isNull { return a.isNull && !b.isNull }
+        return OracleCondition.Operator.less.holds(a, b)
+    }
+
+    /// The same by SQL.
+    func all(_ database: OracleDatabase, _ world: OracleWorld) throws -> [UInt64] {
+        let table = entity == "Sub" ? world.entities[0] : entity
+        var values: [Value] = []
+        var sql = "SELECT o0.id FROM \"\(table)\" o0 WHERE "
+        sql += entity == "Sub" ? "o0.isSub" : withSub ? "1" : "NOT o0.isSub"
+        if let condition { sql += " AND \(condition.sql(&values))" }
+        let keys = sort.map { part in
+            OracleCondition.column(part.path, part.name) + (part.ascending ? "" : " DESC")
+        }
+        sql += " ORDER BY " + (keys + ["o0.id"]).joined(separator: ", ")
+        return try database.run(sql, values)
+    }
+
+    /// What offset and limit leave.
+    func part(of all: [UInt64]) -> [UInt64] {
+        Array(all.dropFirst(offset).prefix(limit ?? .max))
+    }
+}

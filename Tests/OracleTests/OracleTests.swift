@@ -1,0 +1,83 @@
+import Foundation
+import Tandem
+import TandemEmbedded
+import TandemIO
+import Testing
+
+/// Random requests on random objects of random models: what the daemon answers is what the request means, and what SQLite answers.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct OracleTests {
+    private static let seed =
+        ProcessInfo.processInfo.environment["TANDEM_SEED"].flatMap { UInt64($0) } ?? 20_261_122
+    private static let worlds =
+        ProcessInfo.processInfo.environment["TANDEM_WORLDS"].flatMap { Int($0) } ?? 6
+
+    @Test func `the daemon, what a request means, and SQLite agree`() throws {
+        var accesses: Set<String> = []
+        for round in 0..<Self.worlds {
+            let seed = Self.seed &+ UInt64(round)
+            var world = OracleWorld(seed: seed)
+            let container = try PersistentContainer.inMemory(model: world.model)
+            let context = container.makeContext(name: "oracle")
+            try fill(&world, context, count: round % 3 == 2 ? 900 : 150)
+            let database = try OracleDatabase()
+            try database.fill(with: world)
+            for number in 0..<70 {
+                let question = OracleQuestion(&world)
+                let request = try question.request()
+                let what = "seed \(seed) question \(number): \(request)"
+                let all = question.all(world)
+                #expect(try question.all(database, world) == all, "SQLite, \(what)")
+                let found = try context.fetch(request).map(\.id.number)
+                #expect(found == question.part(of: all), "\(what)")
+                #expect(
+                    try context.count(for: request) == question.part(of: all).count, "\(what)")
+                accesses.formUnion(
+                    try container.explain(request).steps.map { $0.access.rawValue })
+            }
+        }
+        #expect(accesses.isSuperset(of: ["scan", "index", "related"]), "\(accesses)")
+    }
+
+    /// Makes objects, links them, and changes some again.
+    private func fill(
+        _ world: inout OracleWorld, _ context: ManagedObjectContext, count: Int
+    ) throws {
+        var held: [UInt64: ManagedObject] = [:]
+        for _ in 0..<count {
+            let entity = world.entities.randomElement(using: &world.random) ?? "Sub"
+            let object = try context.insert(entity)
+            let number = object.id.number
+            world.objects[number] = OracleWorld.Object(entity: entity)
+            held[number] = object
+            try change(number, &world, held)
+        }
+        try context.save()
+        let some = held.keys.sorted().shuffled(using: &world.random).prefix(count / 4)
+        for number in some { try change(number, &world, held) }
+        try context.save()
+    }
+
+    private func change(
+        _ number: UInt64, _ world: inout OracleWorld, _ held: [UInt64: ManagedObject]
+    ) throws {
+        guard let object = held[number], let entity = world.objects[number]?.entity else { return }
+        for (name, value) in world.values(of: entity).sorted(by: { $0.key < $1.key }) {
+            world.objects[number]?.values[name] = value
+            object[name] = value
+        }
+        for link in world.links[entity] ?? [] where Bool.random(using: &world.random) {
+            let most = link.isToMany ? 3 : 1
+            let targets = world.numbers(of: link.target).shuffled(using: &world.random)
+                .prefix(Int.random(in: 0...most, using: &world.random)).sorted()
+            world.set(link, of: number, to: targets)
+            if link.isToMany {
+                let wanted = Set(targets.compactMap { held[$0] })
+                let now = object.objects(link.name)
+                for member in now.subtracting(wanted) { object.remove(member, from: link.name) }
+                for member in wanted.subtracting(now) { object.add(member, to: link.name) }
+            } else {
+                object.setObject(targets.first.flatMap { held[$0] }, for: link.name)
+            }
+        }
+    }
+}

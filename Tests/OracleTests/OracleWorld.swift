@@ -1,0 +1,146 @@
+import Tandem
+import TandemIO
+
+/// A random model with objects of it, in plain dictionaries.
+struct OracleWorld {
+    /// A relationship as it was drawn: to one or to many, with the name of its other end.
+    struct Link {
+        var name: String
+        var owner: String
+        var target: String
+        var isToMany: Bool
+        var inverse: String
+    }
+
+    /// An object: its values, and whom its relationships lead to.
+    struct Object {
+        var entity: String
+        var values: [String: Value] = [:]
+        var links: [String: [UInt64]] = [:]
+    }
+
+    var random: SeededGenerator
+    private(set) var model = Model()
+    /// The attributes of each entity by name, inherited ones too.
+    private(set) var attributes: [String: [String: AttributeType]] = [:]
+    /// The relationships of each entity, inherited ones too.
+    private(set) var links: [String: [Link]] = [:]
+    /// The names of all entities; the last inherits from the first.
+    private(set) var entities: [String] = []
+    var objects: [UInt64: Object] = [:]
+
+    static let texts = ["", "a", "ab", "b", "B", "ba", "é", "ab*", "a?c", "𝄞", "zz"]
+
+    init(seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+        entities = (0..<Int.random(in: 2...3, using: &random)).map { "E\($0)" }
+        for name in entities { attributes[name] = drawnAttributes(name) }
+        for index in 0..<Int.random(in: 2...4, using: &random) { drawLinks(index) }
+        let parent = entities[0]
+        entities.append("Sub")
+        attributes["Sub"] = attributes[parent, default: [:]].merging(["own": .int]) { $1 }
+        links["Sub"] = links[parent, default: []]
+        makeModel(parent)
+    }
+
+    private mutating func drawnAttributes(_ name: String) -> [String: AttributeType] {
+        let types: [AttributeType] = [.int, .double, .string, .bool, .date]
+        var drawn: [String: AttributeType] = ["n": .int, "t": .string]
+        for index in 0..<Int.random(in: 1...3, using: &random) {
+            drawn["x\(index)"] = types.randomElement(using: &random) ?? .int
+        }
+        return drawn
+    }
+
+    private mutating func drawLinks(_ index: Int) {
+        let owner = entities.randomElement(using: &random) ?? entities[0]
+        let target = entities.randomElement(using: &random) ?? entities[0]
+        let isMany = Int.random(in: 0..<3, using: &random) == 0
+        let (there, back) = ("r\(index)", "s\(index)")
+        links[owner, default: []].append(
+            Link(name: there, owner: owner, target: target, isToMany: isMany, inverse: back))
+        links[target, default: []].append(
+            Link(name: back, owner: target, target: owner, isToMany: true, inverse: there))
+    }
+
+    private mutating func makeModel(_ parent: String) {
+        for name in entities where name != "Sub" {
+            var entity = Entity(name, indexes: drawnIndexes(name)) {}
+            for (attribute, type) in attributes[name] ?? [:] {
+                entity.attributes[attribute] = Attribute(attribute, type)
+            }
+            for link in links[name] ?? [] {
+                entity.relationships[link.name] = Relationship(
+                    link.name, to: link.target, inverse: link.inverse, toMany: link.isToMany)
+            }
+            model.entities[name] = entity
+        }
+        model.entities["Sub"] = Entity("Sub", parent: parent) { Attribute("own", .int) }
+    }
+
+    private mutating func drawnIndexes(_ name: String) -> [[String]] {
+        let toOne = (links[name] ?? []).filter { !$0.isToMany }.map(\.name)
+        let columns = ((attributes[name] ?? [:]).keys.sorted() + toOne)
+        var drawn: Set<[String]> = []
+        for _ in 0..<Int.random(in: 0...5, using: &random) {
+            let count = Int.random(in: 1...3, using: &random)
+            drawn.insert(Array(columns.shuffled(using: &random).prefix(count)))
+        }
+        return drawn.sorted { $0.lexicographicallyPrecedes($1) }
+    }
+
+    // MARK: Values
+
+    mutating func value(_ type: AttributeType) -> Value {
+        let number = Int64.random(in: -5...5, using: &random)
+        return switch type {
+        case .bool: .bool(number > 0)
+        case .double: .double(Double(number) / 2)
+        case .date: .date(Double(number) * 1_000.5)
+        case .string: .string(Self.texts.randomElement(using: &random) ?? "")
+        default: .int(number)
+        }
+    }
+
+    mutating func values(of entity: String) -> [String: Value] {
+        var values: [String: Value] = [:]
+        for (name, type) in (attributes[entity] ?? [:]).sorted(by: { $0.key < $1.key }) {
+            values[name] = Int.random(in: 0..<6, using: &random) == 0 ? .null : value(type)
+        }
+        return values
+    }
+
+    func numbers(of entity: String, withSub: Bool = true) -> [UInt64] {
+        objects.filter { is_($0.value.entity, entity, withSub) }.keys.sorted()
+    }
+
+    private func is_(_ name: String, _ entity: String, _ withSub: Bool) -> Bool {
+        name == entity || withSub && name == "Sub" && entity == entities[0]
+    }
+
+    /// Whom a relationship of an object leads to.
+    func reached(_ number: UInt64, _ name: String) -> [UInt64] {
+        objects[number]?.links[name] ?? []
+    }
+
+    /// Sets a relationship of an object at both ends.
+    mutating func set(_ link: Link, of number: UInt64, to targets: [UInt64]) {
+        let isBackToMany = links[link.target]?.first { $0.name == link.inverse }?.isToMany ?? true
+        for old in reached(number, link.name) {
+            objects[old]?.links[link.inverse]?.removeAll { $0 == number }
+        }
+        objects[number]?.links[link.name] = []
+        for target in targets {
+            if !isBackToMany {
+                for other in reached(target, link.inverse) {
+                    objects[other]?.links[link.name]?.removeAll { $0 == target }
+                }
+                objects[target]?.links[link.inverse] = []
+            }
+            objects[number]?.links[link.name, default: []].append(target)
+            if !reached(target, link.inverse).contains(number) {
+                objects[target]?.links[link.inverse, default: []].append(number)
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import Tandem
+import Testing
+
+/// `tandem explain` as people run it.
+@Suite(.timeLimit(.minutes(2))) struct ExplainTests {
+    private static let model = """
+        {"entities": {"Team": {"attributes": {"zone": {"type": "string"}, "wins": {"type": "int"}}, \
+        "relationships": {"players": {"to": "Player", "inverse": "team", "toMany": true}}, \
+        "indexes": [["zone", "wins"]]}, \
+        "Player": {"attributes": {"goals": {"type": "int"}}, \
+        "relationships": {"team": {"to": "Team", "inverse": "players"}}}}}
+        """
+
+    @Test @MainActor func `explain shows the plan, the rows and what can't be done`() throws {
+        let place = try Place()
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        defer { daemon.end(SIGTERM) }
+        let container = PersistentContainer(
+            model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
+        let context = container.makeContext(name: "seeds")
+        for number in 0..<60 {
+            let team = try context.insert("Team")
+            team["zone"] = .string(number < 3 ? "Africa" : "Europe")
+            team["wins"] = .int(Int64(number))
+            for goals in 0..<3 {
+                let player = try context.insert("Player")
+                player["goals"] = .int(Int64(goals))
+                player.setObject(team, for: "team")
+            }
+        }
+        try context.save()
+        func tandem(_ arguments: String...) throws -> CommandRun {
+            try CommandRun("tandem", arguments + ["--socket", place.socket])
+        }
+        let zone = try tandem("explain", "Team", "--where", "zone = 'Africa'", "--sort=-wins")
+        #expect(zone.code == 0)
+        #expect(
+            zone.lines == [
+                "Team: index (zone, wins), 1 range, answers the predicate",
+                "rows read     3", "keys read     3", "rows returned 3",
+            ], "\(zone.output)")
+        let players = try tandem(
+            "explain", "Player", "--where", "team.zone = 'Africa'", "-o", "json")
+        let json = try JSON(parsing: players.output)
+        #expect(json["plan"]?.array?.compactMap { $0["access"]?.string } == ["related", "index"])
+        #expect(json["returned"]?.int == 9)
+        #expect(json["rowsRead"]?.int ?? 100 <= 12)
+        let count = try tandem("explain", "Team", "--where", "zone = 'Europe'", "--count")
+        #expect(count.lines.contains("rows read     0") && count.lines.contains("counted       57"))
+        let wrong = try tandem("explain", "Team", "--where", "zone =")
+        #expect(wrong.code == 1 || wrong.code == 2, "\(wrong.code)")
+        #expect(wrong.lines.count == 1)
+        #expect(try tandem("explain", "Nobody").code != 0)
+        #expect(
+            try CommandRun("tandem", ["explain", "Team", "--socket", place.path + "/no"]).code == 3)
+    }
+}

@@ -1,0 +1,138 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemStore
+
+/// The plan that is taken reads what it has to and no more.
+@Suite struct FetchPlannerTests {
+    /// 2,000 files in 20 folders of 100 each, one of which is rare, with sizes from 0 to 99; every 500th has the one red label.
+    private func bench() throws -> StoreBench {
+        let bench = try StoreBench(model: shelfModel)
+        let files = try (UInt64(100)..<2_100).map { try bench.reference("File", $0) }
+        let red = try bench.reference("Label", 50)
+        let labelled = files.filter { $0.number % 500 == 0 }
+        var changes = [
+            try bench.insert("Label", 50, ["color": .string("red")]),
+            try bench.insert("Label", 51, ["color": .string("blue")]),
+            try bench.touch("Label", 50, "files", added: labelled),
+        ]
+        for folder in UInt64(1)...20 {
+            let kind = Value.string(folder == 7 ? "rare" : "usual")
+            let members = files.filter { $0.number % 20 == folder % 20 }
+            changes.append(try bench.insert("Folder", folder, ["kind": kind]))
+            changes.append(try bench.touch("Folder", folder, "files", added: members))
+        }
+        for file in files {
+            let number = file.number
+            let folder = try bench.reference("Folder", number % 20 == 0 ? 20 : number % 20)
+            let values: [String: Value] = [
+                "size": .int(Int64(number % 100)), "kind": .string(number < 200 ? "a" : "b"),
+                "rate": .double(Double(number)), "folder": .reference(folder),
+            ]
+            changes.append(try bench.insert("File", number, values))
+        }
+        for file in labelled {
+            changes.append(try bench.touch("File", file.number, "labels", added: [red]))
+        }
+        try bench.apply(changes)
+        return bench
+    }
+
+    private func explain(
+        _ bench: StoreBench, _ format: String?, sort: [SortKey] = [], limit: Int? = nil,
+        part: FetchPart = .rows
+    ) throws -> FetchResult {
+        let predicate = try format.map { try ObjectPredicate(format: $0) }
+        let request = FetchRequest(
+            entity: "File", predicate: predicate, sort: sort, limit: limit)
+        return try bench.store.fetch(try CompiledRequest(request, in: try bench.model), for: part)
+    }
+
+    @Test(arguments: [
+        ("size == 5", "index (size)", 20), ("size IN {5, 7, 5}", "index (size)", 40),
+        ("size >= 98", "index (size)", 40),
+        ("size > 3 AND size <= 7 AND size != 5", "index (size)", 80),
+        ("size BETWEEN {10, 12}", "index (size)", 60),
+        ("kind BEGINSWITH 'a'", "index (kind, size)", 100),
+        ("kind == 'a' AND size < 3", "index (kind, size)", 3),
+        ("kind IN {'a', 'b'} AND size == 4", "index (size)", 20),
+        ("kind == 'a' AND rate > 150.0", "index (kind, rate, name)", 49),
+        ("folder.kind == 'rare'", "related by folder: Folder by index (kind)", 120),
+        ("ANY labels.color == 'red'", "related by labels: Label by index (color)", 6),
+        // What leads to most of all is not worth it.
+        ("size >= 2", "scan", 2_000), ("kind == 'b'", "scan", 2_000),
+        ("folder.kind == 'usual'", "scan", 2_000), ("isOld == nil", "scan", 2_000),
+    ])
+    func `a predicate reads the rows that its index leads to`(
+        _ format: String, _ plan: String, _ rows: Int
+    ) throws {
+        let bench = try bench()
+        let found = try explain(bench, format)
+        #expect(found.plan == plan)
+        #expect(found.rowsRead <= rows, "\(found.rowsRead)")
+        let all = try explain(bench, "(\(format)) OR FALSEPREDICATE")
+        #expect(all.plan == "scan" && all.objects == found.objects && !all.objects.isEmpty)
+    }
+
+    @Test(arguments: [
+        (["size"], "index (size)"), (["-size"], "index (size)"),
+        (["kind", "-size"], "index (kind, size)"),
+        (["-kind", "-size"], "index (kind, size)"),
+        (["-kind", "rate", "-name"], "index (kind, rate, name)"),
+    ])
+    func `a limit ends the walk through an index that has the order`(
+        _ sort: [String], _ plan: String
+    ) throws {
+        let bench = try bench()
+        let keys = sort.compactMap { SortKey($0) }
+        let found = try explain(bench, nil, sort: keys, limit: 7)
+        #expect(found.plan == plan && found.steps.first?.isOrdered == true)
+        #expect(found.rowsRead <= 8, "\(found.rowsRead)")
+        let all = try explain(bench, nil, sort: keys)
+        #expect(found.objects == Array(all.objects.prefix(7)))
+    }
+
+    @Test func `a limit without an order ends a scan`() throws {
+        let bench = try bench()
+        let request = FetchRequest(entity: "Folder", limit: 9)
+        let found = try bench.fetch(request)
+        #expect(found.objects.map(\.object.number) == Array(1...9) && found.rowsRead == 9)
+    }
+
+    @Test func `a count that an index answers reads no row`() throws {
+        let bench = try bench()
+        for (format, count) in [
+            ("size < 50", 1_000), ("size != nil AND size < 2", 40), ("kind == 'b'", 1_900),
+            ("kind == 'b' AND size IN {1, 2}", 38), ("folder == nil", 0), (nil, 2_000),
+        ] {
+            let found = try explain(bench, format, part: .count)
+            #expect(found.count == count, "\(format ?? "")")
+            let isWhole = format?.contains("!=") != true
+            #expect(!isWhole || found.rowsRead == 0, "\(format ?? "") read \(found.rowsRead)")
+        }
+        let folder = ObjectID(entity: "Folder", number: 3)
+        let predicate = try ObjectPredicate(format: "folder == %@", arguments: [.object(folder)])
+        let request = FetchRequest(entity: "File", predicate: predicate)
+        let compiled = try CompiledRequest(request, in: try bench.model)
+        let found = try bench.store.fetch(compiled, for: .count)
+        #expect(found.count == 100 && found.rowsRead == 0)
+    }
+
+    @Test func `a plan never reads more rows than a scan`() throws {
+        var shelf = try RandomShelf(seed: seed &+ 300, objects: 300)
+        for _ in 0..<200 {
+            let request = try shelf.request()
+            let compiled = try CompiledRequest(request, in: try shelf.bench.model)
+            let scan = FetchPlan.plans(for: compiled, .rows)[0]
+            let cursor = try FetchCursor(compiled, by: scan, for: .rows, in: shelf.bench.store)
+            var budget = Int.max
+            while !(try cursor.step(&budget)) {}
+            let found = try shelf.bench.fetch(request)
+            let isRelated = found.plan.hasPrefix("related")
+            // What samples say of related objects is an estimate.
+            let most = isRelated ? 2 * cursor.rowsRead : cursor.rowsRead
+            #expect(found.rowsRead <= most, "seed \(seed) \(request) by \(found.plan)")
+        }
+    }
+}

@@ -1,0 +1,279 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemStore
+
+/// Files in folders of folders, with labels: every kind of relationship, and indexes of one and of several properties.
+let shelfModel = Model {
+    Entity("Folder", indexes: [["kind"], ["depth", "kind"]]) {
+        Attribute("kind", .string)
+        Attribute("depth", .int)
+        Relationship("parent", to: "Folder", inverse: "children")
+        Relationship("children", to: "Folder", inverse: "parent", toMany: true)
+        Relationship("files", to: "File", inverse: "folder", toMany: true)
+    }
+    Entity(
+        "File",
+        indexes: [
+            ["size"], ["kind", "size"], ["kind", "rate", "name"], ["name"], ["price"],
+            ["folder", "size"],
+        ]
+    ) {
+        Attribute("kind", .string)
+        Attribute("name", .string)
+        Attribute("size", .int)
+        Attribute("rate", .double)
+        Attribute("price", .decimal)
+        Attribute("isOld", .bool)
+        Relationship("folder", to: "Folder", inverse: "files")
+        Relationship("labels", to: "Label", inverse: "files", toMany: true)
+    }
+    Entity("Image", parent: "File") { Attribute("width", .int) }
+    Entity("Label", indexes: [["color"]]) {
+        Attribute("color", .string)
+        Relationship("files", to: "File", inverse: "labels", toMany: true)
+    }
+}
+
+/// A random shelf, in which objects come, change, and go.
+struct RandomShelf {
+    let bench: StoreBench
+    var random: SplitMix64
+    private var next: UInt64 = 1
+    private(set) var living: [UInt64: String] = [:]
+    private var folderOf: [UInt64: UInt64] = [:]
+    private var parentOf: [UInt64: UInt64] = [:]
+    private var labelsOf: [UInt64: Set<UInt64>] = [:]
+    let kinds = ["a", "b", "bb", "c\u{0}d", "é"]
+    private let names =
+        ["", "n", "na", "nab", "z"]
+        + [479, 480, 481, 600].map { String(repeating: "q", count: $0) }
+
+    init(_ bench: StoreBench, seed: UInt64) {
+        self.bench = bench
+        random = SplitMix64(seed: seed)
+    }
+
+    init(seed: UInt64, objects: Int) throws {
+        self.init(try StoreBench(model: shelfModel), seed: seed)
+        for _ in 0..<objects { try insert() }
+    }
+
+    mutating func step() throws {
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0..<4: try insert()
+        case 4..<8: try update()
+        default: try delete()
+        }
+    }
+
+    // MARK: Values
+
+    private mutating func or(_ nilIn: Int, _ value: Value) -> Value {
+        Int.random(in: 0..<nilIn, using: &random) == 0 ? .null : value
+    }
+
+    private mutating func values(_ name: String) -> [String: Value] {
+        let kind = or(6, .string(kinds.randomElement(using: &random) ?? ""))
+        switch name {
+        case "Folder":
+            return ["kind": kind, "depth": or(6, .int(.random(in: 0...4, using: &random)))]
+        case "Label": return ["color": kind]
+        default:
+            let number = Int64.random(in: -20...20, using: &random)
+            return [
+                "kind": kind, "size": or(8, .int(number)),
+                "name": or(8, .string(names.randomElement(using: &random) ?? "")),
+                "rate": or(4, .double(Double(number % 3) / 2)),
+                "price": or(4, .decimal(.init(number % 4))),
+                "isOld": or(3, .bool(number > 0)),
+            ]
+        }
+    }
+
+    mutating func pick(_ names: [String]) -> UInt64? {
+        living.filter { names.contains($0.value) }.keys.sorted().randomElement(using: &random)
+    }
+
+    // MARK: Changes
+
+    mutating func insert() throws {
+        let number = next
+        next += UInt64.random(in: 1...3, using: &random)
+        let name =
+            ["Folder", "File", "File", "File", "Image", "Label"].randomElement(using: &random)
+            ?? "File"
+        try bench.apply([try bench.insert(name, number, values(name))])
+        living[number] = name
+        try relink(number, name)
+    }
+
+    mutating func update() throws {
+        guard let number = pick(["Folder", "File", "Image", "Label"]), let name = living[number]
+        else { return }
+        let some = values(name).filter { _ in Bool.random(using: &random) }
+        if !some.isEmpty { try bench.apply([try bench.update(name, number, some)]) }
+        try relink(number, name)
+    }
+
+    mutating func delete() throws {
+        guard let number = pick(["File", "Image"]), let name = living[number] else { return }
+        try link(number, name, "folder", in: "Folder", "files", to: nil, \.folderOf)
+        for label in labelsOf[number] ?? [] { try toggle(label, of: number, name) }
+        try bench.apply([try bench.delete(name, number)])
+        living[number] = nil
+    }
+
+    private mutating func relink(_ number: UInt64, _ name: String) throws {
+        switch name {
+        case "Folder":
+            let parent = pick(["Folder"]).flatMap { $0 < number ? $0 : nil }
+            try link(number, name, "parent", in: "Folder", "children", to: parent, \.parentOf)
+        case "Label": break
+        default:
+            try link(
+                number, name, "folder", in: "Folder", "files", to: pick(["Folder"]), \.folderOf)
+            if let label = pick(["Label"]) { try toggle(label, of: number, name) }
+        }
+    }
+
+    private mutating func link(
+        _ number: UInt64, _ name: String, _ property: String, in owner: String, _ inverse: String,
+        to target: UInt64?, _ known: WritableKeyPath<RandomShelf, [UInt64: UInt64]>
+    ) throws {
+        let old = self[keyPath: known][number]
+        guard old != target else { return }
+        let own = try bench.reference(name, number)
+        let value = try target.map { Value.reference(try bench.reference(owner, $0)) } ?? .null
+        var changes = [try bench.update(name, number, [property: value])]
+        if let old { changes.append(try bench.touch(owner, old, inverse, removed: [own])) }
+        if let target { changes.append(try bench.touch(owner, target, inverse, added: [own])) }
+        try bench.apply(changes)
+        self[keyPath: known][number] = target
+    }
+
+    private mutating func toggle(_ label: UInt64, of file: UInt64, _ name: String) throws {
+        let (one, other) = (try bench.reference(name, file), try bench.reference("Label", label))
+        let isThere = labelsOf[file]?.contains(label) ?? false
+        try bench.apply([
+            isThere
+                ? try bench.touch(name, file, "labels", removed: [other])
+                : try bench.touch(name, file, "labels", added: [other]),
+            isThere
+                ? try bench.touch("Label", label, "files", removed: [one])
+                : try bench.touch("Label", label, "files", added: [one]),
+        ])
+        if isThere {
+            labelsOf[file]?.remove(label)
+        } else {
+            labelsOf[file, default: []].insert(label)
+        }
+    }
+
+    // MARK: Questions
+
+    private mutating func some(_ texts: [String]) -> String {
+        texts.randomElement(using: &random) ?? ""
+    }
+
+    private mutating func condition() -> String {
+        let number = Int.random(in: -20...20, using: &random)
+        let more = Int.random(in: -20...20, using: &random)
+        let kind = some(["a", "b", "bb", "é", "x"])
+        let comparison = some(["==", "<", "<=", ">", ">=", "!="])
+        switch Int.random(in: 0..<16, using: &random) {
+        case 0, 1: return "size \(comparison) \(number)"
+        case 2: return "size BETWEEN {\(min(number, more)), \(max(number, more))}"
+        case 3: return "size IN {\(number), \(more), \(number), 3}"
+        case 4, 5: return "kind == '\(kind)'"
+        case 6: return "kind BEGINSWITH '\(kind.prefix(1))'"
+        case 7: return "kind IN {'a', '\(kind)'}"
+        case 8: return "kind == nil"
+        case 9: return "name BEGINSWITH '\(String(repeating: "q", count: abs(number) * 26))'"
+        case 10: return "name \(comparison) '\(String(repeating: "q", count: abs(number) * 26))'"
+        case 11: return "rate \(comparison) \(Double(number % 3) / 2)"
+        case 12: return "price \(comparison) \(number % 4)"
+        case 13: return "isOld == \(number > 0 ? "YES" : "NO")"
+        case 14: return related(comparison)
+        default: return "(size > \(number) OR kind == '\(kind)')"
+        }
+    }
+
+    mutating func related(_ comparison: String) -> String {
+        let kind = some(["a", "b", "bb", "é", "x"])
+        let depth = Int.random(in: 0...4, using: &random)
+        return some([
+            "folder.kind == '\(kind)'", "folder.depth \(comparison) \(depth)",
+            "folder.kind BEGINSWITH '\(kind)' AND folder.depth >= \(depth)",
+            "folder.parent.kind == '\(kind)'", "folder.parent.parent.depth IN {1, \(depth)}",
+            "ANY labels.color == '\(kind)'", "ANY labels.color BETWEEN {'a', '\(kind)'}",
+            "ANY folder.files.size > \(depth)", "NONE labels.color == '\(kind)'",
+            "folder.kind == nil", "ALL labels.color == '\(kind)'",
+        ])
+    }
+
+    mutating func request() throws -> FetchRequest {
+        let count = Int.random(in: 0...3, using: &random)
+        let text = (0..<count).map { _ in condition() }.joined(separator: " AND ")
+        var request = FetchRequest(entity: some(["File", "File", "Image"]))
+        if !text.isEmpty { request.predicate = try ObjectPredicate(format: text) }
+        let keys = [
+            "size", "kind", "rate", "name", "price", "folder.kind", "isOld", "folder",
+        ].filter { $0 != "folder" }
+        let sorts = [
+            [], ["size"], ["-size"], ["kind", "size"], ["kind", "-size"], ["-kind", "size"],
+            ["-kind", "-size"], ["name"], ["-name"], ["kind", "-rate", "name"], ["size", "size"],
+            ["-kind", "rate", "-name"], ["-kind", "-rate"], [some(keys), "-" + some(keys)],
+        ]
+        request.sort = (sorts.randomElement(using: &random) ?? []).compactMap { SortKey($0) }
+        request.includesSubentities = Int.random(in: 0..<5, using: &random) > 0
+        if Int.random(in: 0..<3, using: &random) > 0 {
+            request.limit = Int.random(in: 0...12, using: &random)
+            request.offset = Int.random(in: 0...6, using: &random)
+        }
+        return request
+    }
+
+    // MARK: What is expected
+
+    /// What a request can see of an object: its row's version, and the sort key if it matches.
+    func state(_ request: CompiledRequest) throws -> [ObjectReference: [UInt8]] {
+        let reader = StoreReader(bench.store)
+        var state: [ObjectReference: [UInt8]] = [:]
+        for (number, name) in living {
+            let object = try bench.reference(name, number)
+            guard request.includes(tag: object.tag), let stored = try bench.store.stored(object)
+            else { continue }
+            let isMatch = request.matches(object, stored.row, reader) == true
+            let key = request.sortKey(object, stored.row, reader) ?? []
+            state[object] = StoreKey.number(stored.version) + (isMatch ? [1] + key : [0])
+        }
+        return state
+    }
+
+    /// What a request gives: every living object judged, and all that match sorted by key.
+    func expected(_ request: FetchRequest) throws -> [ObjectReference] {
+        let compiled = try CompiledRequest(request, in: try bench.model)
+        let reader = StoreReader(bench.store)
+        var found: [(key: [UInt8], object: ObjectReference)] = []
+        for (number, name) in living {
+            let object = try bench.reference(name, number)
+            guard compiled.includes(tag: object.tag),
+                let row = try bench.store.stored(object)?.row,
+                compiled.matches(object, row, reader) == true
+            else { continue }
+            found.append((try #require(compiled.sortKey(object, row, reader)), object))
+        }
+        return found.sorted {
+            $0.key == $1.key ? $0.object < $1.object : $0.key.lexicographicallyPrecedes($1.key)
+        }.map(\.object)
+    }
+}
+
+extension FetchRequest {
+    /// The part of a list that offset and limit leave.
+    func part<Element>(of list: [Element]) -> [Element] {
+        Array(list.dropFirst(max(0, offset)).prefix(limit.map { max(0, $0) } ?? .max))
+    }
+}
