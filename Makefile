@@ -75,7 +75,7 @@ test: dependencies format-check
 	(run others --skip '^TandemTests\.') || status=$$?
 	wait "$$library" || status=$$?
 	for log in library others; do
-	    grep -E '^✘' "$$logs/$$log" || true
+	    grep -aF '✘' "$$logs/$$log" || true
 	    echo "== $$log: $$(grep -E 'Test run with .* (passed|failed)' "$$logs/$$log" | tail -1 || true)"
 	done
 	exit $$status

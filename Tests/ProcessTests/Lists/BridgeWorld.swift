@@ -55,10 +55,11 @@ final class BridgeWorld {
         }
         func order(_ text: String) -> String {
             let key = ListOrder(text)
-            guard key.isFolded else { return "\"\(text)\"" }
+            guard key.isFolded || key.isNatural else { return "\"\(text)\"" }
+            let selector = key.isFolded ? "caseInsensitiveCompare:" : "naturalCompare:"
             return #"""
                 {"key": "\#(key.keyPath)", "ascending": \#(!key.isDescending),
-                "selector": "caseInsensitiveCompare:"}
+                "selector": "\#(selector)"}
                 """#
         }
         var members = [
