@@ -151,6 +151,16 @@ public struct EncodedTransaction: Hashable, Sendable {
         chunks.last?.tag == Self.blobsTag ? filtered { _ in true } ?? self : self
     }
 
+    /// The same in storage of about its own size, for who keeps it: what was just encoded may lie in twice as much.
+    ///
+    /// Cost: a copy of the bytes, if they lie in more than an eighth too much.
+    public var fitted: EncodedTransaction {
+        guard bytes.capacity - bytes.count > bytes.count / 8 + 16 else { return self }
+        return EncodedTransaction(
+            bytes: bytes.withUnsafeBufferPointer { Array($0) }, chunks: chunks,
+            directoryOffset: directoryOffset)
+    }
+
     /// The bytes of the blobs' contents.
     public var blobBytes: Int {
         chunks.last.map { $0.tag == Self.blobsTag ? $0.range.count : 0 } ?? 0

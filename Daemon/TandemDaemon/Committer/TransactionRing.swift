@@ -32,7 +32,8 @@ struct TransactionRing {
     @discardableResult
     mutating func append(_ transaction: EncodedTransaction) -> Limit? {
         var reached: Limit?
-        let transaction = transaction.withoutBlobs
+        // Its limit counts bytes, whatever storage these were encoded in.
+        let transaction = transaction.withoutBlobs.fitted
         transactions.append(transaction)
         bytes += transaction.bytes.count
         addedBytes += UInt64(transaction.bytes.count)

@@ -1,0 +1,23 @@
+import TandemModel
+import Testing
+
+@testable import TandemDaemon
+
+/// The newest transactions in memory.
+@Suite struct TransactionRingTests {
+    @Test func `holds transactions in no more storage than it counts`() throws {
+        var ring = TransactionRing()
+        for position in UInt64(1)...50 {
+            var transaction = Transaction(content: .objects([]))
+            transaction.position = position
+            transaction.principal.author = String(repeating: "a", count: Int(position) * 10)
+            let encoded = EncodedTransaction(transaction)
+            ring.append(encoded)
+            let held = try #require(ring[position])
+            #expect(held == encoded)
+            // Rooms in memory come in steps of 16 bytes.
+            #expect(held.bytes.capacity - held.bytes.count <= held.bytes.count / 8 + 16)
+        }
+        #expect(ring.count == 50)
+    }
+}
