@@ -24,6 +24,9 @@ public struct CompiledColumns: Sendable {
         let most = FetchColumns.maximumColumns
         guard !columns.columns.isEmpty, columns.columns.count <= most, columns.groupBy.count <= most
         else { throw Self.misuse("a fetch of values has 1 to \(most) columns") }
+        guard Set(columns.columns).count == columns.columns.count else {
+            throw Self.misuse("a column is there twice; name each once")
+        }
         var keyPaths = columns.groupBy
         for column in columns.columns {
             guard let keyPath = column.keyPath, !keyPaths.contains(keyPath) else { continue }

@@ -58,8 +58,8 @@ indirect enum CollectionNode: Sendable {
 enum Membership: Sendable {
     /// Integers, for an integer column.
     case integers(Set<Int64>)
-    /// Objects.
-    case objects(Set<ObjectReference>)
+    /// Objects by number, which is what they are found by, whatever entity they are said to be of.
+    case objects([ObjectNumber: ObjectReference])
     /// Texts in UTF-8, folded.
     case texts(Set<[UInt8]>)
     /// Anything else.
@@ -71,7 +71,10 @@ enum Membership: Sendable {
         if type.isText {
             self = .texts(Set(values.compactMap { $0.text.map { TextFolding.fold($0, options) } }))
         } else if type == .object {
-            self = .objects(Set(values.compactMap(\.reference)))
+            self = .objects(
+                Dictionary(
+                    values.compactMap(\.reference).map { ($0.number, $0) },
+                    uniquingKeysWith: { first, _ in first }))
         } else if type == .attribute(.int), integers.count == values.count {
             self = .integers(Set(integers))
         } else {
@@ -82,7 +85,7 @@ enum Membership: Sendable {
     func contains(_ value: Value, _ options: Comparison.Options) -> Bool {
         switch (self, value) {
         case (.integers(let set), .int(let value)): set.contains(value)
-        case (.objects(let set), .reference(let value)): set.contains(value)
+        case (.objects(let set), .reference(let value)): set[value.number] != nil
         case (.texts(let set), .string(let text)), (.texts(let set), .url(let text)):
             set.contains(TextFolding.fold(text, options))
         case (.values(let values), _): values.contains { ValueOrder.areEqual($0, value) }

@@ -72,7 +72,7 @@ enum ConstraintFinder {
             let values = texts.map { Value.string(String(decoding: $0, as: UTF8.self)) }
             return .anyOf(values.compactMap { column($0, type) })
         case .objects(let references):
-            return .anyOf(references.sorted().map { .reference($0) })
+            return .anyOf(references.values.sorted().map { .reference($0) })
         case .values(let values):
             let fitting = values.compactMap { column($0, type) }
             guard fitting.count == values.count else { return nil }

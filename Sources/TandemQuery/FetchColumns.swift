@@ -17,7 +17,7 @@ public struct FetchColumns: Hashable, Sendable {
     public var isDistinct: Bool
 
     /// A fetch has at most this many columns, and is grouped by as many key paths.
-    public static let maximumColumns = 128
+    public static let maximumColumns = 32
 
     /// Columns, perhaps of groups.
     public init(_ columns: [FetchColumn], groupBy: [String] = [], isDistinct: Bool = false) {

@@ -70,6 +70,10 @@ extension ManagedObjectContext {
         guard columns.columns.count <= most, columns.groupBy.count <= most else {
             throw TandemError(.usage, "a fetch of values has 1 to \(most) columns")
         }
+        for column in columns.columns where FetchColumn(column.description) != column {
+            throw TandemError(
+                .usage, "`\(column)` is no column; it has to be \(FetchColumn.form)")
+        }
     }
 }
 

@@ -56,8 +56,12 @@ extension FetchPlan {
             plans += self.plans(over: index, request, part)
         }
         guard !isPast else { return plans }
-        return plans + request.relatedConditions.compactMap { related($0, request) }
+        return plans
+            + request.relatedConditions.prefix(mostRelated).compactMap { related($0, request) }
     }
+
+    /// So many conditions on related objects are planned for; each costs counting, all in one turn.
+    private static let mostRelated = 8
 
     /// The plan over a unique value; nil for a request that asks for none.
     static func unique(_ request: CompiledRequest) -> FetchPlan? {

@@ -30,11 +30,21 @@ struct FetchPlanner {
         if let plan = FetchPlan.unique(request) { return plan }
         let isTooDeep = depth >= Self.mostHops
         let plans = FetchPlan.plans(for: request, part, isPast: isPast || isTooDeep)
+            .filter(canBeFollowed)
         guard plans.count > 1 else { return plans[0] }
         for most in [16, 256, Self.mostCounted] {
             if let plan = try counted(plans, most) { return plan }
         }
         return try sampled(plans)
+    }
+
+    /// Whether whoever moves in the plan's index while it is walked is looked at again.
+    ///
+    /// Of related objects only those are whose properties the condition names: in an index over others one could move behind the walk.
+    private func canBeFollowed(_ plan: FetchPlan) -> Bool {
+        guard depth > 0, case .index(let index, _) = plan.access else { return true }
+        let named = Set(request.constraints.map(\.slot))
+        return index.slots.allSatisfy(named.contains)
     }
 
     /// The plan with the best one for related objects in it.
@@ -116,12 +126,12 @@ struct FetchPlanner {
         case .scan, .unique: return 1
         case .members(let owner, _, let name):
             guard let slot = request.entity.slot(of: name) else { return 1 }
-            return try sample.share { _, row, _ in
-                row.reference(slot, in: request.entity) == owner
+            return try sample.share { object, row, _ in
+                row.reference(slot, in: entity(of: object)) == owner
             }
         case .index(let index, let ranges):
             return try sample.share { object, row, _ in
-                let key = StoreKey.index(index, row, request.entity, object.number)
+                let key = StoreKey.index(index, row, entity(of: object), object.number)
                 return ranges.contains { $0.contains(key) }
             }
         case .related(let condition, _, _):
@@ -129,6 +139,11 @@ struct FetchPlanner {
             guard let part = try? CompiledRequest(own, in: request.model) else { return 1 }
             return try sample.share { part.matches($0, $1, $2) ?? false }
         }
+    }
+
+    /// What a row is laid out by: it may be of a subentity.
+    private func entity(of object: ObjectReference) -> CompiledEntity {
+        request.model.entity(tagged: object.tag) ?? request.entity
     }
 
     /// What it costs to find related objects; an index over more of them than are counted is not worth it.

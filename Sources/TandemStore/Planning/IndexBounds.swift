@@ -34,6 +34,12 @@ struct IndexBounds {
                     both.map { $0.intersection(next) } ?? next
                 }
             guard let values else { break }
+            // Too many combinations: the property is left to the predicate.
+            if case .points(let points) = values, prefixes.count > 1,
+                points.count * prefixes.count > Self.mostCombinations
+            {
+                break
+            }
             used += 1
             met.formUnion(here.filter { constraints[$0].isExact })
             guard case .points(let points) = values,

@@ -1,0 +1,47 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemStore
+
+/// Plans for requests that planning itself could fall over.
+@Suite struct PlanLimitTests {
+    @Test func `rows of subentities are sampled by their own layout`() throws {
+        let bench = try StoreBench(
+            model: Model {
+                Entity("Animal", indexes: [["name"]]) { Attribute("name", .string) }
+                Entity("Dog", parent: "Animal") { Attribute("weight", .double) }
+            })
+        // More than are counted, so that rows from everywhere are looked at.
+        try bench.apply(
+            (UInt64(1)...5_000).map {
+                try bench.insert(
+                    "Dog", $0,
+                    ["name": .string("n\($0)"), "weight": .double(Double($0) / 10)])
+            })
+        let request = FetchRequest(
+            entity: "Animal", predicate: try ObjectPredicate(format: "name >= 'n'"))
+        let found = try bench.store.fetch(
+            try CompiledRequest(request, in: try bench.model), for: .rows)
+        #expect(found.objects.count == 5_000)
+    }
+
+    @Test func `lists of values for several properties of an index don't multiply`() throws {
+        let model = try CompiledModel(
+            Model {
+                Entity("Pair", indexes: [["a", "b"]]) {
+                    Attribute("a", .int)
+                    Attribute("b", .int)
+                }
+            })
+        let many = { (count: Int) in (0..<count).map(String.init).joined(separator: ", ") }
+        let request = FetchRequest(
+            entity: "Pair",
+            predicate: try ObjectPredicate(
+                format: "a IN {\(many(1_000))} AND b IN {\(many(2_000))}"))
+        let compiled = try CompiledRequest(request, in: model)
+        let index = try #require(compiled.entity.indexes.first)
+        let bounds = IndexBounds(index, compiled.constraints)
+        #expect(bounds.ranges.count <= 1_024 && bounds.used == 1 && bounds.met == [0])
+    }
+}
