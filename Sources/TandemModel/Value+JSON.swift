@@ -29,7 +29,9 @@ extension Value {
             guard let uuid = UUID(uuidString: text) else { return nil }
             self = .uuid(uuid)
         case (.decimal, .string(let text)):
-            guard let value = Decimal(string: text), value.isFinite else { return nil }
+            guard text.isDecimalNumber, let value = Decimal(string: text), value.isFinite else {
+                return nil
+            }
             self = .decimal(value)
         case (.decimal, .int(let value)): self = .decimal(Decimal(value))
         default: return nil
@@ -78,5 +80,33 @@ enum ISODate {
         if let date = try? plain.parse(text) { return date.timeIntervalSince1970 }
         let fraction = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         return (try? fraction.parse(text))?.timeIntervalSince1970
+    }
+}
+
+extension String {
+    /// Whether the whole text is a number as `-12.50` or `1e3`; `Decimal` takes what only begins with one.
+    fileprivate var isDecimalNumber: Bool {
+        var rest = utf8[...]
+        func takeDigits() -> Int {
+            let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
+            rest = rest.dropFirst(digits)
+            return digits
+        }
+        func take(_ characters: StaticString) -> Bool {
+            let isNext = rest.first.map { first in
+                characters.withUTF8Buffer { $0.contains(first) }
+            }
+            if isNext == true { rest = rest.dropFirst() }
+            return isNext == true
+        }
+        _ = take("+-")
+        let whole = takeDigits()
+        let fraction = take(".") ? takeDigits() : 0
+        guard whole + fraction > 0 else { return false }
+        if take("eE") {
+            _ = take("+-")
+            guard takeDigits() > 0 else { return false }
+        }
+        return rest.isEmpty
     }
 }

@@ -146,6 +146,34 @@ import Testing
         expect(try tandem("import", path, "--entity", "Teem"), 2, "no entity Teem")
     }
 
+    @Test func `a file that holds no rejects of this import stays as it is`() throws {
+        defer { daemon.end(SIGTERM) }
+        try install()
+        let rows = #"{"name": "A"}"#
+        let path = try file("own.ndjson", rows)
+        let more = ["--entity", "Team", "--id", "x", "--rejects", path]
+        let run = try CommandRun("tandem", ["import", path] + more + ["--socket", place.socket])
+        expect(run, 2, "is no file of rejects")
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == rows)
+        let bad = try file("bad.ndjson", "{\n")
+        expect(try tandem("import", bad, "--entity", "Team", "--id", "x"), 1)
+        expect(try tandem("import", bad, "--entity", "Team", "--id", "y"), 2, "of import x")
+    }
+
+    @Test func `a table may begin with a byte order mark, have inch marks, and other line ends`()
+        throws
+    {
+        defer { daemon.end(SIGTERM) }
+        try install()
+        let text = "\u{FEFF}name,note\r\n5\" pipe,a\r\n6\" pipe,\"b\r\nc\"\r\n"
+        expect(
+            try tandem("import", try file("inch.csv", text), "--entity", "Team"), 0,
+            "imported 2 objects")
+        let rows = try tandem("fetch", "Team", "--sort", "name", "-o", "json").json
+        #expect(rows.map { $0["values"]?["name"]?.string } == ["5\" pipe", "6\" pipe"])
+        #expect(rows.map { $0["values"]?["note"]?.string } == ["a", "b\r\nc"])
+    }
+
     @Test func `a table's cells take the types of the model, quoted ones may be empty`() throws {
         defer { daemon.end(SIGTERM) }
         try install()

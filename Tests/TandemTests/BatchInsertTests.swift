@@ -118,10 +118,7 @@ import Testing
     @Test func `rows come from an asynchronous sequence`() async throws {
         let fixture = try Fixture()
         let context = fixture.container().viewContext
-        let rows = AsyncStream<BatchValues> { continuation in
-            for index in 0..<2_300 { continuation.yield(["size": index]) }
-            continuation.finish()
-        }
+        let rows = ReadyRows((0..<2_300).map { ["size": $0] })
         let result = try await context.execute(
             AsyncBatchInsertRequest(entity: "Content", rows: rows), id: [1])
         #expect(result.count == 2_300 && result.position == context.position)
@@ -138,28 +135,18 @@ import Testing
         struct Broken: Error {}
         let fixture = try Fixture()
         let context = fixture.container().viewContext
-        func rows(_ last: BatchValues?) -> AsyncThrowingStream<BatchValues, any Error> {
-            AsyncThrowingStream { continuation in
-                for index in 0..<1_500 { continuation.yield(["size": index]) }
-                if let last { continuation.yield(last) }
-                continuation.finish(throwing: Broken())
-            }
-        }
+        let sizes: [BatchValues] = (0..<1_500).map { ["size": $0] }
         await #expect(throws: Broken.self) {
             try await context.execute(
-                AsyncBatchInsertRequest(entity: "Content", rows: rows(nil)), id: [1])
+                AsyncBatchInsertRequest(entity: "Content", rows: ReadyRows(sizes, Broken())),
+                id: [1])
         }
         try check(context, 1_000)
         // What came is the same: the rest is inserted up to what is wrong.
         let error = await #expect(throws: TandemError.self) {
             try await context.execute(
                 AsyncBatchInsertRequest(
-                    entity: "Content",
-                    rows: AsyncStream { continuation in
-                        for index in 0..<1_500 { continuation.yield(["size": index]) }
-                        continuation.yield(["size": "text"])
-                        continuation.finish()
-                    }), id: [1])
+                    entity: "Content", rows: ReadyRows(sizes + [["size": "text"]])), id: [1])
         }
         #expect(error?.row == 1_500 && error?.done?.count == 1_500)
         try check(context, 1_500)
@@ -234,5 +221,30 @@ import Testing
         try check(context, 2_500)
         let last = try context.fetch(FetchRequest(entity: "Content", sort: ["-size"], limit: 1))
         #expect(last.first?["name"] == .string("c2499") && last.first?["alpha"] == .null)
+    }
+}
+
+/// Rows that are there when they are asked for: those of a stream leave the actor and come back, each behind all other tests.
+private struct ReadyRows: AsyncSequence, AsyncIteratorProtocol {
+    private var rows: ArraySlice<BatchValues>
+    private let failure: (any Error)?
+
+    init(_ rows: [BatchValues], _ failure: (any Error)? = nil) {
+        self.rows = rows[...]
+        self.failure = failure
+    }
+
+    func makeAsyncIterator() -> ReadyRows { self }
+
+    mutating func next() async throws -> BatchValues? { try take() }
+
+    mutating func next(isolation: isolated (any Actor)?) async throws(any Error) -> BatchValues? {
+        try take()
+    }
+
+    private mutating func take() throws -> BatchValues? {
+        if let row = rows.popFirst() { return row }
+        if let failure { throw failure }
+        return nil
     }
 }

@@ -41,6 +41,8 @@ extension Engine {
     /// Everybody who may need something of the journal.
     private func holders(_ consumers: [Consumer]) -> [Vacuumed.Holder] {
         let sessions = sessions.values.filter(\.isReady).sorted { $0.id < $1.id }
+        // Asking ends those whose time is up.
+        _ = pinned
         return consumers.map {
             Vacuumed.Holder(kind: .consumer, name: $0.name, position: $0.acknowledged)
         }

@@ -90,7 +90,7 @@ extension ConsumersCommand {
             let end = try target ?? container.end()
             try Confirmation.ask(known.question(to: end.number), unless: yes)
             printLine(
-                try container.resetConsumer(consumer.name, to: target).description)
+                try container.resetConsumer(consumer.name, to: end).description)
         }
     }
 }

@@ -15,7 +15,7 @@ struct JournalFolder {
         guard files.exists(path) else { return [] }
         return try files.list(path).compactMap { name in
             guard name.hasSuffix(".journal"),
-                let first = UInt64(name.dropLast(".journal".count), radix: 16)
+                let first = UInt64(name.dropLast(".journal".count), radix: 16), first > 0
             else { return nil }
             return (first, name)
         }.sorted { $0.first < $1.first }

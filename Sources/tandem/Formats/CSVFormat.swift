@@ -78,8 +78,8 @@ struct CSVFormat: EntryFormat {
     static func quoted(_ cell: String) -> String {
         let needs = cell.utf8.contains { [0x0a, 0x0d, 0x22, 0x2c].contains($0) }
         guard needs else { return cell }
-        let doubled = cell.split(separator: "\"", omittingEmptySubsequences: false)
-            .joined(separator: "\"\"")
-        return "\"\(doubled)\""
+        // By bytes: what follows a mark may be one character with it.
+        let doubled = cell.utf8.flatMap { $0 == 0x22 ? [0x22, 0x22] : [$0] }
+        return "\"\(String(decoding: doubled, as: UTF8.self))\""
     }
 }

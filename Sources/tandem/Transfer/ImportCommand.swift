@@ -48,8 +48,14 @@ struct ImportCommand: AsyncParsableCommand {
         let settings = ImportSettings(
             path: file, format: input ?? (file.hasSuffix(".csv") ? .csv : .ndjson),
             entity: entity, id: id ?? Self.newID, policy: policy.mergePolicy)
-        let rejects = try RejectFile(rejects ?? file + ".rejects", isContinued: id != nil)
+        let rejects = try RejectFile(
+            rejects ?? file + ".rejects", of: settings.id, isContinued: id != nil)
         let run = try ImportRun(settings, model, container.makeContext(name: "import"), rejects)
+        // Whoever ends it now has to know; afterwards there may be nobody left to say it.
+        if id == nil {
+            StandardStream.error.write(
+                "import \(settings.id); if it is interrupted, go on with --id \(settings.id)\n")
+        }
         do {
             try await run.run()
         } catch let error as TandemError {

@@ -24,6 +24,10 @@ struct ImportLines {
     }
 
     private var filled: UInt64
+    /// Whether the last line ended in a carriage return, which is no part of it unless a quotation goes on.
+    private(set) var endedInReturn = false
+
+    private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 
     /// The next line without its end; nil behind the last.
     ///
@@ -41,8 +45,12 @@ struct ImportLines {
                 throw IOError(
                     .read, file.path, errno: 90, detail: "line \(place.line) is too long")
             }
-            let more = try file.read(count: 1 << 16, at: filled)
+            var more = try file.read(count: 1 << 16, at: filled)[...]
             filled += UInt64(more.count)
+            if place.offset == 0, bytes.isEmpty, more.starts(with: Self.byteOrderMark) {
+                more = more.dropFirst(3)
+                place.offset = 3
+            }
             bytes += more
             if more.isEmpty { return bytes.isEmpty ? nil : take(through: bytes.count, ending: 0) }
         }
@@ -50,7 +58,8 @@ struct ImportLines {
 
     private mutating func take(through end: Int, ending: Int) -> [UInt8] {
         var line = Array(bytes[start..<end])
-        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+        endedInReturn = line.last == UInt8(ascii: "\r")
+        if endedInReturn { line.removeLast() }
         place.offset += UInt64(end + ending - start)
         place.line += 1
         start = min(end + ending, bytes.count)

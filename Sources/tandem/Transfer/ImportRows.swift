@@ -18,6 +18,12 @@ struct ImportRow {
     var fields: [String: Field] = [:]
     /// Why it can't be read.
     var problem: String?
+
+    /// A row in another coding of text.
+    static func notUTF8(_ bytes: [UInt8], _ line: Int) -> ImportRow {
+        ImportRow(
+            line: line, raw: String(decoding: bytes, as: UTF8.self), problem: "it is not in UTF-8")
+    }
 }
 
 /// Reads the rows of a file one after the other.
@@ -41,7 +47,9 @@ struct NDJSONReader: ImportReader {
         while true {
             let number = lines.place.line
             guard let line = try lines.next() else { return nil }
-            let text = String(decoding: line, as: UTF8.self)
+            guard let text = String(validating: line, as: UTF8.self) else {
+                return .notUTF8(line, number)
+            }
             // Lines between rows are no rows.
             if text.allSatisfy(\.isWhitespace) { continue }
             return Self.row(text, number)
@@ -75,7 +83,9 @@ struct CSVReader: ImportReader {
     /// Reads the header; throws ``CommandFailure`` where that names no columns.
     init(_ file: any File, from place: ImportLines.Place) throws {
         var first = ImportLines(file)
-        guard let (text, _) = try Self.record(&first), let cells = Self.cells(text) else {
+        guard let (bytes, _) = try Self.record(&first),
+            let text = String(validating: bytes, as: UTF8.self), let cells = Self.cells(text)
+        else {
             throw CommandFailure("\(file.path) has no names of columns in its first line", code: 2)
         }
         columns = cells.map { $0 ?? "" }
@@ -87,8 +97,11 @@ struct CSVReader: ImportReader {
     }
 
     mutating func next() throws -> ImportRow? {
-        while let (text, line) = try Self.record(&lines) {
-            if text.isEmpty { continue }
+        while let (bytes, line) = try Self.record(&lines) {
+            if bytes.isEmpty { continue }
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                return .notUTF8(bytes, line)
+            }
             var row = ImportRow(line: line, raw: text)
             guard let cells = Self.cells(text) else {
                 row.problem = "a quotation mark is missing"
@@ -107,13 +120,22 @@ struct CSVReader: ImportReader {
     }
 
     /// The lines of a record, which goes on while a quotation is open, and the number of the first.
-    private static func record(_ lines: inout ImportLines) throws -> (String, Int)? {
+    private static func record(_ lines: inout ImportLines) throws -> ([UInt8], Int)? {
         let number = lines.place.line
         guard var bytes = try lines.next() else { return nil }
-        func isOpen() -> Bool { !bytes.count { $0 == UInt8(ascii: "\"") }.isMultiple(of: 2) }
-        while isOpen(), let more = try lines.next() { bytes += [UInt8(ascii: "\n")] + more }
-        return (String(decoding: bytes, as: UTF8.self), number)
+        var state = CSVState.atCell
+        for byte in bytes { state.take(byte) }
+        while state == .quoted, bytes.count < longest {
+            let end = Array((lines.endedInReturn ? "\r\n" : "\n").utf8)
+            guard let more = try lines.next() else { break }
+            for byte in more { state.take(byte) }
+            bytes += end + more
+        }
+        return (bytes, number)
     }
+
+    /// A quotation that goes on for longer was never ended.
+    private static let longest = 32 << 20
 
     /// The cells of a record: nil for an empty one that is not quoted; nil as a whole where a quotation does not end.
     static func cells(_ text: String) -> [String?]? {
@@ -147,5 +169,21 @@ struct CSVReader: ImportReader {
             }
         }
         return (nil, true)
+    }
+}
+
+/// Where in a record of a table one is.
+private enum CSVState {
+    case atCell, plain, quoted, atQuote
+
+    /// A quotation mark is one where a cell begins, and else a character like others.
+    mutating func take(_ byte: UInt8) {
+        switch (self, byte) {
+        case (.atCell, UInt8(ascii: "\"")), (.atQuote, UInt8(ascii: "\"")): self = .quoted
+        case (.quoted, UInt8(ascii: "\"")): self = .atQuote
+        case (.quoted, _): break
+        case (_, UInt8(ascii: ",")): self = .atCell
+        default: self = .plain
+        }
     }
 }

@@ -14,6 +14,8 @@ final class RejectFile {
     }
 
     let path: String
+    /// The import that they are of.
+    private let id: String
     private let files = RealFileSystem()
     private var file: (any File)?
     private var end: UInt64 = 0
@@ -24,9 +26,10 @@ final class RejectFile {
 
     /// The rejects of an import; those of an earlier attempt are taken up where it goes on.
     ///
-    /// Throws ``CommandFailure`` for a file that is there though nothing goes on, or can't be read.
-    init(_ path: String, isContinued: Bool) throws {
+    /// Throws ``CommandFailure`` for a file that is there though nothing goes on, is of another import or none, or can't be read.
+    init(_ path: String, of id: String, isContinued: Bool) throws {
         self.path = path
+        self.id = id
         guard files.exists(path) else { return }
         guard isContinued else {
             throw CommandFailure(
@@ -40,8 +43,13 @@ final class RejectFile {
         var lines = ImportLines(file)
         while let line = try lines.next() {
             let json = try? JSON(parsing: String(decoding: line, as: UTF8.self))
-            // A last line may have been cut off.
-            guard let number = json?["line"]?.int.flatMap(Int.init(exactly:)) else { break }
+            guard let number = json?["line"]?.int.flatMap(Int.init(exactly:)),
+                json?["import"]?.string == id
+            else {
+                let wasCut = try isLast(lines.place) && Self.isBegun(line)
+                guard wasCut else { throw foreign(json) }
+                break
+            }
             known.insert(number)
             if json?["by"]?.string == Judge.daemon.rawValue { refusedByDaemon.insert(number) }
             end = lines.place.offset
@@ -51,13 +59,37 @@ final class RejectFile {
         self.file = file
     }
 
+    /// Whether a line that ends here has no end of its own.
+    private func isLast(_ place: ImportLines.Place) throws -> Bool {
+        let file = try files.open(path, .read)
+        return try file.size() == place.offset
+            && file.read(count: 1, at: place.offset - 1) != [UInt8(ascii: "\n")]
+    }
+
+    /// Whether a line may be the beginning of a reject: the write of the last one may have been cut off.
+    private static func isBegun(_ line: [UInt8]) -> Bool {
+        let beginning = #"{"by":"#.utf8
+        return line.starts(with: beginning) || beginning.starts(with: line)
+    }
+
+    private func foreign(_ json: JSON?) -> CommandFailure {
+        if let other = json?["import"]?.string, other != id {
+            return CommandFailure(
+                "\(path) has the rejects of import \(other); go on with that --id, or name another file with --rejects",
+                code: 2)
+        }
+        return CommandFailure(
+            "\(path) is no file of rejects; it stays as it is: name another with --rejects", code: 2
+        )
+    }
+
     /// Keeps a row; on the disk when it returns.
     func add(_ row: (line: Int, raw: String), _ judge: Judge, _ reason: String) throws {
         guard known.insert(row.line).inserted else { return }
         count += 1
         if judge == .daemon { refusedByDaemon.insert(row.line) }
         let json = JSON.object([
-            "line": .int(Int64(row.line)), "by": .string(judge.rawValue),
+            "import": .string(id), "line": .int(Int64(row.line)), "by": .string(judge.rawValue),
             "error": .string(reason), "row": .string(row.raw),
         ])
         try mapped {
