@@ -7,7 +7,7 @@ import Testing
     private static let model = """
         {"entities": {"Team": {"attributes": {"zone": {"type": "string"}, "wins": {"type": "int"}}, \
         "relationships": {"players": {"to": "Player", "inverse": "team", "toMany": true}}, \
-        "indexes": [["zone", "wins"]]}, \
+        "indexes": [["zone", "wins"], ["zone"]]}, \
         "Player": {"attributes": {"goals": {"type": "int"}}, \
         "relationships": {"team": {"to": "Team", "inverse": "players"}}}}}
         """
