@@ -158,6 +158,14 @@ import Testing
         let bad = try file("bad.ndjson", "{\n")
         expect(try tandem("import", bad, "--entity", "Team", "--id", "x"), 1)
         expect(try tandem("import", bad, "--entity", "Team", "--id", "y"), 2, "of import x")
+        // A reject whose end is missing is written anew.
+        let kept = try String(contentsOfFile: bad + ".rejects", encoding: .utf8)
+        for cut in [1, 9] {
+            try String(kept.dropLast(cut)).write(
+                toFile: bad + ".rejects", atomically: true, encoding: .utf8)
+            expect(try tandem("import", bad, "--entity", "Team", "--id", "x"), 1)
+            #expect(try String(contentsOfFile: bad + ".rejects", encoding: .utf8) == kept)
+        }
     }
 
     @Test func `a table may begin with a byte order mark, have inch marks, and other line ends`()

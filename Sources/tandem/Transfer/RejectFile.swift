@@ -42,14 +42,12 @@ final class RejectFile {
         let file = try files.open(path, .readWrite)
         var lines = ImportLines(file)
         while let line = try lines.next() {
+            // Its write was cut off, so nothing behind it was sent: whoever refused the row will again.
+            if Self.isBegun(line), try isCut(at: lines.place) { break }
             let json = try? JSON(parsing: String(decoding: line, as: UTF8.self))
             guard let number = json?["line"]?.int.flatMap(Int.init(exactly:)),
                 json?["import"]?.string == id
-            else {
-                let wasCut = try isLast(lines.place) && Self.isBegun(line)
-                guard wasCut else { throw foreign(json) }
-                break
-            }
+            else { throw foreign(json) }
             known.insert(number)
             if json?["by"]?.string == Judge.daemon.rawValue { refusedByDaemon.insert(number) }
             end = lines.place.offset
@@ -60,13 +58,13 @@ final class RejectFile {
     }
 
     /// Whether a line that ends here has no end of its own.
-    private func isLast(_ place: ImportLines.Place) throws -> Bool {
+    private func isCut(at place: ImportLines.Place) throws -> Bool {
         let file = try files.open(path, .read)
         return try file.size() == place.offset
             && file.read(count: 1, at: place.offset - 1) != [UInt8(ascii: "\n")]
     }
 
-    /// Whether a line may be the beginning of a reject: the write of the last one may have been cut off.
+    /// Whether a line may be the beginning of a reject.
     private static func isBegun(_ line: [UInt8]) -> Bool {
         let beginning = #"{"by":"#.utf8
         return line.starts(with: beginning) || beginning.starts(with: line)
