@@ -144,7 +144,8 @@ final class Place: Sendable {
 
     /// The store lies in the directory, or where it is told to.
     init(store elsewhere: String? = nil) throws {
-        path = FileManager.default.temporaryDirectory.path + "/tandem-kill-\(UUID().uuidString)"
+        // Short, as a socket's path has at most 107 bytes, of which the temporary directory may take many.
+        path = FileManager.default.temporaryDirectory.path + "/t-\(UUID().uuidString.prefix(8))"
         store = elsewhere ?? path + "/store"
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true)
