@@ -29,6 +29,8 @@ enum Calculation {
 
     private static func apply(_ op: Arithmetic, _ a: Decimal, _ b: Decimal) -> Value {
         if op == .divide, b == 0 { return .null }
+        // Foundation adds the exponents in eight bits, and traps.
+        if op == .multiply, !(-128...127).contains(a.exponent + b.exponent) { return .null }
         let result =
             switch op {
             case .add: a + b

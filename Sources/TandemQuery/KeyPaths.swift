@@ -2,6 +2,9 @@ import TandemModel
 
 /// Resolves the key paths of sort orders, sections and refreshes.
 enum KeyPaths {
+    /// The most names of one: each is a step down the stack for whoever follows it.
+    static let maximumHops = 64
+
     static func sort(
         _ keys: [SortKey], _ resolver: inout PathResolver
     ) throws(TandemError) -> [(path: CompiledPath, key: SortKey)] {

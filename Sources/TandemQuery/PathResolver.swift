@@ -27,7 +27,7 @@ struct PathResolver {
         let scope = scopes[root]
         var (path, hops, final) = try resolve(names, scope.entity)
         path.root = root
-        if !names.isEmpty { note(scope.prefix + hops, final, usage) }
+        if !names.isEmpty { try note(scope.prefix + hops, final, usage) }
         return path
     }
 
@@ -37,7 +37,7 @@ struct PathResolver {
     ) throws(TandemError) -> CompiledPath {
         let entity = try destination(of: collection)
         let (path, hops, final) = try resolve(names, entity)
-        note(prefix(of: collection) + hops, final, usage)
+        try note(prefix(of: collection) + hops, final, usage)
         return path
     }
 
@@ -69,7 +69,8 @@ struct PathResolver {
 
     private mutating func note(
         _ hops: [ObservedHop], _ final: ObservedProperty?, _ usage: ObservedPath.Usage
-    ) {
+    ) throws(TandemError) {
+        try PathResolver.check(hops.count)
         let index = observed.firstIndex { $0.hops == hops && $0.final == final }
         if let index {
             observed[index].usage.formUnion(usage)
@@ -83,6 +84,7 @@ struct PathResolver {
     private func resolve(
         _ names: [String], _ start: CompiledEntity
     ) throws(TandemError) -> (CompiledPath, [ObservedHop], ObservedProperty?) {
+        try PathResolver.check(names.count)
         var entity = start
         var path = CompiledPath(type: .object)
         var hops: [ObservedHop] = []
@@ -121,6 +123,15 @@ struct PathResolver {
                 "\(entity.name) has no property `\(name.prefix(100))`; it has \(known)")
         }
         return property
+    }
+
+    private static func check(_ hops: Int) throws(TandemError) {
+        guard hops <= KeyPaths.maximumHops else {
+            throw TandemError(
+                .limitExceeded,
+                "a key path, with those of the collections that it begins at, may have "
+                    + "\(KeyPaths.maximumHops) names, not \(hops)")
+        }
     }
 
     private static func leadsNowhere(_ entity: CompiledEntity, _ name: String) -> TandemError {

@@ -130,7 +130,14 @@ struct PredicateCompiler {
         let right = try operand(comparison.right, like: type)
         guard case .constant(let value) = right else { return .operand(right) }
         guard let text = value.text else { return .value(value) }
-        return .text(TextTest(comparison.op, comparison.options, text))
+        let test = TextTest(comparison.op, comparison.options, text)
+        guard test.pattern?.isWithinLimits ?? true else {
+            throw TandemError(
+                .limitExceeded,
+                "a pattern of LIKE may have at most \(LikePattern.maximumWildPart) characters between two * "
+                    + "where a ? is among them")
+        }
+        return .text(test)
     }
 
     private mutating func ends(

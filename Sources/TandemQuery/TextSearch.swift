@@ -2,16 +2,16 @@
 ///
 /// So nobody can keep the daemon busy for long with a text of megabytes and a part of it chosen for that.
 enum TextSearch {
-    /// Whether the needle, which is not empty, occurs in the text.
-    static func contains(_ text: UnsafeRawBufferPointer, _ needle: [UInt8]) -> Bool {
+    /// The place behind the first occurrence of a needle, which is not empty; nil if there is none.
+    static func end(of needle: [UInt8], in text: UnsafeRawBufferPointer) -> Int? {
         let borders = borders(of: needle)
         var matched = 0
-        for byte in text {
+        for (at, byte) in text.enumerated() {
             while matched > 0, needle[matched] != byte { matched = borders[matched - 1] }
             if needle[matched] == byte { matched += 1 }
-            if matched == needle.count { return true }
+            if matched == needle.count { return at + 1 }
         }
-        return false
+        return nil
     }
 
     /// For each beginning of the needle how long the longest one is that it also ends with.

@@ -6,11 +6,14 @@ struct TextTest: Sendable {
     let options: Comparison.Options
     /// The text, folded.
     let needle: [UInt8]
+    /// The text as a pattern, for `LIKE`.
+    let pattern: LikePattern?
 
     init(_ op: Comparison.Operator, _ options: Comparison.Options, _ text: String) {
         self.op = op
         self.options = options
         needle = TextFolding.fold(text, options)
+        pattern = op == .like ? LikePattern(needle) : nil
     }
 
     func holds(_ text: String) -> Bool {
@@ -49,7 +52,7 @@ struct TextTest: Sendable {
         case .beginsWith: bytes.starts(with: needle)
         case .endsWith: bytes.reversed().starts(with: needle.reversed())
         case .contains: contains(bytes)
-        case .like: TextPattern.matches(bytes, needle)
+        case .like: pattern?.matches(bytes) ?? false
         case .between, .in: false
         }
     }
@@ -58,58 +61,18 @@ struct TextTest: Sendable {
         ValueOrder.compare(bytes: bytes, needle)
     }
 
+    /// From so many bytes on a text is looked for in a time that does not grow with their number.
+    private static let longNeedle = 32
+
     private func contains(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let first = needle.first else { return true }
         guard bytes.count >= needle.count else { return false }
-        if bytes.count > BlobReference.inlineLimit { return TextSearch.contains(bytes, needle) }
+        if bytes.count > BlobReference.inlineLimit || needle.count > Self.longNeedle {
+            return TextSearch.end(of: needle, in: bytes) != nil
+        }
         for start in 0...(bytes.count - needle.count) where bytes[start] == first {
             if bytes[start...].starts(with: needle) { return true }
         }
         return false
-    }
-}
-
-/// Patterns of `LIKE`: `?` is one character (code point), `*` any number, a backslash takes the next one literally.
-enum TextPattern {
-    /// Whether all of the text matches.
-    ///
-    /// Cost: at worst the product of both lengths.
-    static func matches(_ text: UnsafeRawBufferPointer, _ pattern: [UInt8]) -> Bool {
-        var at = 0
-        var place = 0
-        var retry: (text: Int, pattern: Int)?
-        while at < text.count {
-            if place < pattern.count, pattern[place] == UInt8(ascii: "*") {
-                place += 1
-                retry = (at, place)
-            } else if let step = step(text, at, pattern, place) {
-                (at, place) = step
-            } else if let last = retry {
-                at = next(text, last.text)
-                place = last.pattern
-                retry = (at, place)
-            } else {
-                return false
-            }
-        }
-        return pattern[place...].allSatisfy { $0 == UInt8(ascii: "*") }
-    }
-
-    /// Both places after one character that matches.
-    private static func step(
-        _ text: UnsafeRawBufferPointer, _ at: Int, _ pattern: [UInt8], _ place: Int
-    ) -> (Int, Int)? {
-        guard place < pattern.count else { return nil }
-        if pattern[place] == UInt8(ascii: "?") { return (next(text, at), place + 1) }
-        let isEscape = pattern[place] == UInt8(ascii: "\\") && place + 1 < pattern.count
-        let literal = isEscape ? place + 1 : place
-        return text[at] == pattern[literal] ? (at + 1, literal + 1) : nil
-    }
-
-    /// The place after the code point at `at`.
-    private static func next(_ text: UnsafeRawBufferPointer, _ at: Int) -> Int {
-        var end = at + 1
-        while end < text.count, text[end] & 0xc0 == 0x80 { end += 1 }
-        return end
     }
 }

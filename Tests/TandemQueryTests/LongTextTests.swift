@@ -14,9 +14,9 @@ import Testing
             let needle = (0..<Int.random(in: 1...6, using: &random)).map { _ in
                 UInt8.random(in: 0...2, using: &random)
             }
-            let isThere = text.indices.contains { text[$0...].starts(with: needle) }
-            let found = text.withUnsafeBytes { TextSearch.contains($0, needle) }
-            #expect(found == isThere, "seed \(used): \(needle) in \(text)")
+            let start = text.indices.first { text[$0...].starts(with: needle) }
+            let found = text.withUnsafeBytes { TextSearch.end(of: needle, in: $0) }
+            #expect(found == start.map { $0 + needle.count }, "seed \(used): \(needle) in \(text)")
         }
     }
 

@@ -1,0 +1,74 @@
+import FoundationEssentials
+import TandemModel
+import Testing
+
+@testable import TandemQuery
+
+/// Requests that ask for more than a stack or a number holds: refused, or without a value, and never a trap.
+@Suite struct RequestLimitTests {
+    private let model = Model {
+        Entity("Node") {
+            Attribute("m", .decimal)
+            Relationship("next", to: "Node", inverse: "last")
+            Relationship("last", to: "Node", inverse: "next")
+            Relationship("nodes", to: "Node", inverse: "owner", toMany: true)
+            Relationship("owner", to: "Node", inverse: "nodes")
+        }
+    }
+
+    private func refusal(_ request: FetchRequest, section: String? = nil) -> TandemError.Code? {
+        do {
+            _ = try CompiledRequest(
+                request, sectionKeyPath: section, in: try CompiledModel(model))
+            return nil
+        } catch let error as TandemError {
+            return error.code
+        } catch {
+            return .usage
+        }
+    }
+
+    @Test func `law 7: a key path of thousands of names is refused wherever it stands`() throws {
+        func path(_ count: Int) -> String {
+            (Array(repeating: "next", count: count - 1) + ["m"]).joined(separator: ".")
+        }
+        let some = FetchRequest(
+            entity: "Node", predicate: try ObjectPredicate(format: "\(path(64)) > 0"))
+        #expect(refusal(some) == nil)
+        for count in [65, 5_000] {
+            let compared = FetchRequest(
+                entity: "Node", predicate: try ObjectPredicate(format: "\(path(count)) > 0"))
+            #expect(refusal(compared) == .limitExceeded)
+            #expect(
+                refusal(FetchRequest(entity: "Node", sort: [SortKey(path(count))]))
+                    == .limitExceeded)
+            #expect(
+                refusal(FetchRequest(entity: "Node", sort: ["m"]), section: path(count))
+                    == .limitExceeded)
+        }
+        let nested = FetchRequest(
+            entity: "Node",
+            predicate: try ObjectPredicate(
+                format: "SUBQUERY(nodes, $n, $n.\(path(64)) > 0).@count > 0"))
+        #expect(refusal(nested) == .limitExceeded)
+    }
+
+    @Test(arguments: ["1e-65", "1e-128", "9e-100"])
+    func `law 7: a product of decimals that is too small for one has no value`(
+        _ factor: String
+    ) throws {
+        let compiled = try CompiledModel(model)
+        let entity = try #require(compiled.entity(named: "Node"))
+        var values = [Value](repeating: .null, count: entity.properties.count)
+        values[try #require(entity.slot(of: "m"))] =
+            .decimal(try #require(Decimal(string: factor)))
+        let row = Row(values, of: entity, version: 1)
+        for (format, holds) in [("m * m > 3", false), ("m * m == nil", true), ("m * 2 > m", true)] {
+            let request = try CompiledRequest(
+                FetchRequest(
+                    entity: "Node", predicate: try ObjectPredicate(format: format)), in: compiled)
+            let object = ObjectReference(tag: entity.tag, number: 1)
+            #expect(request.matches(object, row, NoReader()) == holds, "\(format)")
+        }
+    }
+}
