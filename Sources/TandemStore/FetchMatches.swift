@@ -221,7 +221,8 @@ final class FetchMatches {
 
 extension Store {
     var unreadable: StoreError {
-        StoreError(.failed, "the store at \(path) could not be read while fetching")
+        StoreError(
+            .damaged, "the store at \(path) lacks something that a row or the request refers to")
     }
 }
 

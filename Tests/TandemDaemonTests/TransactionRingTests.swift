@@ -20,4 +20,15 @@ import Testing
         }
         #expect(ring.count == 50)
     }
+
+    @Test func `law 7: lets go of what its limits drop at once`() throws {
+        var ring = TransactionRing(transactions: 10, bytes: 1 << 20)
+        for position in UInt64(1)...12 {
+            var transaction = Transaction(content: .objects([]))
+            transaction.position = position
+            ring.append(EncodedTransaction(transaction))
+            #expect(ring.stored == min(10, Int(position)))
+        }
+        #expect(ring.first == 3 && ring.count == 10 && ring[2] == nil && ring[12] != nil)
+    }
 }

@@ -22,14 +22,10 @@ extension Committer {
 
     private func recalling<Known>(_ body: () throws -> Known) throws -> Known {
         do {
-            return try body()
+            return try reading(body)
         } catch let error as TandemError {
             if error.code == .unknownOutcome { limitCounts.note(.savesKept) }
             throw error
-        } catch let error as StoreError {
-            guard error.code == .damaged else { throw error }
-            throw TandemError(
-                .storage, "\(error.message); stop the daemon and run `tandem check --repair`")
         }
     }
 
@@ -43,9 +39,11 @@ extension Committer {
         try model.check(slotsOf: part.modelVersion, "the batch", "go on with it")
         var plan: SavePlanner.Plan?
         try refusing {
-            plan = try SavePlanner.plan(
-                part, model: model, store: store, numbersBelow: leases.numbersBelow,
-                limits: limits, counts: limitCounts, most: most)
+            plan = try reading {
+                try SavePlanner.plan(
+                    part, model: model, store: store, numbersBelow: leases.numbersBelow,
+                    limits: limits, counts: limitCounts, most: most)
+            }
         }
         guard let plan else { preconditionFailure("The part was planned or refused.") }
         return plan

@@ -106,9 +106,11 @@ final class Committer {
         try model.check(slotsOf: request.modelVersion, "the save", "nothing was saved; save again")
         var outcome: Outcome?
         try refusing {
-            let plan = try SavePlanner.plan(
-                request, model: model, store: store, numbersBelow: leases.numbersBelow,
-                limits: limits, counts: limitCounts)
+            let plan = try reading {
+                try SavePlanner.plan(
+                    request, model: model, store: store, numbersBelow: leases.numbersBelow,
+                    limits: limits, counts: limitCounts)
+            }
             guard !plan.changes.isEmpty else {
                 // Remembering it takes room too.
                 try reserve(0)

@@ -2,7 +2,8 @@ import TandemModel
 
 /// The newest transactions in memory, shared by all sessions at the tail; bounded in number and bytes.
 struct TransactionRing {
-    private var transactions: [EncodedTransaction] = []
+    /// What is held from `start` on; before that nil until room is made.
+    private var transactions: [EncodedTransaction?] = []
     private var start = 0
     /// The bytes of what is held.
     private(set) var bytes = 0
@@ -23,8 +24,11 @@ struct TransactionRing {
     /// How many transactions are held.
     var count: Int { transactions.count - start }
 
+    /// How many transactions take memory.
+    var stored: Int { transactions.count { $0 != nil } }
+
     /// The position of the oldest transaction held, or nil when none is.
-    var first: UInt64? { start < transactions.count ? transactions[start].position : nil }
+    var first: UInt64? { start < transactions.count ? transactions[start]?.position : nil }
 
     /// Adds the next transaction, without its blobs, and drops the oldest ones beyond the limits.
     ///
@@ -41,7 +45,8 @@ struct TransactionRing {
             || (bytes > maximumBytes && transactions.count - start > 1)
         {
             reached = transactions.count - start > maximumCount ? .ringTransactions : .ringBytes
-            bytes -= transactions[start].bytes.count
+            bytes -= transactions[start]?.bytes.count ?? 0
+            transactions[start] = nil
             start += 1
         }
         if start > 1_024, start > transactions.count / 2 {

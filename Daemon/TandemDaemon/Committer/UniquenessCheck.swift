@@ -15,18 +15,21 @@ struct UniquenessCheck {
     func run(_ objects: [WorkingObject]) throws -> [Replacement] {
         var problems: [ValidationProblem] = []
         var replaced: [Replacement] = []
+        var replacedNumbers: Set<ObjectNumber> = []
         var taken: [[UInt8]: ObjectReference] = [:]
         for working in objects where !working.isDeleted && !working.entity.uniqueness.isEmpty {
             for index in working.entity.uniqueness where isConcerned(working, index) {
                 guard let owner = try owner(index, working, &taken) else { continue }
-                if replaced.contains(where: { $0.number == owner.number }) { continue }
+                if replacedNumbers.contains(owner.number) { continue }
                 if canBecomeOne(working, with: owner) {
                     replaced.append(Replacement(number: working.object.number, by: owner))
+                    replacedNumbers.insert(working.object.number)
                     break
                 }
                 // An existing object that comes after the new one with its values, by number.
                 if let new = graph.objects[owner.number], canBecomeOne(new, with: working.object) {
                     replaced.append(Replacement(number: owner.number, by: working.object))
+                    replacedNumbers.insert(owner.number)
                     continue
                 }
                 problems.append(problem(working, index, owner))

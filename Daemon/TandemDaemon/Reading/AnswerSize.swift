@@ -7,6 +7,7 @@ import TandemStore
 /// could make the daemon run out of memory.
 final class AnswerSize {
     private(set) var bytes = 0
+    private var hops = 0
     private let limits: DaemonLimits
     private let counts: LimitCounts
 
@@ -28,6 +29,16 @@ final class AnswerSize {
 
     private static func bytes(of row: Row?) -> Int {
         MemoryLayout<Store.Stored>.stride + (row?.bytes.count ?? 0)
+    }
+
+    /// Counts a hop of a key path that is followed for the answer.
+    func addHop() throws(TandemError) {
+        hops += 1
+        guard hops <= limits.requestReads else {
+            throw counts.refusal(
+                .requestReads, limits,
+                "the related key paths lead over more than \(limits.requestReads) hops")
+        }
     }
 
     /// Counts references.

@@ -39,12 +39,13 @@ struct RelatedRows {
     }
 
     /// Follows a key path from a row as far as it leads over to-one relationships.
-    mutating func follow(_ path: [String], from row: Row) throws {
+    mutating func follow(_ path: ArraySlice<String>, from row: Row) throws {
+        try size.addHop()
         guard let first = path.first, let entity = model.entity(tagged: row.tag),
             let slot = entity.slot(of: first), let target = row.reference(slot, in: entity)
         else { return }
         guard let next = try load(target) else { return }
-        try follow(Array(path.dropFirst()), from: next)
+        try follow(path.dropFirst(), from: next)
     }
 
     /// Follows the to-one hops of an observed path.

@@ -153,8 +153,9 @@ struct Answerer {
         case .rows:
             answer.objects = result.objects.map(StoredObject.init)
             var related = RelatedRows(committer.store, model, past, AnswerSize(committer))
+            let paths = fetch.related.longest
             for object in result.objects {
-                for path in fetch.related { try related.follow(path, from: object.row) }
+                for path in paths { try related.follow(path[...], from: object.row) }
             }
             answer.related = related.objects
         }
@@ -248,6 +249,25 @@ struct Answerer {
     }
 }
 
+extension [[String]] {
+    /// Each once, without those that another begins with.
+    fileprivate var longest: [[String]] {
+        let sorted = Set(self).sorted { $0.lexicographicallyPrecedes($1) }
+        return zip(sorted, sorted.dropFirst() + [[]]).compactMap { path, next in
+            next.starts(with: path) && !path.isEmpty ? nil : path
+        }
+    }
+}
+
+extension StoreError {
+    /// What who asks is told of damage; nil for anything else.
+    fileprivate var toldAsDamage: (any Error)? {
+        guard code == .damaged else { return nil }
+        return TandemError(
+            .storage, "\(message); stop the daemon and run `tandem check --repair`")
+    }
+}
+
 extension StoredObject {
     init(_ stored: Store.Stored) {
         self.init(object: stored.object, version: stored.version, row: stored.row)
@@ -273,12 +293,17 @@ extension Committer {
             switch error.code {
             case .tooMuch: throw limitCounts.refusal(.requestReads, limits, error.message)
             case .tooMuchOfObject: throw limitCounts.refusal(.objectReads, limits, error.message)
-            // Who asks is told, and nobody else's work ends.
-            case .damaged:
-                throw TandemError(
-                    .storage, "\(error.message); stop the daemon and run `tandem check --repair`")
-            default: throw error
+            default: throw error.toldAsDamage ?? error
             }
+        }
+    }
+
+    /// Reads what is needed to plan something; whoever wanted it is told of damage, and nobody else's work ends.
+    func reading<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as StoreError {
+            throw error.toldAsDamage ?? error
         }
     }
 

@@ -8,7 +8,8 @@ extension Engine {
     func read(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         let answerer = Answerer(committer: committer, session: session, engine: self)
         guard let read = try answerer.begin(message, id) else {
-            return session.answer(try answerer.answer(message), to: id)
+            let answer = try committer.telling { try answerer.answer(message) }
+            return session.answer(answer, to: id)
         }
         session.read = read
         try advance(session, &readsLeft)
