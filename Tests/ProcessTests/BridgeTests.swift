@@ -139,6 +139,7 @@ import Testing
             (#"{"insert": "Team", "set": {"wins": "1"}}"#, "validation"),
             (#"{"update": "$t", "set": {"players": 3}}"#, "usage"),
             (#"{"update": "$t", "add": {"players": ["$t"]}}"#, "usage"),
+            (#"{"insert": "Player", "set": {"team": "$lost"}}"#, "usage"),
             (#"{"update": "$t", "add": {"name": ["$t"]}}"#, "usage"),
             (#"{"update": "team", "set": {}}"#, "usage"),
             (#"{"insert": "Team", "with": {}}"#, "usage"),

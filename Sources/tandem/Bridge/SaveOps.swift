@@ -71,8 +71,10 @@ import Tandem
             }
             if property.isToMany {
                 try replaceMembers(name, of: object, with: json)
-            } else if property.relationship != nil {
-                object.setObject(json == .null ? nil : try living(json), for: name)
+            } else if let relationship = property.relationship {
+                let target = json == .null ? nil : try living(json)
+                if let target { try check(target, name, relationship, of: object) }
+                object.setObject(target, for: name)
             } else {
                 try set(json, property, of: object)
             }
@@ -114,14 +116,22 @@ import Tandem
             throw TandemError(.usage, "`\(name)` needs an array of object ids, not \(json.text)")
         }
         return try ids.map { try living($0) }.map { member in
-            let isFit = member.entity.ancestors.contains(relationship.destination)
-            guard isFit || member.entity.tag == relationship.destination else {
-                throw TandemError(
-                    .usage,
-                    "\(object.entityName).\(name) leads to "
-                        + "\(relationship.declaration.destination), not to \(member.id)")
-            }
+            try check(member, name, relationship, of: object)
             return member
+        }
+    }
+
+    /// Throws for an object that a relationship does not lead to.
+    private func check(
+        _ target: ManagedObject, _ name: String, _ relationship: CompiledRelationship,
+        of object: ManagedObject
+    ) throws(TandemError) {
+        let isFit = target.entity.ancestors.contains(relationship.destination)
+        guard isFit || target.entity.tag == relationship.destination else {
+            throw TandemError(
+                .usage,
+                "\(object.entityName).\(name) leads to "
+                    + "\(relationship.declaration.destination), not to \(target.id)")
         }
     }
 

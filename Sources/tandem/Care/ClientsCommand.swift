@@ -27,7 +27,7 @@ struct ClientsCommand: ParsableCommand {
         let keys = ["id", "pid", "uid", "role", "position", "lag", "queuedBytes", "author", "unit"]
         printLine(keys.map { $0.uppercased().padded(to: 12) }.joined().trimmed)
         for client in clients {
-            let cells = keys.map { (client[$0]?.plain ?? "").padded(to: 12) }
+            let cells = keys.map { (client[$0]?.shown ?? "").padded(to: 12) }
             printLine(cells.joined().trimmed)
         }
     }

@@ -31,8 +31,8 @@ struct ConsumersCommand: ParsableCommand {
             let header = keys.map { $0.uppercased().padded(to: 14) }.joined()
             printLine(header + "NAME")
             for consumer in consumers {
-                let cells = keys.map { (consumer[$0]?.plain ?? "").padded(to: 14) }
-                printLine((cells.joined() + (consumer["name"]?.plain ?? "")).trimmed)
+                let cells = keys.map { (consumer[$0]?.shown ?? "").padded(to: 14) }
+                printLine((cells.joined() + (consumer["name"]?.shown ?? "")).trimmed)
             }
         }
     }

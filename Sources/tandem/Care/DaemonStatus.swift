@@ -19,7 +19,7 @@ struct DaemonStatus {
 
     /// What people want to know first.
     var lines: [(String, String)] {
-        func text(_ key: String) -> String { json[key]?.plain ?? "?" }
+        func text(_ key: String) -> String { json[key]?.shown ?? "?" }
         return [
             (
                 "State",

@@ -49,7 +49,7 @@ struct SubscriptionsCommand: ParsableCommand {
         return [header]
             + subscriptions.map { client in
                 let entities = client["entities"]?.array?.compactMap(\.string) ?? []
-                let cells = keys.dropLast().map { (client[$0]?.plain ?? "").padded(to: 12) }
+                let cells = keys.dropLast().map { (client[$0]?.shown ?? "").padded(to: 12) }
                 return cells.joined() + entities.joined(separator: ",")
             }
     }

@@ -55,7 +55,9 @@ struct CSVFormat: EntryFormat {
                 text(change.deleted?.value(slot, in: entity) ?? before[slot]),
                 text(change.row?.value(slot, in: entity)),
             ]
-            return pair.allSatisfy(\.isEmpty) ? nil : [property.name] + pair
+            // A change between no value and an empty text looks like none here; other formats tell them apart.
+            if change.kind != .update, pair.allSatisfy(\.isEmpty) { return nil }
+            return [property.name] + pair
         }
         let links = change.links.map { link in
             let member = model.id(of: link.target).description

@@ -11,7 +11,7 @@ struct ShortFormat: EntryFormat {
         let transaction = entry.transaction
         let principal = transaction.principal
         let time = isISO ? clock.iso(transaction.time) : clock.short(transaction.time)
-        let author = principal.author.isEmpty ? "-" : principal.author
+        let author = principal.author.isEmpty ? "-" : principal.author.printable
         bytes.put(style.paint("\(time) \(transaction.position)", .place), " ")
         bytes.put(style.paint(author, .name), "[")
         bytes.put(number: principal.pid)

@@ -30,9 +30,9 @@ struct VerboseFormat: EntryFormat {
     private func facts(_ entry: LogEntry) -> [(key: String, value: String)] {
         let principal = entry.transaction.principal
         var facts = [
-            ("author", principal.author), ("context", principal.context),
+            ("author", principal.author.printable), ("context", principal.context.printable),
             ("uid", "\(principal.uid)"), ("gid", "\(principal.gid)"), ("pid", "\(principal.pid)"),
-            ("unit", principal.unit),
+            ("unit", principal.unit.printable),
         ]
         if !entry.transaction.saveID.isEmpty { facts.append(("saveId", entry.saveID)) }
         return facts

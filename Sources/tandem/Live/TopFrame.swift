@@ -117,7 +117,7 @@ struct TopFrame {
         let room = height == .max ? rows.count : max(1, height - head.count - 2)
         let more = rows.count > room ? ["\(rows.count - room) more clients"] : []
         func cut(_ line: String) -> String {
-            line.count > width ? line.prefix(max(0, width - 1)) + "…" : line
+            line.cut(toCells: width)
         }
         return head.map(cut) + [style.paint(cut(columns), .name)]
             + rows.prefix(room).map { line, lags in
@@ -131,18 +131,18 @@ struct TopFrame {
     ]
 
     private func cells(_ client: Client) -> [String] {
-        func text(_ key: String) -> String { client.json[key]?.plain ?? "" }
+        func text(_ key: String) -> String { client.json[key]?.shown ?? "" }
         let queued = UInt64(clamping: client.json["queuedBytes"]?.int ?? 0)
         let author = text("author")
         return [
-            text("id"), text("pid"), author.count > 18 ? author.prefix(17) + "…" : author,
+            text("id"), text("pid"), author.cut(toCells: 18),
             text("role"), "\(client.lag)", ByteText.text(queued), Self.text(client.requests),
             Self.text(client.pushes), text("pins"), text("unit"),
         ]
     }
 
     private var summary: [String] {
-        func text(_ key: String) -> String { now.status[key]?.plain ?? "?" }
+        func text(_ key: String) -> String { now.status[key]?.shown ?? "?" }
         let isReadOnly = now.status["readOnly"]?.bool ?? false
         let state = isReadOnly ? "read-only: \(text("readOnlyReason"))" : "running"
         let up = now.status["uptimeSeconds"]?.number ?? 0

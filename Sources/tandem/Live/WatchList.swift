@@ -7,7 +7,7 @@ struct WatchRow: Equatable {
 
     /// The values by name.
     var text: String {
-        values.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.plain)" }
+        values.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.shown)" }
             .joined(separator: " ")
     }
 

@@ -84,7 +84,6 @@ struct WatchScreen {
     }
 
     private func cut(_ text: String) -> String {
-        let line = String(text.map { $0.isNewline ? " " : $0 })
-        return line.count > width - 1 ? line.prefix(max(0, width - 2)) + "…" : line
+        text.printable.cut(toCells: width - 1)
     }
 }

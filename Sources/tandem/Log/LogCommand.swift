@@ -68,6 +68,9 @@ struct LogCommand: ParsableCommand {
     @OptionGroup var global: GlobalOptions
 
     func validate() throws {
+        if follow, field != nil || fields {
+            throw ValidationError("--field and --fields list what there is; they can't --follow")
+        }
         if follow, reverse { throw ValidationError("--follow and --reverse exclude each other") }
         if follow, directory != nil { throw ValidationError("--follow needs a daemon, not -D") }
         if follow, range.to != nil || range.until != nil {

@@ -23,6 +23,8 @@ struct LogFilter {
     var matches: MatchGroups?
     /// Found in what ``ChangeText/everything`` says.
     var pattern: Regex<AnyRegexOutput>?
+    /// By whose names all is asked for; a transaction from before a rename has others.
+    var names = NewestNames()
 
     /// A property as `wins` or `Team.wins`.
     struct PropertyName {
@@ -41,6 +43,9 @@ struct LogFilter {
         !entities.isEmpty || !objects.isEmpty || !properties.isEmpty
     }
 
+    /// Whether it asks for anything by the name of an entity or property.
+    var asksForNames: Bool { asksForChanges || matches != nil }
+
     /// The wanted part of a transaction; nil for nothing.
     func part(of transaction: Transaction, _ model: CompiledModel?) -> Transaction? {
         guard meetsHeader(transaction) else { return nil }
@@ -51,7 +56,7 @@ struct LogFilter {
             guard let changes = changes(transaction, model) else { return nil }
             part.content = .objects(changes)
         }
-        if let matches, !matches.meets(part, model) { return nil }
+        if let matches, !matches.meets(part, names.beside(model)) { return nil }
         if let pattern {
             let entry = LogEntry(transaction: part, cursor: nil, model: model)
             guard ChangeText(entry: entry).everything.contains(pattern) else { return nil }
@@ -69,28 +74,27 @@ struct LogFilter {
 
     /// The changes of the wanted entities, if one of them is of a wanted object and property.
     private func changes(_ transaction: Transaction, _ model: CompiledModel?) -> [Change]? {
+        let names = names.beside(model)
         let changes = transaction.changes.filter { change in
-            entities.isEmpty
-                || entities.contains {
-                    model?.entity(named: $0)?.includes(change.object.tag) ?? false
-                }
+            entities.isEmpty || entities.contains { names.includes($0, change.object.tag) }
         }
-        let isWanted = changes.contains { change in
-            (objects.isEmpty || objects.contains { $0.number == change.object.number })
-                && (properties.isEmpty || alters(change, model))
+        let isWanted = changes.contains { change -> Bool in
+            let isObject = objects.contains {
+                $0.number == change.object.number && names.includes($0.entity, change.object.tag)
+            }
+            return (objects.isEmpty || isObject)
+                && (properties.isEmpty || alters(change, model, names))
         }
         return isWanted ? changes : nil
     }
 
-    private func alters(_ change: Change, _ model: CompiledModel?) -> Bool {
+    private func alters(
+        _ change: Change, _ model: CompiledModel?, _ names: NewestNames
+    ) -> Bool {
         guard let model, let entity = model.entity(tagged: change.object.tag) else { return false }
         return properties.contains { property in
-            if let name = property.entity,
-                model.entity(named: name)?.includes(entity.tag) != true
-            {
-                return false
-            }
-            guard let slot = entity.slot(of: property.name) else { return false }
+            if let name = property.entity, !names.includes(name, entity.tag) { return false }
+            guard let slot = names.slot(of: property.name, in: entity) else { return false }
             return change.kind == .delete || change.changed.contains(slot)
         }
     }

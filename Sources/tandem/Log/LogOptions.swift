@@ -4,14 +4,16 @@ import TandemIO
 
 /// Which stretch of the journal is read.
 struct LogRangeOptions: ParsableArguments {
+    // A time may begin with a dash.
     @Option(
-        name: [.customShort("S"), .long],
+        name: [.customShort("S"), .long], parsing: .unconditional,
         help: ArgumentHelp(
             "Not older: today, -1h, '2026-11-22 02:30', @SECONDS.", valueName: "time"))
     var since: String?
 
     @Option(
-        name: [.customShort("U"), .long], help: ArgumentHelp("Older than this.", valueName: "time"))
+        name: [.customShort("U"), .long], parsing: .unconditional,
+        help: ArgumentHelp("Older than this.", valueName: "time"))
     var until: String?
 
     @Option(help: ArgumentHelp("From this position on.", valueName: "position"))

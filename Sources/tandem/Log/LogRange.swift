@@ -29,13 +29,21 @@ struct LogRange {
         if let since = filter.since {
             floor =
                 try LogReader.position(
-                    of: since - slack, in: source, after: floor, through: top) - 1
+                    of: since.shifted(by: -slack), in: source, after: floor, through: top) - 1
         }
         if let until = filter.until, floor < top {
             top =
                 try LogReader.position(
-                    of: until + slack, in: source, after: floor, through: top) - 1
+                    of: until.shifted(by: slack), in: source, after: floor, through: top) - 1
         }
+    }
+}
+
+extension Int64 {
+    /// A time that much later, at most the last or first that there is.
+    fileprivate func shifted(by microseconds: Int64) -> Int64 {
+        let (time, isBeyond) = addingReportingOverflow(microseconds)
+        return isBeyond ? (microseconds < 0 ? .min : .max) : time
     }
 }
 
@@ -44,7 +52,7 @@ extension LogRangeOptions {
     func start(_ source: any LogSource) throws -> UInt64? {
         if let from { return max(from, 1) }
         if let cursor { return try Self.number(cursor, source) }
-        if let afterCursor { return try Self.number(afterCursor, source) + 1 }
+        if let afterCursor { return try Self.behind(afterCursor, source) }
         guard let cursorFile, RealFileSystem().exists(cursorFile) else { return nil }
         let bytes: [UInt8]
         do {
@@ -53,7 +61,16 @@ extension LogRangeOptions {
             throw CommandFailure("\(error)", code: 2)
         }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
-        return text.isEmpty ? nil : try Self.number(text, source) + 1
+        return text.isEmpty ? nil : try Self.behind(text, source)
+    }
+
+    /// The position behind that of a cursor.
+    private static func behind(_ text: String, _ source: any LogSource) throws -> UInt64 {
+        let (next, isBeyond) = try number(text, source).addingReportingOverflow(1)
+        guard !isBeyond else {
+            throw CommandFailure("`\(text)` is no position that anything is behind", code: 2)
+        }
+        return next
     }
 
     /// The number of a cursor of this log and epoch.

@@ -17,7 +17,9 @@ final class LogRun {
         self.output = output
         self.style = style
         source = options.source()
-        filter = try options.wanted.filter(options.range, isUTC: options.utc)
+        var filter = try options.wanted.filter(options.range, isUTC: options.utc)
+        if filter.asksForNames { filter.names = NewestNames(newest: try source.newestModel()) }
+        self.filter = filter
         var look = LogLook(style: style, isUTC: options.utc, fields: try options.shownFields())
         if options.wanted.isShow { look.nameOf = ObjectNames(source).name }
         format = options.output.writer(look)
@@ -34,7 +36,7 @@ final class LogRun {
         try read(range, reader)
         if options.follow {
             return try LogFollower(source, filter, output, quiet: options.quiet).follow(
-                after: range.top, isJSON: options.output.isJSON, show)
+                after: max(range.top, range.floor), isJSON: options.output.isJSON, show)
         }
         try conclude(range)
     }
@@ -119,7 +121,7 @@ final class LogRun {
 
     /// What was read up to: also what was looked at and not wanted, so that nobody looks at it again.
     private func sayCursor(_ range: LogRange) throws {
-        let end = max(range.top, range.floor)
+        let end = max(try self.end(of: range), range.floor)
         let cursor = source.cursor(end)?.description ?? "\(end)"
         if options.showCursor { output.line("-- cursor: \(cursor)") }
         guard let file = options.range.cursorFile else { return }
@@ -128,6 +130,13 @@ final class LogRun {
         } catch {
             throw CommandFailure("\(error)")
         }
+    }
+
+    /// What lies behind `--until` was looked at only as far as clocks may have been set back, and is for another time.
+    private func end(of range: LogRange) throws -> UInt64 {
+        guard let until = filter.until, range.floor < range.top else { return range.top }
+        return try LogReader.position(
+            of: until, in: source, after: range.floor, through: range.top) - 1
     }
 
     private func sayNothing() {

@@ -30,18 +30,19 @@ enum MatchField: String, CaseIterable {
     }
 
     /// The values that a change has; an object's entity is the most derived one and those it inherits from.
-    func values(_ change: Change, _ model: CompiledModel?) -> [String] {
+    func values(_ change: Change, _ names: NewestNames) -> [String] {
+        let tag = change.object.tag
         switch self {
         case .op: return [change.kind.word]
-        case .object: return model.map { ["\($0.id(of: change.object))"] } ?? []
+        case .object: return names.model(of: tag).map { ["\($0.id(of: change.object))"] } ?? []
         case .entity:
-            return (model?.entity(tagged: change.object.tag)?.ancestors ?? [])
+            let model = names.model(of: tag)
+            return (model?.entity(tagged: tag)?.ancestors ?? [])
                 .compactMap { model?.entity(tagged: $0)?.name }
         case .property:
-            guard let entity = model?.entity(tagged: change.object.tag),
-                change.isValid(for: entity)
+            guard let entity = names.ofItsTime?.entity(tagged: tag), change.isValid(for: entity)
             else { return [] }
-            return change.changed.map { entity.properties[$0].name }
+            return change.changed.flatMap { names.all(of: entity.properties[$0], in: entity) }
         default: return []
         }
     }
@@ -55,7 +56,7 @@ enum MatchField: String, CaseIterable {
                 model?.entity(tagged: $0.object.tag)?.name
             }
         }
-        return transaction.changes.flatMap { values($0, model) }
+        return transaction.changes.flatMap { values($0, NewestNames().beside(model)) }
     }
 }
 
@@ -101,12 +102,12 @@ struct MatchGroups {
     }
 
     /// Whether a transaction meets one of the alternatives; what an alternative says of changes one change has to meet.
-    func meets(_ transaction: Transaction, _ model: CompiledModel?) -> Bool {
-        groups.isEmpty || groups.contains { meets($0, transaction, model) }
+    func meets(_ transaction: Transaction, _ names: NewestNames) -> Bool {
+        groups.isEmpty || groups.contains { meets($0, transaction, names) }
     }
 
     private func meets(
-        _ group: [MatchField: Set<String>], _ transaction: Transaction, _ model: CompiledModel?
+        _ group: [MatchField: Set<String>], _ transaction: Transaction, _ names: NewestNames
     ) -> Bool {
         var ofChanges: [MatchField: Set<String>] = [:]
         for (field, wanted) in group {
@@ -122,7 +123,7 @@ struct MatchGroups {
         }
         return transaction.changes.contains { change in
             ofChanges.allSatisfy { field, wanted in
-                field.values(change, model).contains { wanted.contains($0) }
+                field.values(change, names).contains { wanted.contains($0) }
             }
         }
     }

@@ -43,7 +43,7 @@ struct FetchCommand: ParsableCommand {
     ) throws {
         let values = try row.mapValues { ValueText.json(try context.withContent($0), model) }
         if output == .json { return printLine(JSON.object(values).text) }
-        let text = columns.columns.map(\.description).map { "\($0)=\(values[$0]?.plain ?? "")" }
+        let text = columns.columns.map(\.description).map { "\($0)=\(values[$0]?.shown ?? "")" }
         printLine(text.joined(separator: " "))
     }
 
@@ -61,7 +61,7 @@ struct FetchCommand: ParsableCommand {
                     "values": .object(values),
                 ]).text)
         }
-        let text = values.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.plain)" }
+        let text = values.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.shown)" }
         printLine("\(object.id.description.padded(to: 16)) \(text.joined(separator: " "))")
     }
 }

@@ -98,8 +98,8 @@ struct Health {
     }
 
     private static func name(_ client: JSON) -> String {
-        "\(client["id"]?.plain ?? "?") (\(client["author"]?.string ?? "?"), "
-            + "pid \(client["pid"]?.plain ?? "?"))"
+        "\(client["id"]?.shown ?? "?") (\(client["author"]?.shown ?? "?"), "
+            + "pid \(client["pid"]?.shown ?? "?"))"
     }
 
     /// One object for scripts.

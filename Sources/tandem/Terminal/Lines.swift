@@ -7,6 +7,9 @@ func printLine(_ text: String) { StandardStream.output.write(text + "\n") }
 extension JSON {
     /// A string without quotes, anything else as JSON.
     var plain: String { string ?? text }
+
+    /// The same in a line that people read: without what could pass for another line or move a terminal's cursor.
+    var shown: String { plain.printable }
 }
 
 extension String {

@@ -55,6 +55,35 @@ import Testing
         #expect(Set(positions) == Set(left))
     }
 
+    @Test func `a time may begin with a dash, and no number is too large`() throws {
+        let journal = try MadeJournal(transactions: 20, bytes: 10)
+        #expect(try log(journal, "-U", "-1h") == log(journal))
+        #expect(try log(journal, "-S", "-1h").isEmpty)
+        #expect(try log(journal, "--since", "-87600h") == log(journal))
+        #expect(try log(journal, "-S", "@-9223372036854.7") == log(journal))
+        #expect(try log(journal, "-U", "@9223372036854.7") == log(journal))
+        let beyond = try CommandRun(
+            "tandem", ["log", "-D", journal.store, "--after-cursor", "18446744073709551615"])
+        #expect(beyond.code == 2 && beyond.output.contains("no position that anything is behind"))
+    }
+
+    @Test func `what --until leaves out is not behind the cursor that is kept`() throws {
+        let journal = try MadeJournal(transactions: 100, bytes: 10)
+        let file = journal.store + "/cursor"
+        let night = 1_792_888_200.123456
+        let early = try log(journal, "-U", "@\(night + 50.5)", "--cursor-file", file)
+        let late = try log(journal, "--cursor-file", file)
+        #expect(early.count > 40 && early.count < 60)
+        #expect(early + late == Array(1...101))
+    }
+
+    @Test func `an object is asked for by its own entity`() throws {
+        let journal = try MadeJournal(transactions: 20, bytes: 10)
+        #expect(try log(journal, "-O", "Team/7") == [8])
+        let other = try CommandRun("tandem", ["log", "-D", journal.store, "-O", "Player/7"])
+        #expect(!other.output.contains("Team/7"), "\(other.output)")
+    }
+
     @Test func `times are found although the clock was set back by some minutes`() throws {
         // From the 1,500th on it shows 200 seconds less.
         let second = { (number: Int) in number < 1_500 ? number : number - 200 }
