@@ -59,38 +59,43 @@ extension CompiledRequest {
     public func place<R: GraphReader & ~Copyable>(
         of object: ObjectReference, _ row: Row, _ reader: borrowing R, _ memo: PlaceMemo?
     ) -> (key: [UInt8], section: String)? {
-        row.withView { row in
-            guard let evaluation = evaluation(object, row) else { return nil }
-            var encoder = KeyEncoder()
-            guard let memo, let slot = memo.slot,
-                let target = row.reference(slot, in: evaluation.object.entity)
-            else {
-                for at in sort.indices {
-                    guard append(at, of: evaluation, reader, to: &encoder) else { return nil }
-                }
-                return section(of: evaluation, reader).map { (encoder.bytes, $0) }
-            }
-            let reached = memo.place(of: target.number)
+        row.withView { place(of: object, $0, reader, memo) }
+    }
+
+    /// The same of a row that is lent.
+    public func place<R: GraphReader & ~Copyable>(
+        of object: ObjectReference, _ row: RowView, _ reader: borrowing R, _ memo: PlaceMemo?
+    ) -> (key: [UInt8], section: String)? {
+        guard let evaluation = evaluation(object, row) else { return nil }
+        var encoder = KeyEncoder()
+        guard let memo, let slot = memo.slot,
+            let target = row.reference(slot, in: evaluation.object.entity)
+        else {
             for at in sort.indices {
-                guard isServed(sort[at].path, slot) else {
-                    guard append(at, of: evaluation, reader, to: &encoder) else { return nil }
-                    continue
-                }
-                if memo.all[reached].keys[at].isEmpty {
-                    var component = KeyEncoder()
-                    guard append(at, of: evaluation, reader, to: &component) else { return nil }
-                    memo.all[reached].keys[at] = component.bytes
-                }
-                encoder.append(encoded: memo.all[reached].keys[at])
+                guard append(at, of: evaluation, reader, to: &encoder) else { return nil }
             }
-            guard let sectionPath, isServed(sectionPath, slot) else {
-                return section(of: evaluation, reader).map { (encoder.bytes, $0) }
-            }
-            if let known = memo.all[reached].section { return (encoder.bytes, known) }
-            guard let name = section(of: evaluation, reader) else { return nil }
-            memo.all[reached].section = name
-            return (encoder.bytes, name)
+            return section(of: evaluation, reader).map { (encoder.bytes, $0) }
         }
+        let reached = memo.place(of: target.number)
+        for at in sort.indices {
+            guard isServed(sort[at].path, slot) else {
+                guard append(at, of: evaluation, reader, to: &encoder) else { return nil }
+                continue
+            }
+            if memo.all[reached].keys[at].isEmpty {
+                var component = KeyEncoder()
+                guard append(at, of: evaluation, reader, to: &component) else { return nil }
+                memo.all[reached].keys[at] = component.bytes
+            }
+            encoder.append(encoded: memo.all[reached].keys[at])
+        }
+        guard let sectionPath, isServed(sectionPath, slot) else {
+            return section(of: evaluation, reader).map { (encoder.bytes, $0) }
+        }
+        if let known = memo.all[reached].section { return (encoder.bytes, known) }
+        guard let name = section(of: evaluation, reader) else { return nil }
+        memo.all[reached].section = name
+        return (encoder.bytes, name)
     }
 
     private func isServed(_ path: CompiledPath, _ slot: Int) -> Bool {

@@ -82,6 +82,7 @@ public final class FetchCursor {
     /// Throws ``StoreError``: `tooMuch` when key paths and subqueries reach more than ``ReadBudget`` has. One
     /// candidate is judged in one piece, however much it reads.
     public func step(_ budget: inout Int) throws(StoreError) -> Bool {
+        matches.beginStep()
         try candidates.step(store, &budget)
         if candidates.isDone { try judgeAgain(&budget) }
         matches.endRun()
@@ -113,7 +114,10 @@ public final class FetchCursor {
         result.count = matches.count
         result.rowsRead = rowsRead
         result.keysRead = keysRead
-        for match in matches.answer() {
+        let answer = matches.answer()
+        result.places = matches.places(of: answer)
+        if result.places != nil { return result }
+        for match in answer {
             if part == .references {
                 result.references.append(match.object)
             } else if let stored = try matches.stored(match) {

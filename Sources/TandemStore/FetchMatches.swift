@@ -19,6 +19,10 @@ final class FetchMatches {
     private let limit: Int?
     /// Whether every row that matches is in the answer.
     private let keepsRows: Bool
+    /// What is noted for a list that is opened.
+    private var notes: ListNotes?
+    /// Of such a list so many rows are kept, until there are more.
+    private let rowsUpTo: Int
     private let keys = SortKeyArena()
     /// The rows of those that matched, where they are kept, in the order of judging.
     private var rows: [Store.Stored] = []
@@ -53,8 +57,17 @@ final class FetchMatches {
         reader = PastReader(store: StoreReader(store, budget: budget), past: past)
         limit = part == .count ? 0 : request.request.limit.map { max(0, $0) }
         keepsRows = part == .rows && limit == nil
+        if case .list(let hops) = part {
+            notes = ListNotes(request, hops)
+            rowsUpTo = hops.rowsUpTo
+        } else {
+            rowsUpTo = 0
+        }
         runs = RunMerge(by: keys.precedes)
     }
+
+    /// The store may have changed since the last step.
+    func beginStep() { notes?.beginStep() }
 
     /// Whether the first ones, which make up the answer, were found, if no candidates that were passed are judged again.
     var hasEnough: Bool { enough.map { sure.count >= $0 } ?? false }
@@ -115,17 +128,49 @@ final class FetchMatches {
             note(keys.add(object, key: [], tail: -1))
             return nil
         }
-        guard let key = request.sortKey(object, row, reader) else { return unsettled }
+        guard let key = key(object, row) else { return unsettled }
         note(keys.add(object, key: key, tail: keep(stored)))
         return nil
     }
 
-    /// Keeps a row if rows are kept; its place, or -1.
+    /// The sort key of a match, of which is noted what a list needs; nil when that is not known.
+    private func key(_ object: ObjectReference, _ row: RowView) -> [UInt8]? {
+        guard notes != nil else { return request.sortKey(object, row, reader) }
+        bytes += notes?.bytesOfOne ?? 0
+        return notes?.note(object, row, request, reader)
+    }
+
+    /// Keeps a row if rows are kept; the place of what is kept for it, or -1.
     private func keep(_ stored: () -> Store.Stored?) -> Int32 {
+        if let notes { return keep(at: notes.count - 1, stored) }
         guard keepsRows, rows.count < Int32.max, let stored = stored() else { return -1 }
-        rows.append(stored)
-        bytes += MemoryLayout<Store.Stored>.stride + stored.row.bytes.count
+        add(stored)
         return Int32(rows.count - 1)
+    }
+
+    /// Keeps the row of what was noted last, unless there are too many for the answer to have rows.
+    private func keep(at ordinal: Int, _ stored: () -> Store.Stored?) -> Int32 {
+        if ordinal >= rowsUpTo {
+            letRowsGo()
+        } else if ordinal == rows.count, let stored = stored() {
+            add(stored)
+        }
+        return Int32(clamping: ordinal)
+    }
+
+    private func add(_ stored: Store.Stored) {
+        rows.append(stored)
+        bytes += size(of: stored)
+    }
+
+    private func letRowsGo() {
+        guard !rows.isEmpty else { return }
+        bytes -= rows.reduce(0) { $0 + size(of: $1) }
+        rows = []
+    }
+
+    private func size(of stored: Store.Stored) -> Int {
+        MemoryLayout<Store.Stored>.stride + stored.row.bytes.count
     }
 
     /// Why something is not known.
@@ -201,9 +246,14 @@ final class FetchMatches {
     /// The matches, where others than their number are wanted, to be gone through in steps; after ``merge(_:)`` returned true.
     var references: FoundReferences { FoundReferences(runs.whole, again, keys, bytes: bytes) }
 
+    /// Where matches stand, if they are those of a list and too many for their rows.
+    func places(of matches: ArraySlice<Match>) -> ListPlaces? {
+        matches.count > rowsUpTo ? notes?.places(of: matches, keys) : nil
+    }
+
     /// The row of a match, if it is still there.
     func stored(_ match: Match) throws(StoreError) -> Store.Stored? {
-        if match.tail >= 0 { return rows[Int(match.tail)] }
+        if rows.indices.contains(Int(match.tail)) { return rows[Int(match.tail)] }
         guard let past else { return try store.stored(match.object) }
         return try past.stored(match.object, in: store)
     }

@@ -41,6 +41,11 @@ final class SortKeyArena {
             object: object, head: head, at: count, length: UInt32(key.count), tail: tail)
     }
 
+    /// The bytes of an entry's key, for as long as nothing is added and the arena is there.
+    func bytes(of entry: Entry) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: base.map { $0 + entry.at }, count: Int(entry.length))
+    }
+
     /// Up to eight bytes from a place on, the first one as the highest.
     private static func number(_ key: UnsafeRawBufferPointer, _ at: Int) -> UInt64 {
         if at + 8 <= key.count {

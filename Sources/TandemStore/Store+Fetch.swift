@@ -9,6 +9,8 @@ public enum FetchPart: Hashable, Sendable {
     case references
     /// How many there are.
     case count
+    /// What opens a list: the rows of a few, where the objects stand of many.
+    case list(ListHops)
 }
 
 /// What a fetch found.
@@ -17,6 +19,8 @@ public struct FetchResult: Sendable {
     public var objects: [Store.Stored] = []
     /// The objects without their rows, if these are wanted.
     public var references: [ObjectReference] = []
+    /// Where the objects stand, if they are those of a list and too many for their rows.
+    public var places: ListPlaces?
     /// How many match: for a count and without a limit all, else up to the last one that is wanted, offset and limit together.
     public var count = 0
     /// How the candidates were found, in a few words.

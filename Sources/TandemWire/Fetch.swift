@@ -13,6 +13,8 @@ public struct Fetch: WireCodable {
         case count
         /// Some of their values, or aggregates of groups of them.
         case columns
+        /// The rows, or where the objects stand where these are many: to open a list.
+        case list
     }
 
     /// The request.
@@ -31,16 +33,19 @@ public struct Fetch: WireCodable {
     public var lease: UInt32
     /// Which values are wanted, for ``Kind/columns`` and no other kind.
     public let columns: FetchColumns?
+    /// What the list is, for ``Kind/list`` and no other kind.
+    public let list: ListDetails?
 
-    /// A fetch of the given content; with columns it is of their kind.
+    /// A fetch of the given content; with columns or the details of a list it is of their kind.
     public init(
         request: FetchRequest, kind: Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], at: UInt64 = 0,
-        lease: UInt32 = 0, columns: FetchColumns? = nil
+        lease: UInt32 = 0, columns: FetchColumns? = nil, list: ListDetails? = nil
     ) {
         self.request = request
-        self.kind = columns == nil ? kind : .columns
+        self.kind = columns != nil ? .columns : list != nil ? .list : kind
         self.columns = columns
+        self.list = columns == nil ? list : nil
         self.related = related
         self.interests = interests
         self.at = at
@@ -56,6 +61,7 @@ public struct Fetch: WireCodable {
         writer.uint64(at)
         writer.uint32(lease)
         writer.optional(columns) { $1.encode(into: &$0) }
+        writer.optional(list) { $1.encode(into: &$0) }
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -80,6 +86,14 @@ public struct Fetch: WireCodable {
         guard (columns != nil) == (kind == .columns) else {
             throw CodingError(
                 expected: "columns with a fetch of columns only", offset: columnsStart)
+        }
+        let listStart = reader.offset
+        list = try reader.optional { reader throws(CodingError) in
+            try ListDetails(from: &reader)
+        }
+        guard (list != nil) == (kind == .list) else {
+            throw CodingError(
+                expected: "details of a list with a fetch of one only", offset: listStart)
         }
     }
 }
@@ -126,7 +140,7 @@ public struct Fetched: WireCodable {
     public var position: UInt64
     /// How many objects the request gives.
     public var count: UInt64
-    /// The objects in the request's order, for ``Fetch/Kind/rows``.
+    /// The objects in the request's order, for ``Fetch/Kind/rows`` and a small ``Fetch/Kind/list``.
     public var objects: [StoredObject]
     /// The objects in the request's order, for ``Fetch/Kind/references``.
     public var references: [ObjectReference]
@@ -134,11 +148,14 @@ public struct Fetched: WireCodable {
     public var related: [StoredObject]
     /// The rows of values in order, for ``Fetch/Kind/columns``; each has as many as there are columns.
     public var values: [[Value]]
+    /// Where the objects stand, for ``Fetch/Kind/list`` of more objects than those whose rows are wanted.
+    public var places: ListPlaces?
 
     /// An answer of the given content.
     public init(
         position: UInt64, count: UInt64, objects: [StoredObject] = [],
-        references: [ObjectReference] = [], related: [StoredObject] = [], values: [[Value]] = []
+        references: [ObjectReference] = [], related: [StoredObject] = [], values: [[Value]] = [],
+        places: ListPlaces? = nil
     ) {
         self.position = position
         self.count = count
@@ -146,6 +163,7 @@ public struct Fetched: WireCodable {
         self.references = references
         self.related = related
         self.values = values
+        self.places = places
     }
 
     /// Appends the binary form.
@@ -158,6 +176,7 @@ public struct Fetched: WireCodable {
         writer.list(values) { writer, row in
             writer.list(row) { $1.encode(into: &$0) }
         }
+        writer.optional(places) { $1.encode(into: &$0) }
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -172,6 +191,9 @@ public struct Fetched: WireCodable {
                 reader throws(CodingError) in
                 try Value(from: &reader)
             }
+        }
+        places = try reader.optional { reader throws(CodingError) in
+            try ListPlaces(from: &reader)
         }
     }
 }

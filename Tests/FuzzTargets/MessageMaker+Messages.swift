@@ -36,7 +36,7 @@ extension MessageMaker {
                     request: request(), kind: Fetch.Kind.allCases[int(0...2)],
                     related: list { maker in maker.list { $0.text() } },
                     interests: list { $0.tag() }, at: u64(), lease: u32(),
-                    columns: maybe { $0.columns() }))
+                    columns: maybe { $0.columns() }, list: maybe { $0.listDetails() }))
         case .read:
             .read(
                 Read(
@@ -139,7 +139,8 @@ extension MessageMaker {
                 Fetched(
                     position: u64(), count: u64(), objects: list { $0.stored() },
                     references: references(), related: list { $0.stored() },
-                    values: list { maker in maker.list { $0.value() } }))
+                    values: list { maker in maker.list { $0.value() } },
+                    places: maybe { $0.places() }))
         case .objects:
             .objects(
                 Objects(
@@ -231,6 +232,25 @@ extension MessageMaker {
         let columns: [FetchColumn] = ["name", "league.name", "@count", "@sum.wins", "@max.name"]
         return FetchColumns(
             list { $0.columnOf(columns) }, groupBy: list { $0.text() }, isDistinct: bool())
+    }
+
+    private mutating func listDetails() -> ListDetails {
+        ListDetails(
+            sectionKeyPath: maybe { $0.text() }, refreshKeyPaths: list { $0.text() },
+            hops: list { maker in maker.list { $0.text() } }, rowsUpTo: u32())
+    }
+
+    private mutating func places() -> ListPlaces {
+        let (sections, reached) = ([text()] + list { $0.text() }, references())
+        var places = ListPlaces(sections: sections, reached: reached, hops: int(0...3))
+        for _ in 0..<int(0...4) {
+            let links = (0..<places.hops).map { _ in UInt32(int(0...reached.count)) }
+            let section = UInt32(int(0...sections.count - 1))
+            bytes().withUnsafeBytes {
+                places.append(reference(), key: $0, section: section, links: links[...])
+            }
+        }
+        return places
     }
 
     private mutating func columnOf(_ columns: [FetchColumn]) -> FetchColumn {

@@ -7,6 +7,53 @@ import Testing
 
 @testable import TandemDaemon
 
+/// Where an object stands, by itself.
+private struct Placed: Equatable {
+    var object: ObjectReference
+    var key: [UInt8]
+    var section: String
+    var reached: [ObjectReference?]
+
+    static func all(_ places: ListPlaces) -> [Placed] {
+        (0..<places.count).map { index in
+            Placed(
+                object: places.objects[index], key: Array(places.key(index)),
+                section: places.sections[Int(places.sectionPlace(index))],
+                reached: places.links(index).map { $0 == 0 ? nil : places.reached[Int($0) - 1] })
+        }
+    }
+
+    /// What a client would make of the rows.
+    static func all(
+        _ rows: [Store.Stored], _ request: CompiledRequest, _ store: Store
+    ) -> [Placed] {
+        let reader = StoreReader(store)
+        func follow(_ name: String, from row: Row?) -> ObjectReference? {
+            guard let row, let entity = request.model.entity(tagged: row.tag),
+                let slot = entity.slot(of: name)
+            else { return nil }
+            return row.reference(slot, in: entity)
+        }
+        return rows.map { stored in
+            var section = ""
+            if case .known(let name) = request.section(stored.object, stored.row, reader) {
+                section = name
+            }
+            let parent = follow("parent", from: stored.row)
+            var parentRow: Row?
+            if let parent, case .row(let row) = reader.row(of: parent) { parentRow = row }
+            let isNode = request.entity.name == "Node"
+            let reached = [
+                follow("group", from: stored.row), parent, follow("group", from: parentRow),
+            ]
+            return Placed(
+                object: stored.object,
+                key: request.sortKey(stored.object, stored.row, reader) ?? [],
+                section: section, reached: isNode ? reached : [])
+        }
+    }
+}
+
 /// A fetch in steps between which others save is a fetch at the end.
 @Suite struct FetchStepTests {
     /// Lists that are found by each kind of access path, beside those of the verdicts.
@@ -38,10 +85,23 @@ import Testing
                     request.offset = Int.random(in: 0...3, using: &random)
                 }
                 let kind = Fetch.Kind.allCases.randomElement(using: &random) ?? .rows
-                let fetch = Fetch(request: request, kind: kind)
+                let list = kind == .list ? Self.details(of: request, &random) : nil
+                let fetch = Fetch(request: request, kind: kind, list: list)
                 try check(fetch, &graph, &random, "seed \(seed) round \(round): \(request)")
             }
         }
+    }
+
+    /// What is asked of a list, with hops and a section that each of its entities has.
+    private static func details(
+        of request: FetchRequest, _ random: inout SplitMix64
+    ) -> ListDetails {
+        let isNode = request.entity == "Node"
+        let section = isNode ? request.sort.first?.keyPath ?? "group.title" : nil
+        return ListDetails(
+            sectionKeyPath: section, refreshKeyPaths: isNode ? ["parent.group.title"] : [],
+            hops: isNode ? [["group"], ["parent"], ["parent", "group"]] : [],
+            rowsUpTo: UInt32.random(in: 0...4, using: &random))
     }
 
     private func check(
@@ -61,10 +121,16 @@ import Testing
             }
             budget = Int.random(in: 1...3, using: &random)
         }
-        let request = try CompiledRequest(fetch.request, in: model)
+        let request = try fetch.compiled(in: model)
         let found = try #require(try read.cursor?.result())
-        let expected = try committer.store.fetch(request, for: FetchPart(fetch.kind))
+        let expected = try committer.store.fetch(request, for: fetch.part(of: request))
         #expect(found.objects == expected.objects, "\(what)")
+        #expect((found.places == nil) == (expected.places == nil), "\(what)")
+        if let places = found.places {
+            let rows = try committer.store.fetch(request, for: .rows).objects
+            #expect(places.count > Int(fetch.list?.rowsUpTo ?? 0))
+            #expect(Placed.all(places) == Placed.all(rows, request, committer.store), "\(what)")
+        }
         #expect(found.references == expected.references, "\(what)")
         #expect(found.count == expected.count, "\(what)")
         #expect(read.position == committer.position)

@@ -135,7 +135,8 @@ extension ClientMessage {
 extension FetchRequest {
     /// What is told of a fetch.
     func told(_ answer: Fetched, _ kind: Fetch.Kind) -> [(String, String)] {
-        let count = kind == .count ? Int(clamping: answer.count) : answer.objects.count
+        let listed = answer.places?.count ?? answer.objects.count
+        let count = kind == .count ? Int(clamping: answer.count) : listed
         return [
             ("entity", entity), ("where", predicate?.format ?? "-"), ("count", "\(count)"),
         ]

@@ -9,8 +9,8 @@ struct Prefetched {
     var answer: Fetched
     /// Whether the result has no rows behind those of the answer.
     var isComplete: Bool
-    /// A list that was cached, and what became of some of its rows up to the answer's position; nil if the answer has all rows.
-    var known: (list: SectionCache, verdicts: [Verdict])?
+    /// A list of which all but the rows' values is known, and what became of some of it up to the answer's position; nil if the answer has all rows.
+    var known: (list: PlacedList, verdicts: [Verdict])?
 }
 
 extension FetchedResultsController: ResultsParticipant {
@@ -125,7 +125,15 @@ extension FetchedResultsController: ResultsParticipant {
 
     private func fetch(_ plan: ResultsPlan, _ losses: Int) -> Fetch {
         fetches += 1
-        return plan.fetch(slack: max(1, slack) + 2 * losses)
+        let fetch = plan.fetch(slack: max(1, slack) + 2 * losses)
+        return opensAnew(plan)
+            ? plan.opening(fetch, rowsUpTo: source.core.limits.cachedRows / 2) : fetch
+    }
+
+    /// Whether nothing is asked but a list that is opened for the first time, so that the rows' values are of no use if these are many.
+    private func opensAnew(_ plan: ResultsPlan) -> Bool {
+        opening != nil && self.plan == nil && interruption == nil && !plan.isWindow
+            && sumProperties.isEmpty && source.pinnedPosition == nil
     }
 
     /// At most so many rows can go out of what is known, or behind its edge.
@@ -156,9 +164,24 @@ extension FetchedResultsController: ResultsParticipant {
                     ))
                 return
             }
+            if let places = answer.places { return take(answer, places, plan) }
             let isComplete = fetch.request.limit.map { answer.objects.count < $0 } ?? true
             prefetched = Prefetched(plan: plan, answer: answer, isComplete: isComplete)
         }
+    }
+
+    /// Takes a list without the rows' values; the daemon judges what becomes of it if it reaches more than is held here.
+    private func take(_ answer: Fetched, _ places: ListPlaces, _ plan: ResultsPlan) {
+        let hops = ResultsLinks(plan, pinsRows: false).hops
+        guard opening != nil, [0, hops].contains(places.hops),
+            places.objects.allSatisfy({ plan.compiled.includes(tag: $0.tag) })
+        else {
+            return refuse(TandemError(.storage, "the places of the list's objects can't be read"))
+        }
+        let followed = places.hops == hops ? plan : plan.judgedByDaemon
+        opening = followed
+        prefetched = Prefetched(
+            plan: followed, answer: answer, isComplete: true, known: (PlacedList(places), []))
     }
 
     private func isValid(_ object: StoredObject, _ plan: ResultsPlan) -> Bool {

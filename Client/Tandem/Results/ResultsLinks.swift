@@ -48,6 +48,20 @@ struct ResultsLinks {
         return nodes.count - 1
     }
 
+    /// The hops, each by the names of the relationships that lead there from a row.
+    func paths(in request: CompiledRequest) -> [[String]] {
+        var paths: [[String]] = []
+        var ends: [CompiledEntity?] = []
+        for node in nodes {
+            let start = node.parent.map { ends[$0] } ?? request.entity
+            let property = start?.properties[node.slot]
+            let end = property?.relationship?.destination
+            ends.append(end.flatMap { request.model.entity(tagged: $0) })
+            paths.append((node.parent.map { paths[$0] } ?? []) + [property?.name].compactMap { $0 })
+        }
+        return paths
+    }
+
     /// Whether there is nothing to follow.
     var isEmpty: Bool { nodes.isEmpty }
 

@@ -133,6 +133,17 @@ final class ResultsPlan: Sendable {
             request: request, kind: .rows, related: relatedPaths, interests: interests, at: 0)
     }
 
+    /// The same fetch for a list that is opened, of which the rows' values are wanted only if there are at most so many.
+    func opening(_ fetch: Fetch, rowsUpTo: Int) -> Fetch {
+        Fetch(
+            request: fetch.request, related: fetch.related, interests: fetch.interests,
+            at: fetch.at,
+            list: ListDetails(
+                sectionKeyPath: sectionKeyPath, refreshKeyPaths: compiled.refreshKeyPaths,
+                hops: ResultsLinks(self, pinsRows: false).paths(in: compiled),
+                rowsUpTo: UInt32(clamping: rowsUpTo)))
+    }
+
     /// Whether a fetch is of this plan's request, however many rows it asks for.
     func isAsked(by fetch: Fetch) -> Bool {
         var asked = fetch.request

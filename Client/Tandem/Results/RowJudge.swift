@@ -199,6 +199,7 @@ struct RowJudge {
         for verdict in verdicts where isReadable(verdict) && news[verdict.object.number] == nil {
             news[verdict.object.number] = (verdict.object, verdict.matches ? verdict.row : nil)
         }
+        if news.isEmpty { return cached }
         let rest = cached.filter { news[$0.number] == nil }
         return rest
             + news.values.compactMap { news in news.row.flatMap { resultRow(news.object, $0) } }

@@ -75,7 +75,7 @@ final class ReadUnderWay {
 
     private func beginning(_ store: Store) throws -> FetchCursor? {
         guard let request, let fetch else { return nil }
-        return try FetchCursor(request, for: FetchPart(fetch.kind), in: store, past: past)
+        return try FetchCursor(request, for: fetch.part(of: request), in: store, past: past)
     }
 
     /// About the bytes that it holds.
@@ -246,17 +246,6 @@ final class ReadUnderWay {
         if isOneTurn { return .max >> 1 }
         if behind >= lastBehind, !isHeldUp { lateSteps += 1 }
         return longer(given)
-    }
-}
-
-extension FetchPart {
-    init(_ kind: Fetch.Kind) {
-        self =
-            switch kind {
-            case .count: .count
-            case .references: .references
-            case .rows, .columns: .rows
-            }
     }
 }
 

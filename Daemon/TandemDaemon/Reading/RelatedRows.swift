@@ -56,6 +56,9 @@ struct RelatedRows {
         try follow(hops.dropFirst(), from: next)
     }
 
+    /// Reads an object.
+    mutating func read(_ object: ObjectReference) throws { _ = try load(object) }
+
     private mutating func load(_ target: ObjectReference) throws -> Row? {
         if let known = found[target.number] { return known.row }
         looked += 1

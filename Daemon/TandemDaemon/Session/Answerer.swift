@@ -150,7 +150,12 @@ struct Answerer {
             answer.values = try ColumnAnswer(committer: committer, past: past)
                 .rows(columns, of: fetch.request, result.objects, in: model)
             answer.count = UInt64(answer.values.count)
-        case .rows:
+        case .list where result.places != nil:
+            var related = RelatedRows(committer.store, model, past, AnswerSize(committer))
+            answer.places = result.places.map { $0.withLinks(upTo: Int(fetch.list?.rowsUpTo ?? 0)) }
+            for object in answer.places?.reached ?? [] { try related.read(object) }
+            answer.related = related.objects
+        case .rows, .list:
             answer.objects = result.objects.map(StoredObject.init)
             var related = RelatedRows(committer.store, model, past, AnswerSize(committer))
             let paths = fetch.related.longest

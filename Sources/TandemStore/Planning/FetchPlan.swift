@@ -29,7 +29,7 @@ struct FetchPlan {
         switch part {
         case .count: decides
         case .references: decides && keys != nil
-        case .rows: false
+        case .rows, .list: false
         }
     }
 
