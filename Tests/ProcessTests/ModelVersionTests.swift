@@ -236,6 +236,12 @@ import Testing
         #expect(
             try tandem("log", "-o", "json", "--from", "3").json[0]["differences"]?.array?.count == 3
         )
+        // What was saved under the old name is found by the new one.
+        for words in [["-p", "title"], ["property=title"], ["-E", "Team", "-p", "Team.title"]] {
+            let found = try CommandRun(
+                "tandem", ["log", "-o", "json", "--socket", place.socket] + words)
+            #expect(found.json.map { $0["position"] } == [.int(2)], "\(words): \(found.output)")
+        }
         #expect(
             try tandem("fetch", "Team", "--where", "wins == nil", "-o", "json").lines.count == 1)
         daemon.end(SIGTERM)

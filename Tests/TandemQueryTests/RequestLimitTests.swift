@@ -40,7 +40,7 @@ import Testing
                 entity: "Node", predicate: try ObjectPredicate(format: "\(path(count)) > 0"))
             #expect(refusal(compared) == .limitExceeded)
             #expect(
-                refusal(FetchRequest(entity: "Node", sort: [SortKey(path(count))]))
+                refusal(FetchRequest(entity: "Node", sort: [SortKey(path(count), ascending: true)]))
                     == .limitExceeded)
             #expect(
                 refusal(FetchRequest(entity: "Node", sort: ["m"]), section: path(count))
