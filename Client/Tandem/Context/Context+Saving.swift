@@ -368,6 +368,7 @@ extension ManagedObjectContext {
             object.record.pending.replace(old, by: new)
             noteEdit(object.record.reference)
         }
+        undoStack.replace(old, by: new)
         noteEdit(new)
     }
 }
