@@ -221,6 +221,18 @@ final class Member: ManagedObject, ManagedEntity {
         try check(
             #Predicate { $0.nickname?.contains("a") == true }, "nick != nil AND nick CONTAINS 'a'")
         try check(
+            #Predicate { $0.nickname?.contains("a") != true },
+            "NOT (nick != nil AND nick CONTAINS 'a')")
+        try check(
+            #Predicate { $0.rival?.nickname?.contains("a") == false },
+            "rival.nick != nil AND NOT rival.nick CONTAINS 'a'")
+        try check(
+            #Predicate { $0.rival?.members.count == 0 },
+            "rival != nil AND rival.members.@count == 0")
+        try check(
+            #Predicate { ($0.rival?.members.count ?? 7) > 3 },
+            "(rival != nil AND rival.members.@count > 3) OR (rival == nil AND 7 > 3)")
+        try check(
             #Predicate { if let rival = $0.rival { rival.wins > 2 } else { true } },
             "(rival != nil AND rival.wins > 2) OR (rival == nil AND TRUEPREDICATE)")
     }
@@ -256,6 +268,9 @@ final class Member: ManagedObject, ManagedEntity {
         refused(#Predicate { $0.wins % 2 == 0 }, "IntRemainder")
         refused(#Predicate { $0.name.count > 2 }, "collectionCount")
         refused(#Predicate { $0.doubled > 2 }, "Club")
+        refused(
+            #Predicate { ($0.isOpen ? $0.nickname?.contains("a") : $0.rival?.isOpen) == false },
+            "Conditional")
         refused(#Predicate { $0.members.contains { $0.goals % 2 == 1 } }, "IntRemainder")
     }
 }

@@ -129,11 +129,13 @@ extension ManagedObjectContext {
         let missed = missed(now, at: position)
         if missed?.left(after: isOtherLog ? 0 : standing.told) != nil { payloads.interrupt() }
         for record in records.values where record.object != nil { touch(record, .invalidation) }
-        let isOtherModel = session?.model !== now.model
+        let before = session?.model
         standing.holdNotices()
         session = now
         merged = position
-        if isOtherModel { rebind(to: now.model) }
+        if let before, before !== now.model {
+            rebind(ModelTranslation(from: before, to: now.model))
+        }
         for record in records.values { record.fault(at: merged) }
         records = records.filter { !$0.value.isIdle }
         var group = MergedGroup(restartFrom: from, at: merged, missed: missed)
@@ -157,64 +159,77 @@ extension ManagedObjectContext {
         return skipped.contains { isSave($0.content) } ? all : nil
     }
 
-    /// Moves records with objects or edits to another model, by the names of entities and properties.
-    private func rebind(to model: CompiledModel) {
+    /// Moves records with objects or edits to another model, by the names of entities and properties and what these were before.
+    private func rebind(_ translation: ModelTranslation) {
+        let place = translation.subject
         undoStack.clear()
+        // Those without edits that are left go when all are moved, since their classes may run anything then.
+        let held = edited.objects
         for (number, old) in records {
-            guard !old.isIdle, let entity = model.entity(named: old.entity.name) else {
+            records[number] = nil
+            if old.isIdle {
                 old.isMissing = true
-                records[number] = nil
-                continue
+            } else if let entity = translation.entity(old.entity) {
+                let reference = ObjectReference(tag: entity.tag, number: number)
+                let record = ObjectRecord(reference, entity)
+                record.isMissing = old.isMissing
+                record.version = old.version
+                record.base = old.base
+                records[number] = record
+                replace(old, by: record, translation, in: place)
+            } else {
+                giveUp(old, in: place)
             }
-            let reference = ObjectReference(tag: entity.tag, number: number)
-            let record = ObjectRecord(reference, entity)
-            record.isMissing = old.isMissing
-            record.version = old.version
-            record.base = old.base
-            record.takeOver(old)
-            records[number] = record
         }
         // What is in flight has to be settled where it lies now.
         if let records = unanswered?.records {
             unanswered?.records = records.map { self.records[$0.reference.number] ?? $0 }
         }
-        for child in children { child.value?.rebind(to: model) }
+        for child in children { child.value?.rebind(translation) }
+        withExtendedLifetime(held) {}
+    }
+
+    /// Puts a record of another entity or model in the place of one, with its object and edits; notes what `place` has no place for.
+    func replace(
+        _ old: ObjectRecord, by record: ObjectRecord, _ translation: ModelTranslation,
+        in place: String
+    ) {
+        edited.remove(old)
+        let lost = record.takeOver(old, translation)
+        lostEdits.note(lost.pending, in: place)
+        unanswered?.lost.note(lost.inFlight, in: place)
+        if !record.pending.isEmpty { edited.add(object(of: record)) }
+    }
+
+    /// Lets go of a record whose entity is gone with all its objects; who wanted it deleted has lost nothing.
+    private func giveUp(_ old: ObjectRecord, in place: String) {
+        let name: Set = [old.entity.name]
+        if !old.pending.isEmpty, old.pending.kind != .delete { lostEdits.note(name, in: place) }
+        if !old.inFlight.isEmpty, old.inFlight.kind != .delete {
+            unanswered?.lost.note(name, in: place)
+        }
+        edited.remove(old)
+        old.pending = Edits()
+        old.fault()
+        old.isMissing = true
+        old.object?.noteChange()
     }
 }
 
 extension ObjectRecord {
     /// Takes the place of a record of another entity or model: with its object and edits, by the names of properties.
-    func takeOver(_ old: ObjectRecord) {
-        pending = old.pending.renamed(from: old.entity, to: entity)
-        inFlight = old.inFlight.renamed(from: old.entity, to: entity)
-        seen = Edits(values: old.seen).renamed(from: old.entity, to: entity).values
+    ///
+    /// Gives the names of the properties that were edited there and are none here.
+    fileprivate func takeOver(
+        _ old: ObjectRecord, _ translation: ModelTranslation
+    ) -> (pending: Set<String>, inFlight: Set<String>) {
+        let moved = [old.pending, old.inFlight, Edits(values: old.seen)].map {
+            translation.edits($0, of: old.entity, in: entity)
+        }
+        (pending, inFlight, seen) = (moved[0].edits, moved[1].edits, moved[2].edits.values)
         pins = old.pins
         object = old.object
         old.object?.rebind(to: self)
-    }
-}
-
-extension Edits {
-    /// The same edits under another model; what it lacks is left out.
-    fileprivate func renamed(from old: CompiledEntity, to new: CompiledEntity) -> Edits {
-        func slot(_ slot: Int) -> Int? { new.slot(of: old.properties[slot].name) }
-        var result = Edits()
-        result.kind = kind
-        result.isPreview = isPreview
-        result.serial = serial
-        for (old, value) in values {
-            if let slot = slot(old), new.properties[slot].accepts(value) {
-                result.values[slot] = value
-            }
-        }
-        for (old, members) in added {
-            if let slot = slot(old), new.properties[slot].isToMany { result.added[slot] = members }
-        }
-        for (old, members) in removed {
-            if let slot = slot(old), new.properties[slot].isToMany {
-                result.removed[slot] = members
-            }
-        }
-        return result
+        return (moved[0].lost, moved[1].lost)
     }
 }

@@ -63,6 +63,7 @@ extension ManagedObjectContext {
     /// Drops all pending edits; new objects are gone, values are again what was merged.
     public func rollback() {
         undoStack.clear()
+        lostEdits = LostEdits()
         for object in edited.objects {
             let record = object.record
             touch(record, .refresh)

@@ -239,15 +239,14 @@ extension ManagedObjectContext {
             return
         }
         records[reference.number] = nil
-        edited.remove(wrong)
         undoStack.forget(wrong)
-        if !wrong.isIdle {
+        if !wrong.isIdle, let model = session?.model {
             let right = record(reference)
-            right.takeOver(wrong)
+            let place = "\(right.id), which was taken for \(wrong.id),"
+            replace(wrong, by: right, ModelTranslation(from: model, to: model), in: place)
             if let unanswered {
                 unanswered.records = unanswered.records.map { $0 === wrong ? right : $0 }
             }
-            if !right.pending.isEmpty { edited.add(object(of: right)) }
         }
         noteEdit(reference)
         for child in children { child.value?.correct(reference) }

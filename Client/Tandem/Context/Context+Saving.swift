@@ -16,7 +16,8 @@ extension ManagedObjectContext {
     ///     same one. Nil takes the hash of the edits.
     /// - Returns: The position up to which the context has merged, which includes the save.
     /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, `schemaMismatch` when a new model has
-    ///   no place for an edit, or `unknownOutcome`: then the next save repeats this one first.
+    ///   no place for an edit (that edit is dropped, and the next save saves the others), or `unknownOutcome`: then the next save
+    ///   repeats this one first.
     @discardableResult
     public func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
@@ -79,6 +80,7 @@ extension ManagedObjectContext {
                     try self.saveStep(options)
                 }
             }
+            try self.checkLostEdits()
             let records = try self.validRecords()
             // What validating read may have brought another model.
             guard self.session?.model === session.model, self.unanswered == nil else {
@@ -202,11 +204,21 @@ extension ManagedObjectContext {
         return try followModelStep(from: save.model, error).then {
             translation -> Step<(SaveRequest, CompiledModel)> in
             guard self.unanswered === save, attempt <= limit else { throw error }
-            return .done((try translation.save(save.request), translation.new))
+            return .done((try self.translated(save, translation), translation.new))
         }.recover { throw self.failed($0, save.request.saveID) }.then { request, model in
             save.request = request
             save.model = model
             return try self.sendStep(request, attempt: attempt)
+        }
+    }
+
+    /// A save in the slots of another model; who is told that it can't be done is told of all that was dropped.
+    private func translated(
+        _ save: UnansweredSave, _ translation: ModelTranslation
+    ) throws(TandemError) -> SaveRequest {
+        do { return try translation.save(save.request) } catch {
+            defer { save.lost = LostEdits() }
+            throw save.lost.error ?? error
         }
     }
 
@@ -228,6 +240,7 @@ extension ManagedObjectContext {
             }
         }
         let records = unanswered?.records ?? []
+        if let lost = unanswered?.lost { lostEdits.note(lost) }
         unanswered = nil
         for conflict in error.conflicts {
             self.records[conflict.object.number]?.refusedFor = conflict.theirsVersion
@@ -355,6 +368,7 @@ extension ManagedObjectContext {
             object.record.pending.replace(old, by: new)
             noteEdit(object.record.reference)
         }
+        undoStack.replace(old, by: new)
         noteEdit(new)
     }
 }

@@ -12,6 +12,7 @@ extension ManagedObjectContext {
         )
         return try sessionStep().then { session in
             self.processPendingChanges()
+            try self.checkLostEdits()
             let valid = try self.validRecords()
             // What validating read may have brought another model.
             guard self.session?.model === session.model else {

@@ -43,6 +43,8 @@ public final class ManagedObjectContext {
     var hasHeldPushes = false
     /// Objects with pending edits; they are kept alive until these are saved or dropped.
     let edited = EditedObjects()
+    /// Edits that were dropped because they have no place in the store any more; the next save tells of them.
+    var lostEdits = LostEdits()
     let propertyCache = PropertyCache()
     /// Objects that were handed out as faults lately; they are loaded together when one of them is needed.
     var recentFaults: [ObjectReference] = []
@@ -106,8 +108,10 @@ public final class ManagedObjectContext {
     /// The position up to which everything is merged; nil before the context was first used.
     public var position: Position? { session.map { $0.position(merged) } }
 
-    /// Whether there is anything to save.
-    public var hasChanges: Bool { edited.objects.contains { !$0.record.pending.isEmpty } }
+    /// Whether there is anything to save, or edits were dropped of which the next save tells.
+    public var hasChanges: Bool {
+        !lostEdits.isEmpty || edited.objects.contains { !$0.record.pending.isEmpty }
+    }
 
     /// The new objects that are not saved yet, in the order in which they were made.
     public var insertedObjects: [ManagedObject] { pending(.insert) }

@@ -43,21 +43,33 @@ struct ModelTranslation {
         let (before, now) = try entities(tag)
         guard slot < before.properties.count else { throw lacks("\(before.name), slot \(slot)") }
         let property = before.properties[slot]
+        guard let same = self.property(property, in: now) else {
+            throw lacks("\(before.name).\(property.name)")
+        }
+        return same
+    }
+
+    /// The same property in an entity of the new model; nil if that has none.
+    func property(_ property: CompiledProperty, in now: CompiledEntity) -> CompiledProperty? {
         let later = now.ancestors.lazy.compactMap {
             new.entity(tagged: $0).flatMap { renames.properties[$0.name]?[property.name] }
         }.first
         guard let same = now.property(named: later ?? property.name),
             same.isToMany == property.isToMany
-        else { throw lacks("\(before.name).\(property.name)") }
+        else { return nil }
         return same
     }
 
+    /// The same entity under the new model; nil if that has none.
+    func entity(_ before: CompiledEntity) -> CompiledEntity? { try? entities(before.tag).new }
+
     private func lacks(_ what: String) -> TandemError {
         TandemError(
-            .schemaMismatch,
-            "the model was changed: version \(new.version) has no place for \(what); nothing was "
-                + "saved or read")
+            .schemaMismatch, "\(subject) has no place for \(what); nothing was saved or read")
     }
+
+    /// What has no place for something, in messages.
+    var subject: String { "the model was changed: version \(new.version)" }
 
     // MARK: Saves
 
@@ -119,7 +131,7 @@ struct ModelTranslation {
         return (property.slot, try self.value(value))
     }
 
-    private func value(_ value: Value) throws(TandemError) -> Value {
+    func value(_ value: Value) throws(TandemError) -> Value {
         guard let target = value.reference else { return value }
         return .reference(try reference(target))
     }

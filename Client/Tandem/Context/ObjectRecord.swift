@@ -33,6 +33,8 @@ final class ObjectRecord {
     var seen = SlotValues()
     /// How many lists need the row to be kept.
     @exclusivity(unchecked) var pins = 0
+    /// How many steps of undo or redo lead back to edits of it.
+    var steps = 0
     /// The object that shows this record, if somebody holds it.
     weak var object: ManagedObject?
 
@@ -68,7 +70,7 @@ final class ObjectRecord {
     var hasEdits: Bool { !pending.isEmpty || !inFlight.isEmpty }
 
     /// Whether the context may forget the record.
-    var isIdle: Bool { object == nil && pins == 0 && !hasEdits }
+    var isIdle: Bool { object == nil && pins == 0 && steps == 0 && !hasEdits }
 
     /// The value with all edits; nil when the row has to be loaded first.
     func value(_ slot: Int) -> Value? {
@@ -113,11 +115,12 @@ final class ObjectRecord {
 
     /// Forgets what was loaded, not what was edited.
     ///
-    /// Edits of what was read are based on `position` then, if there is one, or on what a refused save met: a save still meets
-    /// what others change after that.
+    /// Edits of what was read, also those that may be redone, are based on `position` then, if there is one, or on what a refused
+    /// save met: a save still meets what others change after that.
     func fault(at position: UInt64? = nil) {
         row = nil
-        version = position.map { version != 0 && hasEdits ? max($0, refusedFor) : 0 } ?? 0
+        let isBased = version != 0 && (hasEdits || steps > 0)
+        version = position.map { isBased ? max($0, refusedFor) : 0 } ?? 0
         if !members.isEmpty { members.removeAll() }
     }
 }

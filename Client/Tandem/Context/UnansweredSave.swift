@@ -5,6 +5,8 @@ import TandemWire
 final class UnansweredSave {
     var request: SaveRequest
     var records: [ObjectRecord]
+    /// What of it a new model has no place for, if it has not happened.
+    var lost = LostEdits()
     /// The model that the request's slots are of.
     var model: CompiledModel
     /// The last position that was known when it was sent first.

@@ -1,17 +1,23 @@
+import TandemModel
+
 /// What was edited, in groups that are undone and redone as one.
 ///
 /// An entry holds the edits that an object had before; taking a group back exchanges them, which gives the group of the other direction.
 final class UndoStack {
-    struct Entry {
+    /// The edits that an object had; as long as there is one the context does not forget the object's record.
+    final class Entry {
         let record: ObjectRecord
-        var edits: Edits
-        var isMissing: Bool
+        fileprivate(set) var edits: Edits
+        let isMissing: Bool
 
         init(_ record: ObjectRecord) {
             self.record = record
             edits = record.pending
             isMissing = record.isMissing
+            record.steps += 1
         }
+
+        deinit { record.steps -= 1 }
     }
 
     /// Whether edits are noted at all.
@@ -70,6 +76,11 @@ final class UndoStack {
         done = without(done)
         undone = without(undone)
         open.removeAll { $0.record === record }
+    }
+
+    /// Lets relationships lead to another object.
+    func replace(_ old: ObjectReference, by new: ObjectReference) {
+        for entry in (done + undone + [open]).joined() { entry.edits.replace(old, by: new) }
     }
 
     func clear() {

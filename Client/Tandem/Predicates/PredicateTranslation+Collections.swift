@@ -43,13 +43,24 @@ extension PredicateExpressions.SequenceContains: TranslatedExpression {
         let element = try translation.value(element)
         switch try translation.part(sequence) {
         case .value(.list(let elements), nil):
-            return .predicate(.comparison(Comparison(element, .in, .list(elements))))
+            return .predicate(.isMember(element, of: elements))
         case .value(let text, nil) where RHS.Output.self is Character.Type:
             return .predicate(.comparison(Comparison(text, .contains, element)))
         case .members(let members):
             return .predicate(.comparison(Comparison(element, .in, members)))
         default: throw PredicateTranslation.unknown(self)
         }
+    }
+}
+
+extension ObjectPredicate {
+    /// A value is in a list, which for Swift may hold nil, and for `IN` never does.
+    fileprivate static func isMember(
+        _ value: QueryExpression, of list: [QueryExpression]
+    ) -> ObjectPredicate {
+        let elements = list.filter { $0 != .constant(.null) }
+        let isElement = ObjectPredicate.comparison(Comparison(value, .in, .list(elements)))
+        return elements.count == list.count ? isElement : .or([isElement, .absent(value)])
     }
 }
 

@@ -28,6 +28,8 @@ extension PredicateExpressions.Conditional: TranslatedExpression {
     func part(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
+        // A branch that may be nil would be nil, and not false.
+        guard Output.self is Bool.Type else { throw PredicateTranslation.unknown(self) }
         let test = try translation.predicate(test)
         let (yes, no) = (
             try translation.predicate(trueBranch), try translation.predicate(falseBranch)
@@ -72,28 +74,52 @@ extension PredicateTranslation {
     ) throws(TandemError) -> ObjectPredicate {
         switch (try part(left), try part(right)) {
         case (.value(let one, let first), .value(let two, let second)):
-            return .either(one, first) { one in
-                .either(two, second) { .comparison(Comparison(one, op, $0)) }
+            let whenNil = ObjectPredicate.either(
+                two, second, whenNil: .constant(op == .equal)
+            ) { .compared(toNil: $0, op) }
+            return .either(one, first, whenNil: whenNil) { one in
+                .either(two, second, whenNil: .compared(toNil: one, op)) {
+                    .comparison(Comparison(one, op, $0))
+                }
             }
-        case (let condition, .value(.constant(.bool(let wanted)), nil)):
-            guard op == .equal || op == .notEqual else { throw Self.unknown(left) }
-            return try Self.holds(condition, left, wanted == (op == .equal))
-        case (.value(.constant(.bool(let wanted)), nil), let condition):
-            guard op == .equal || op == .notEqual else { throw Self.unknown(right) }
-            return try Self.holds(condition, right, wanted == (op == .equal))
+        case (let condition, .value(.constant(let wanted), nil)):
+            return try Self.compare(condition, op, wanted, left)
+        case (.value(.constant(let wanted), nil), let condition):
+            return try Self.compare(condition, op, wanted, right)
         default: throw Self.unknown(left, "can't be compared with `\(type(of: right))`")
         }
     }
 
-    /// A condition that was compared with true or false.
-    private static func holds(
-        _ part: Part, _ node: Any, _ wanted: Bool
+    /// A condition that is compared with true, false or nil.
+    private static func compare(
+        _ part: Part, _ op: Comparison.Operator, _ wanted: Value, _ node: Any
     ) throws(TandemError) -> ObjectPredicate {
-        switch part {
-        case .predicate(let condition): return wanted ? condition : .not(condition)
-        case .onValue(let condition, let value):
-            return .and([.present(value), wanted ? condition : .not(condition)])
-        default: throw unknown(node, "can't be compared with a Boolean")
+        guard op == .equal || op == .notEqual else { throw unknown(node) }
+        switch (part, wanted) {
+        case (.predicate(let condition), .bool(let wanted)):
+            return wanted == (op == .equal) ? condition : .not(condition)
+        case (.onValue(let condition, let needed), .bool(let wanted)):
+            // Nil differs from true and from false.
+            let isEqual = needed.and(wanted ? condition : .not(condition))
+            return op == .equal ? isEqual : .not(isEqual)
+        case (.onValue(_, let needed), .null):
+            return op == .equal ? needed.fails : .not(needed.fails)
+        default:
+            let value = QueryExpression.constant(wanted).format
+            throw unknown(node, "can't be compared with \(value)")
+        }
+    }
+}
+
+extension ObjectPredicate {
+    /// How a value compares with nil.
+    fileprivate static func compared(
+        toNil value: QueryExpression, _ op: Comparison.Operator
+    ) -> ObjectPredicate {
+        switch op {
+        case .equal: .absent(value)
+        case .notEqual: .present(value)
+        default: .constant(false)
         }
     }
 }
@@ -104,14 +130,18 @@ extension PredicateExpressions.OptionalFlatMap: TranslatedExpression {
     func part(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
-        let value = try translation.value(wrapped)
+        guard let (value, needed) = try translation.part(wrapped).optional else {
+            throw PredicateTranslation.unknown(self)
+        }
         translation.variables[variable.key] = value
         switch try translation.part(transform) {
-        case .predicate(let condition): return .onValue(condition, value)
-        case .onValue(let condition, let inner):
-            return .onValue(.and([.present(inner), condition]), value)
-        // A constant would not be nil where the value is.
-        case .value(let result, nil) where !result.isConstant: return .value(result, default: nil)
+        case .predicate(let condition): return .onValue(condition, needed)
+        case .onValue(let condition, let inner): return .onValue(condition, needed.adding(inner))
+        case .value(let result, nil) where needed.isSaid(by: result):
+            return .value(result, or: nil)
+        case .value(let result, nil): return .value(result, or: Fallback(needed: needed))
+        case .value(let result, let inner?) where inner.value == nil:
+            return .value(result, or: Fallback(needed: needed.adding(inner.needed)))
         case .members(let members): return .members(members)
         default: throw PredicateTranslation.unknown(self)
         }
@@ -122,16 +152,15 @@ extension PredicateExpressions.NilCoalesce: TranslatedExpression {
     func part(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
-        switch try translation.part(lhs) {
-        case .value(let value, nil): return .value(value, default: try translation.value(rhs))
-        case .onValue(let condition, let value):
-            let holds = ObjectPredicate.and([.present(value), condition])
-            switch try translation.predicate(rhs) {
-            case .constant(false): return .predicate(holds)
-            case let other: return .predicate(.or([holds, .and([.absent(value), other])]))
-            }
-        default: throw PredicateTranslation.unknown(self)
+        let part = try translation.part(lhs)
+        if let (value, needed) = part.optional {
+            return .value(
+                value, or: Fallback(needed: needed, value: try translation.value(rhs)))
         }
+        guard case .onValue(let condition, let needed) = part else {
+            throw PredicateTranslation.unknown(self)
+        }
+        return .predicate(.choice(needed, condition, try translation.predicate(rhs)))
     }
 }
 
@@ -144,5 +173,5 @@ extension PredicateExpressions.ForcedUnwrap: TranslatedExpression {
 extension PredicateExpressions.NilLiteral: TranslatedExpression {
     func part(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
-    { .value(.constant(.null), default: nil) }
+    { .value(.constant(.null), or: nil) }
 }

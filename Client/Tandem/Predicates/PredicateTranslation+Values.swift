@@ -9,7 +9,7 @@ extension PredicateExpressions.Variable: TranslatedExpression {
         guard let value = translation.variables[key] else {
             throw PredicateTranslation.unknown(self, "stands for nothing")
         }
-        return .value(value, default: nil)
+        return .value(value, or: nil)
     }
 }
 
@@ -21,7 +21,7 @@ extension PredicateExpressions.Value: TranslatedExpression {
         guard let expression = AnyOperand.expression(of: value) else {
             throw PredicateTranslation.unknown(value, "is no value of an attribute")
         }
-        return .value(expression, default: nil)
+        return .value(expression, or: nil)
     }
 }
 
@@ -35,7 +35,7 @@ extension PredicateExpressions.KeyPath: TranslatedExpression {
         var expression: QueryExpression? = root
         for name in path.names { expression = expression?.appending(name) }
         guard let expression else { throw PredicateTranslation.unknown(self) }
-        return path.isToMany ? .members(expression) : .value(expression, default: nil)
+        return path.isToMany ? .members(expression) : .value(expression, or: nil)
     }
 
     /// `count` and `isEmpty`.
@@ -44,7 +44,7 @@ extension PredicateExpressions.KeyPath: TranslatedExpression {
     ) throws(TandemError) -> PredicateTranslation.Part {
         switch (kind, try translation.part(root)) {
         case (.collectionCount, .members(let members)):
-            return .value(.aggregate(.count, of: members, path: []), default: nil)
+            return .value(.aggregate(.count, of: members, path: []), or: nil)
         case (.collectionIsEmpty, .members(let members)):
             let count = QueryExpression.aggregate(.count, of: members, path: [])
             return .predicate(.comparison(Comparison(count, .equal, .constant(.int(0)))))
@@ -90,7 +90,7 @@ extension PredicateExpressions.UnaryMinus: TranslatedExpression {
         -> PredicateTranslation.Part
     {
         let value = try translation.value(wrapped)
-        return .value(.arithmetic(.subtract, .constant(.int(0)), value), default: nil)
+        return .value(.arithmetic(.subtract, .constant(.int(0)), value), or: nil)
     }
 }
 
@@ -98,7 +98,7 @@ extension PredicateTranslation {
     fileprivate mutating func calculate(
         _ left: Any, _ op: Arithmetic, _ right: Any
     ) throws(TandemError) -> Part {
-        .value(.arithmetic(op, try value(left), try value(right)), default: nil)
+        .value(.arithmetic(op, try value(left), try value(right)), or: nil)
     }
 }
 

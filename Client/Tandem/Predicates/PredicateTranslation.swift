@@ -7,8 +7,9 @@ extension ObjectPredicate {
     ///
     /// Objects, properties declared with ``Managed``, `id` and what is captured may be compared, calculated with, looked up in lists and ranges;
     /// texts may contain and start with others; to-many relationships take `contains`, `allSatisfy`, `filter`, `count` and `isEmpty`; optionals
-    /// `?.`, `??`, `!` and `if let`. Throws `invalidPredicate` that names the expression for whatever else, `usage` for key paths of
-    /// other properties. It is never evaluated, nor is the graph in memory. Cost: some tens of microseconds a key path.
+    /// `?.`, `??`, `!` and `if let`, where nil is what it is in Swift: a chain that breaks off equals nil and nothing else. Throws
+    /// `invalidPredicate` that names the expression for whatever else, `usage` for key paths of other properties. It is never evaluated,
+    /// nor is the graph in memory. Cost: some tens of microseconds a key path.
     ///
     ///     let predicate = try ObjectPredicate(#Predicate<Team> { $0.wins > 3 && $0.players.contains { $0.goals > 5 } })
     public init<Object: ManagedObject>(_ predicate: Predicate<Object>) throws(TandemError) {
@@ -24,14 +25,22 @@ struct PredicateTranslation {
     enum Part {
         /// A condition.
         case predicate(ObjectPredicate)
-        /// A condition on an optional that isn't nil.
-        case onValue(ObjectPredicate, QueryExpression)
-        /// A value; where that is nil, perhaps another.
-        case value(QueryExpression, default: QueryExpression?)
+        /// A condition on an optional that isn't nil, which is nil itself where the optional is.
+        case onValue(ObjectPredicate, Presence)
+        /// A value; where that doesn't count, another or nil.
+        case value(QueryExpression, or: Fallback?)
         /// The objects of a to-many relationship, perhaps some of them.
         case members(QueryExpression)
         /// From one value to another.
         case range(ValueRange)
+
+        /// A value that may be nil, and what has to be there so that it isn't; nil for whatever else.
+        var optional: (value: QueryExpression, needed: Presence)? {
+            guard case .value(let value, let fallback) = self, fallback?.value == nil else {
+                return nil
+            }
+            return (value, (fallback?.needed ?? Presence()).adding(value))
+        }
     }
 
     var variables: [PredicateExpressions.VariableID: QueryExpression] = [:]
@@ -47,7 +56,7 @@ struct PredicateTranslation {
     mutating func predicate(_ node: Any) throws(TandemError) -> ObjectPredicate {
         switch try part(node) {
         case .predicate(let predicate): return predicate
-        case .onValue(let predicate, let value): return .and([.present(value), predicate])
+        case .onValue(let predicate, let needed): return needed.and(predicate)
         case .value(.constant(.bool(let value)), nil): return .constant(value)
         case .value(let value, let other):
             return .either(value, other) {
@@ -98,27 +107,4 @@ struct PredicateTranslation {
 protocol TranslatedExpression {
     func part(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
-}
-
-extension ObjectPredicate {
-    /// The expression is not nil.
-    static func present(_ expression: QueryExpression) -> ObjectPredicate {
-        .comparison(Comparison(expression, .notEqual, .constant(.null)))
-    }
-
-    /// The expression is nil.
-    static func absent(_ expression: QueryExpression) -> ObjectPredicate {
-        .comparison(Comparison(expression, .equal, .constant(.null)))
-    }
-
-    /// A condition on a value or, where that is nil, on another if there is one.
-    static func either(
-        _ value: QueryExpression, _ other: QueryExpression?,
-        _ condition: (QueryExpression) -> ObjectPredicate
-    ) -> ObjectPredicate {
-        guard let other else { return condition(value) }
-        return .or([
-            .and([present(value), condition(value)]), .and([absent(value), condition(other)]),
-        ])
-    }
 }
