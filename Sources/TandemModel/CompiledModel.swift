@@ -153,6 +153,12 @@ public final class CompiledEntity: Sendable {
     public let toManySlots: [Int]
     /// All slots.
     public let allSlots: PropertyMask
+    /// How the derived attributes follow from others, by slot.
+    public let derivations: [CompiledDerivation]
+    /// The derived attributes.
+    public let derived: PropertyMask
+    /// What is in the row and may be set: all but derived attributes and to-many relationships.
+    public let settable: PropertyMask
     /// The values of a new object: defaults, nothing elsewhere.
     public let defaults: [Value]
     /// The type of each attribute by slot; nil for a relationship.
@@ -177,11 +183,26 @@ public final class CompiledEntity: Sendable {
         limited = PropertyMask(properties.filter(\.hasLimits).map(\.slot))
         toManySlots = properties.filter(\.isToMany).map(\.slot)
         allSlots = PropertyMask(properties.indices)
-        defaults = properties.map { $0.attribute?.defaultValue ?? .null }
+        let derivations = CompiledEntity.derivations(properties)
+        self.derivations = derivations
+        derived = PropertyMask(derivations.map(\.slot))
+        settable = PropertyMask(
+            properties.filter { !$0.isToMany && $0.derivation == nil }.map(\.slot))
+        defaults = properties.map { $0.initialValue }
         types = properties.map(\.type)
         layout = RowLayout(properties)
         slots = Dictionary(uniqueKeysWithValues: properties.map { ($0.name, $0.slot) })
         family = Set(descendants)
+    }
+
+    private static func derivations(_ properties: [CompiledProperty]) -> [CompiledDerivation] {
+        properties.compactMap { property in
+            guard let derivation = property.derivation,
+                let source = properties.first(where: { $0.name == derivation.source })
+            else { return nil }
+            return CompiledDerivation(
+                slot: property.slot, kind: derivation.kind, source: source.slot)
+        }
     }
 
     /// The slot of a property.
@@ -246,7 +267,8 @@ public final class CompiledProperty: Sendable {
             relationship = nil
             isToMany = false
             type = attribute.type
-            allowsNull = attribute.optional
+            // Of a derived one it is a promise to who reads it, and no rule for who saves.
+            allowsNull = attribute.optional || attribute.derived != nil
             // One that can't be read was refused with its model.
             pattern = attribute.pattern.flatMap { try? TextPattern($0) }
             let hasLength = [.string, .url, .data].contains(attribute.type)

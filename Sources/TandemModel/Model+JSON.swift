@@ -58,6 +58,7 @@ extension Attribute {
         if let minimum { members["min"] = minimum.json }
         if let maximum { members["max"] = maximum.json }
         if let pattern { members["pattern"] = .string(pattern) }
+        if let derived { members["derived"] = .string(derived.description) }
         if let renamedFrom { members["renamedFrom"] = .string(renamedFrom) }
         return .object(members)
     }
@@ -125,7 +126,8 @@ private struct ModelParser {
 
     mutating func attribute(_ name: String, _ json: JSON) -> Attribute? {
         let keys = [
-            "type", "optional", "default", "values", "min", "max", "pattern", "renamedFrom",
+            "type", "optional", "default", "values", "min", "max", "pattern", "derived",
+            "renamedFrom",
         ]
         let members = object(json, keys, "the attribute")
         guard let text = members["type"]?.string, let type = AttributeType(rawValue: text) else {
@@ -146,8 +148,16 @@ private struct ModelParser {
         attribute.minimum = number(members["min"], "min")
         attribute.maximum = number(members["max"], "max")
         attribute.pattern = string(members["pattern"], "pattern")
+        attribute.derived = derivation(members["derived"])
         attribute.renamedFrom = string(members["renamedFrom"], "renamedFrom")
         return attribute
+    }
+
+    mutating func derivation(_ json: JSON?) -> Derivation? {
+        guard let text = string(json, "derived") else { return nil }
+        let derivation = Derivation(text)
+        if derivation == nil { problem("`derived` must be \(Derivation.form)") }
+        return derivation
     }
 
     mutating func relationship(_ name: String, _ json: JSON) -> Relationship? {

@@ -108,6 +108,8 @@ public struct Attribute: Property {
     public var maximum: NumberLimit?
     /// A regular expression that the whole of a string or URL has to match, see ``TextPattern``.
     public var pattern: String?
+    /// How the value follows from another property; nil for one that is set.
+    public var derived: Derivation?
     /// The name this attribute had in an earlier model.
     public var renamedFrom: String?
 
@@ -117,7 +119,7 @@ public struct Attribute: Property {
         default defaultValue: Value = .null,
         values: [Value]? = nil, min minimum: NumberLimit? = nil,
         max maximum: NumberLimit? = nil,
-        pattern: String? = nil, renamedFrom: String? = nil
+        pattern: String? = nil, derived: Derivation? = nil, renamedFrom: String? = nil
     ) {
         self.name = name
         self.type = type
@@ -127,6 +129,7 @@ public struct Attribute: Property {
         self.minimum = minimum
         self.maximum = maximum
         self.pattern = pattern
+        self.derived = derived
         self.renamedFrom = renamedFrom
     }
 }

@@ -45,7 +45,9 @@ enum ModelCheck {
             problem(nil, "\(all.count) properties; an entity has at most \(PropertyMask.capacity)")
         }
         for (_, attribute) in entity.attributes.sorted(by: { $0.key < $1.key }) {
-            for message in check(attribute) { problem(attribute.name, message) }
+            for message in check(attribute) + check(derived: attribute, lineage) {
+                problem(attribute.name, message)
+            }
         }
         for (_, relationship) in entity.relationships.sorted(by: { $0.key < $1.key }) {
             for message in check(relationship, of: entity, model) {
@@ -54,6 +56,10 @@ enum ModelCheck {
         }
         for list in entity.uniqueness + entity.indexes {
             for message in check(list, lineage) { problem(nil, message) }
+        }
+        for name in Set(entity.uniqueness.joined()).sorted()
+        where lineage.contains(where: { $0.attributes[name]?.derived != nil }) {
+            problem(name, "uniqueness needs what is set, not what is derived")
         }
         return problems
     }

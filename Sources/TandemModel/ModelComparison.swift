@@ -61,13 +61,16 @@ struct ModelComparison {
         }
         var found: [ModelDifference] = []
         if let lost = old.attributes[name]?.summary ?? old.relationships[name]?.summary {
+            let isDerived = old.attributes[name]?.derived != nil
             found.append(
                 ModelDifference(
-                    new.name, name, .declaration, from: lost, to: nil, .loses,
-                    "its values are lost"))
+                    new.name, name, .declaration, from: lost, to: nil,
+                    isDerived ? .changesRules : .loses,
+                    isDerived ? Self.isAnotherRule : "its values are lost"))
         }
         if let attribute = new.attributes[name] {
-            let needs = !attribute.optional && attribute.defaultValue.isNull
+            let needs =
+                !attribute.optional && attribute.defaultValue.isNull && attribute.derived == nil
             found.append(added(new.name, name, attribute.summary, needs, "or give it a default"))
         }
         if let relationship = new.relationships[name] {
@@ -131,6 +134,7 @@ struct ModelComparison {
         if old.pattern != new.pattern {
             found.noteRule(.pattern, old.pattern, new.pattern, isRelaxed: new.pattern == nil)
         }
+        found.noteDerivation(old.derived, new.derived)
         return found.found
     }
 
@@ -197,6 +201,17 @@ private struct Collector {
             isRelaxed ? "a relaxed rule" : "what is stored has to keep it")
     }
 
+    mutating func noteDerivation(_ old: Derivation?, _ new: Derivation?) {
+        guard old != new else { return }
+        let (effect, why): (ModelDifference.Effect, String) =
+            switch (old, new) {
+            case (_, nil): (.changesRules, "its values stay as they are, and may be set")
+            case (nil, _): (.loses, "its values are computed from then on")
+            default: (.changesRules, "its values are computed anew")
+            }
+        note(.derived, old?.description, new?.description, effect, why)
+    }
+
     mutating func noteOptional(_ old: Bool, _ new: Bool) {
         if old != new { noteRule(.optional, "\(old)", "\(new)", isRelaxed: new) }
     }
@@ -222,6 +237,7 @@ extension Attribute {
         var parts = [type.rawValue]
         if !optional { parts.append("required") }
         if let text = defaultValue.modelText { parts.append("default \(text)") }
+        if let derived { parts.append("derived \(derived)") }
         return parts.joined(separator: ", ")
     }
 }

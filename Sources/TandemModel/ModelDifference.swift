@@ -24,6 +24,8 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
         case maximum = "max"
         /// What a text has to match.
         case pattern
+        /// How the value follows from another property.
+        case derived
         /// The entity at the other end.
         case destination = "to"
         /// The way back.

@@ -82,6 +82,10 @@ public struct ModelRenames: Hashable, Sendable {
         for (name, attribute) in old.attributes {
             var attribute = attribute
             attribute.name = property(name, of: old.name)
+            attribute.derived = attribute.derived.map { derivation in
+                let source = list([derivation.source], of: old, model)
+                return source.first.map(derivation.renamed) ?? derivation
+            }
             entity.attributes[attribute.name] = attribute
         }
         for (name, relationship) in old.relationships {

@@ -15,6 +15,8 @@ public struct RowMigration: Sendable {
     private let dropped: Set<EntityTag>
     /// The slots of the new row that may hold something else than they did.
     public let changed: PropertyMask
+    /// The derived attributes whose values have to be computed, over those of ``values(of:)``.
+    public let derives: [CompiledDerivation]
 
     /// The way from rows of an entity to those of the same under another model.
     public init(
@@ -23,14 +25,33 @@ public struct RowMigration: Sendable {
         self.old = old
         self.new = new
         self.dropped = dropped
-        let sources = new.properties.map { RowMigration.source(of: $0, old) }
+        let sources = RowMigration.sources(of: new, old)
         self.sources = sources
-        changed = PropertyMask(
+        let changed = PropertyMask(
             new.properties.filter { property in
                 guard let source = sources[property.slot] else { return true }
                 if source.conversion != nil || property.needsValue { return true }
                 return property.relationship != nil && !dropped.isEmpty
             }.map(\.slot))
+        derives = new.derivations.filter {
+            changed.contains($0.slot) || changed.contains($0.source)
+                || ($0.kind == .count && !dropped.isEmpty)
+        }
+        self.changed = changed.union(PropertyMask(derives.map(\.slot)))
+    }
+
+    private static func sources(of new: CompiledEntity, _ old: CompiledEntity) -> [Source?] {
+        var sources = new.properties.map { source(of: $0, old) }
+        // What is derived in another way than before comes from nothing that was there.
+        for derivation in new.derivations {
+            guard let slot = sources[derivation.slot]?.slot else { continue }
+            let before = old.derivations.first { $0.slot == slot }
+            if before?.kind != derivation.kind || before?.source != sources[derivation.source]?.slot
+            {
+                sources[derivation.slot] = nil
+            }
+        }
+        return sources
     }
 
     private static func source(of property: CompiledProperty, _ old: CompiledEntity) -> Source? {

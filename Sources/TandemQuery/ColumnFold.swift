@@ -4,7 +4,7 @@ public import TandemModel
 ///
 ///     var fold = ColumnFold(columns)
 ///     for object in objects { fold.add(columns.values(object, row, reader)) }
-///     let rows = fold.rows()
+///     let rows = fold.rows(reader)
 ///
 /// Values are the same when they sort the same: 0.0 and -0.0 are, 1 and 1.0 never stand in one column. Sums do not depend on the order of
 /// objects. Cost: each object once; memory for the rows, and for the numbers that are summed.
@@ -50,11 +50,18 @@ public struct ColumnFold {
         groups.append(Group(key: [], cells: row.map { .value($0) }))
     }
 
-    /// The rows after offset and limit, in order.
-    public func rows() -> [[Value]] {
+    /// The rows after condition, offset and limit, in order; nil when the reader does not hold a text that the condition on groups needs.
+    public func rows<R: GraphReader & ~Copyable>(_ reader: borrowing R) -> [[Value]]? {
         var rows: [[Value]]
         if columns.columns.isGrouped {
-            rows = ordered().map { $0.cells.map(\.whole) }
+            rows = []
+            for group in ordered() {
+                let row = group.cells.map(\.whole)
+                guard let isWanted = columns.having.map({ $0.matches(row, reader) }) ?? true else {
+                    return nil
+                }
+                if isWanted { rows.append(row) }
+            }
             if columns.columns.isDistinct { rows = Self.distinct(rows) }
         } else {
             rows = groups.map { $0.cells.map(\.whole) }

@@ -13,17 +13,22 @@ public struct CompiledColumns: Sendable {
     let groupPlaces: [Int]
     /// By which columns groups are ordered.
     let order: [(column: Int, key: SortKey)]
+    /// Which groups are told of; nil for all.
+    let having: CompiledHaving?
 
     /// Resolves columns of a request.
     ///
     /// Throws ``TandemError``: what ``CompiledRequest`` does; `usage` for no columns, more than there may be, a column that is neither grouped by nor an aggregate,
-    /// a sum of what are no numbers, a key path to many objects, and an order of groups by what is no column.
+    /// a sum of what are no numbers, a key path to many objects, an order of groups by what is no column, and a condition on groups where
+    /// there are none; `invalidPredicate` for one over what is no column.
     public init(
         _ columns: FetchColumns, of request: FetchRequest, in model: CompiledModel
     ) throws(TandemError) {
         let most = FetchColumns.maximumColumns
-        guard !columns.columns.isEmpty, columns.columns.count <= most, columns.groupBy.count <= most
-        else { throw Self.misuse("a fetch of values has 1 to \(most) columns") }
+        try columns.checkLimits()
+        guard !columns.columns.isEmpty else {
+            throw Self.misuse("a fetch of values has 1 to \(most) columns")
+        }
         guard Set(columns.columns).count == columns.columns.count else {
             throw Self.misuse("a column is there twice; name each once")
         }
@@ -39,7 +44,26 @@ public struct CompiledColumns: Sendable {
         places = columns.columns.map { $0.keyPath.flatMap { keyPaths.firstIndex(of: $0) } }
         groupPlaces = Array(columns.groupBy.indices)
         order = try Self.order(columns, request)
+        having = try Self.having(columns, places, objects)
         try check()
+    }
+
+    private static func having(
+        _ columns: FetchColumns, _ places: [Int?], _ objects: CompiledRequest
+    ) throws(TandemError) -> CompiledHaving? {
+        guard let predicate = columns.having else { return nil }
+        guard columns.isGrouped else {
+            throw misuse(
+                "a condition on groups needs groups; group by something, or give it to the request")
+        }
+        let types = zip(columns.columns, places).map { column, place -> OperandType in
+            switch column.aggregate {
+            case .count: .attribute(.int)
+            case .avg: .attribute(.double)
+            default: place.map { objects.refreshPaths[$0].type } ?? .null
+            }
+        }
+        return try CompiledHaving(predicate, columns.columns, types)
     }
 
     private func check() throws(TandemError) {

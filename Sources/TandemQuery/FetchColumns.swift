@@ -6,13 +6,15 @@ public import TandemModel
 ///
 /// Without groups and aggregates there is one row for each object, in the request's order. With them there is one for each group: objects
 /// whose ``groupBy`` key paths reach the same values; without ``groupBy`` all objects are one group, also if there are none. The
-/// request's sort keys then are names of columns, and groups without another order are ordered by what they are grouped by.
-/// Offset and limit of the request count rows.
+/// request's sort keys then are names of columns, and groups without another order are ordered by what they are grouped by; ``having`` leaves
+/// groups out. Offset and limit of the request count rows.
 public struct FetchColumns: Hashable, Sendable {
     /// What a row has, in this order.
     public var columns: [FetchColumn]
     /// The key paths by which objects are grouped: attributes, perhaps over to-one relationships.
     public var groupBy: [String]
+    /// Which groups are told of: a predicate over the names of the columns, `@count > 3 AND @sum.wins >= 10`; nil for all.
+    public var having: ObjectPredicate?
     /// Whether of rows that are the same only the first is told.
     public var isDistinct: Bool
 
@@ -20,10 +22,24 @@ public struct FetchColumns: Hashable, Sendable {
     public static let maximumColumns = 32
 
     /// Columns, perhaps of groups.
-    public init(_ columns: [FetchColumn], groupBy: [String] = [], isDistinct: Bool = false) {
+    public init(
+        _ columns: [FetchColumn], groupBy: [String] = [], having: ObjectPredicate? = nil,
+        isDistinct: Bool = false
+    ) {
         self.columns = columns
         self.groupBy = groupBy
+        self.having = having
         self.isDistinct = isDistinct
+    }
+
+    /// Throws `usage` for more than there may be of columns or groups, `limitExceeded` for a condition beyond the limits of
+    /// predicates.
+    public func checkLimits() throws(TandemError) {
+        let most = FetchColumns.maximumColumns
+        guard columns.count <= most, groupBy.count <= most else {
+            throw TandemError(.usage, "a fetch of values has 1 to \(most) columns")
+        }
+        if let having { try PredicateLimits.check(having) }
     }
 
     /// Whether a row stands for a group of objects.
@@ -106,13 +122,15 @@ extension FetchColumns: ExpressibleByArrayLiteral {
 // MARK: Coding
 
 extension FetchColumns {
-    /// Appends the binary form: columns as text, key paths of groups, whether rows are distinct.
+    /// Appends the binary form: columns as text, key paths of groups, whether rows are distinct, the condition on groups.
     public func encode(into writer: inout ByteWriter) {
         writer.count(columns.count)
         for column in columns { writer.string(column.description) }
         writer.count(groupBy.count)
         for keyPath in groupBy { writer.string(keyPath) }
         writer.bool(isDistinct)
+        writer.bool(having != nil)
+        having?.encode(into: &writer)
     }
 
     /// Reads the binary form or throws `CodingError`, also for more than ``maximumColumns``.
@@ -128,6 +146,7 @@ extension FetchColumns {
         var groupBy: [String] = []
         for _ in 0..<(try FetchColumns.count(from: &reader)) { groupBy.append(try reader.string()) }
         self.init(columns, groupBy: groupBy, isDistinct: try reader.bool())
+        if try reader.bool() { having = try ObjectPredicate(from: &reader) }
     }
 
     private static func count(from reader: inout ByteReader) throws(CodingError) -> Int {

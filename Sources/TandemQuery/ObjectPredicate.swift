@@ -120,7 +120,8 @@ public indirect enum QueryExpression: Hashable, Sendable {
     case selfObject
     /// The variable of a `SUBQUERY`, without `$`, or what a key path reaches from it.
     case variable(String, path: [String])
-    /// `collection.@sum.path`; with ``Aggregate/count`` the path is empty.
+    /// `collection.@sum.path`; with ``Aggregate/count`` the path is empty. Of the empty key path it is one of a group, `@sum.path`,
+    /// in ``FetchColumns/having`` alone.
     case aggregate(Aggregate, of: QueryExpression, path: [String])
     /// The objects of a collection for which a predicate over the variable holds.
     case subquery(of: QueryExpression, variable: String, where: ObjectPredicate)

@@ -54,6 +54,11 @@ extension PredicateCompiler {
     private mutating func operand(
         _ aggregate: Aggregate, _ expression: QueryExpression, _ names: [String]
     ) throws(TandemError) -> (Operand, OperandType) {
+        guard expression != .keyPath([]) else {
+            throw Self.invalid(
+                "@\(aggregate.rawValue) of an object follows a to-many relationship, as in "
+                    + "players.@count; without one it is that of a group")
+        }
         let (collection, base) = try collection(expression)
         if aggregate == .count {
             guard names.isEmpty else { throw Self.invalid("nothing can follow @count") }

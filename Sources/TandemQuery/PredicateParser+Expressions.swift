@@ -72,6 +72,10 @@ extension PredicateParser {
         case .name(let name):
             try advance()
             return .expression(try path(from: .keyPath([name])))
+        case .aggregate(let name):
+            let root = try aggregate(name, .keyPath([]))
+            try advance()
+            return .expression(try path(from: root))
         case .word(let word): return try self.word(word)
         default: throw expected("a value or key path")
         }

@@ -23,7 +23,7 @@ extension PredicateParser {
         return result
     }
 
-    private func aggregate(
+    func aggregate(
         _ name: String, _ collection: QueryExpression
     ) throws(TandemError) -> QueryExpression {
         guard let aggregate = Aggregate(rawValue: name) else {
@@ -80,7 +80,7 @@ extension PredicateParser {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         var result = QueryExpression.keyPath([])
         for (index, part) in parts.enumerated() {
-            if part.utf8.first == UInt8(ascii: "@"), index > 0 {
+            if part.utf8.first == UInt8(ascii: "@") {
                 result = try aggregate(String(part.dropFirst()), result)
             } else if part == "SELF", index == 0 {
                 result = .selfObject
@@ -106,7 +106,8 @@ extension QueryExpression {
         case .keyPath(let names): .keyPath(names + [name])
         case .selfObject: .keyPath([name])
         case .variable(let variable, let path): .variable(variable, path: path + [name])
-        case .aggregate(.count, _, _): nil
+        // Of a group it may be that of values; nobody counts what a relationship's objects lead to.
+        case .aggregate(.count, let collection, _) where collection != .keyPath([]): nil
         case .aggregate(let aggregate, let collection, let path):
             .aggregate(aggregate, of: collection, path: path + [name])
         default: nil

@@ -64,7 +64,8 @@ extension QueryExpression {
         case .selfObject: "SELF"
         case .variable(let name, let path): (["$\(name)"] + path).joined(separator: ".")
         case .aggregate(let aggregate, let collection, let path):
-            ([collection.format, "@\(aggregate.rawValue)"] + path).joined(separator: ".")
+            ((collection == .keyPath([]) ? [] : [collection.format])
+                + ["@\(aggregate.rawValue)"] + path).joined(separator: ".")
         case .subquery(let collection, let variable, let predicate):
             "SUBQUERY(\(collection.format), $\(variable), \(predicate.format))"
         case .arithmetic(let op, let left, let right):

@@ -72,7 +72,7 @@ private final class MigrationPreview {
     private func look(at old: CompiledEntity, _ new: CompiledEntity) throws(StoreError) {
         let plan = RowMigration(from: old, to: new, dropped: dropped)
         let kept = Set(new.properties.compactMap { plan.source(of: $0.slot) })
-        let lost = old.properties.filter { !kept.contains($0.slot) }
+        let lost = old.properties.filter { !kept.contains($0.slot) && $0.derivation == nil }
         let suspects = new.properties.filter { isSuspect($0, old, plan) }
         let converted = new.properties.filter { plan.converts($0.slot) }
         guard !lost.isEmpty || !suspects.isEmpty || !converted.isEmpty else {
@@ -98,9 +98,11 @@ private final class MigrationPreview {
         }
         for property in lost {
             let count = losses[property.slot]
+            // One that is still there is derived from then on.
+            let isThere = new.property(named: property.name) != nil
             note(
-                owner(of: property, new, old), property.name, .declaration, objects: count,
-                lost: count)
+                owner(of: property, new, old), property.name, isThere ? .derived : .declaration,
+                objects: count, lost: count)
         }
         for property in converted {
             let (all, bad) = conversions[property.slot]

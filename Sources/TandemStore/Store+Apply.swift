@@ -131,16 +131,18 @@ extension Store {
             nextNumber = max(nextNumber, object.number + 1)
             try write(change.row, of: object, entity, position, open)
         case .update:
+            let version = try version(of: change, position, entity)
             // Where nothing changes that an index has or that lies outside the row, there is no need to look at the old row.
             guard
                 !change.changed.intersection(entity.keyed).isEmpty || change.hasBlobs(in: entity)
             else {
-                try replace(change.row, of: object, position, open)
+                try replace(change.row, of: object, version, open)
                 break
             }
             let old = try stored(object)?.row
             try unindex(old, object, entity, replacedBy: change.row, open)
-            try write(change.row, replacing: old, of: object, entity, position, open)
+            try write(
+                change.row, replacing: old, of: object, entity, position, version: version, open)
         case .delete:
             let old = try stored(object)?.row
             try unindex(old, object, entity, replacedBy: nil, open)
@@ -152,12 +154,25 @@ extension Store {
         for link in change.links { try apply(link, of: object, entity, open) }
     }
 
+    /// The version that an updated row has: that of before where only derived attributes changed.
+    ///
+    /// So who edits an object is in no conflict with those who add to what it counts.
+    private func version(
+        of change: Change, _ position: UInt64, _ entity: CompiledEntity
+    ) throws(StoreError) -> UInt64 {
+        guard !entity.derived.isEmpty, change.changed.intersection(entity.settable).isEmpty else {
+            return position
+        }
+        return try stored(change.object)?.version ?? position
+    }
+
     private func write(
         _ row: Row?, replacing old: Row? = nil, of object: ObjectReference,
-        _ entity: CompiledEntity, _ position: UInt64, _ open: LMDBTransaction
+        _ entity: CompiledEntity, _ position: UInt64, version: UInt64? = nil,
+        _ open: LMDBTransaction
     ) throws(StoreError) {
         guard let row else { return }
-        try put(row, of: object, position, open)
+        try put(row, of: object, version ?? position, open)
         try index(row, object, entity, unlessSameAs: old, open)
         try countBlobs(row, replacing: old, entity, at: position, open)
     }

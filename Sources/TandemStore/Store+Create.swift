@@ -49,6 +49,7 @@ extension Store {
         try transaction.put(tables.meta, MetaKey.identity.key, identity.bytes)
         try transaction.put(
             tables.meta, MetaKey.collation.key, Array(Store.collation.utf8))
+        try transaction.put(tables.meta, MetaKey.folding.key, Array(Store.folding.utf8))
         try transaction.commit()
     }
 

@@ -54,20 +54,29 @@ extension Store {
     func rows(
         of tag: EntityTag, _ body: (Stored) throws(StoreError) -> Void
     ) throws(StoreError) {
-        let prefix = StoreKey.tag(tag)
-        var next = prefix
-        while true {
-            var step: [Stored] = []
-            try current.scan(tables.rows, from: next) { (key, value) throws(StoreError) -> Bool in
-                guard key.starts(with: prefix) else { return false }
-                let number = UnsafeRawBufferPointer(rebasing: key[prefix.count...])
-                step.append(try stored(try object(tag, number, in: .rows), at: value))
-                return step.count < StoreLimits.migrationStep
-            }
-            guard let last = step.last else { return }
+        var first: ObjectNumber? = 0
+        while let from = first {
+            let step = try rowStep(of: tag, from: from)
             for stored in step { try body(stored) }
-            next = StoreKey.row(last.object) + [0]
+            first = step.last.flatMap { $0.object.number.successor }
         }
+    }
+
+    /// The next rows of one entity, from a number on; none at the end.
+    public func rowStep(
+        of tag: EntityTag, from first: ObjectNumber
+    ) throws(StoreError) -> [Stored] {
+        let prefix = StoreKey.tag(tag)
+        var step: [Stored] = []
+        try current.scan(
+            tables.rows, from: StoreKey.row(ObjectReference(tag: tag, number: first))
+        ) { (key, value) throws(StoreError) -> Bool in
+            guard key.starts(with: prefix) else { return false }
+            let number = UnsafeRawBufferPointer(rebasing: key[prefix.count...])
+            step.append(try stored(try object(tag, number, in: .rows), at: value))
+            return step.count < StoreLimits.migrationStep
+        }
+        return step
     }
 
     /// Whether there is an object of an entity or of one that inherits from it.
@@ -82,4 +91,9 @@ extension Store {
         }
         return false
     }
+}
+
+extension ObjectNumber {
+    /// The next number, if there is one.
+    public var successor: ObjectNumber? { self == .max ? nil : self + 1 }
 }

@@ -362,6 +362,8 @@ public struct StoreOptions: Hashable, Sendable {
     public var requestReads = 1 << 24
     /// What the keys of indexes are made by; other ones for tests.
     var collation = Store.collation
+    /// What derived texts are folded by; other ones for tests.
+    var folding = Store.folding
 
     /// The defaults.
     public init() {}

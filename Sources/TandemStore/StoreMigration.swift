@@ -135,7 +135,9 @@ final class StoreMigration {
         let uniqueness = Pairs(old.uniqueness, new.uniqueness, plan)
         let hasBlobs = !old.layout.hasNoLongColumns || !new.layout.hasNoLongColumns
         try store.rows(of: old.tag) { (stored) throws(StoreError) in
-            let row = Row(plan.values(of: stored.row), of: new, version: self.new.version)
+            let values = try store.deriving(
+                plan.derives, plan.values(of: stored.row), of: stored, new, at: position, open)
+            let row = Row(values, of: new, version: self.new.version)
             let (object, number) = (stored.object, stored.object.number)
             for pair in indexes.moved {
                 let key = StoreKey.index(pair.new, row, new, number)

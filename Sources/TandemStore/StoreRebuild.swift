@@ -116,6 +116,8 @@ public struct StoreRebuild {
             consumer.acknowledged = min(consumer.acknowledged, last)
             try store.put(consumer)
         }
+        // The journal has them as programs of other tables may have folded them; the daemon looks.
+        try store.forgetFolding()
         try store.setEpoch(identity.epoch)
         try store.skipNumbers(to: mark ?? (store.nextNumber &+ Self.unknownLeases))
         let report = try store.check()

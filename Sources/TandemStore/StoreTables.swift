@@ -69,6 +69,8 @@ enum MetaKey: String {
     case saveFloor
     /// What the keys of indexes were made by, as text.
     case collation
+    /// What the derived texts in rows were folded by, as text.
+    case folding
 
     var key: [UInt8] { Array(rawValue.utf8) }
 }

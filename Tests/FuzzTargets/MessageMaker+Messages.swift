@@ -231,7 +231,8 @@ extension MessageMaker {
     private mutating func columns() -> FetchColumns {
         let columns: [FetchColumn] = ["name", "league.name", "@count", "@sum.wins", "@max.name"]
         return FetchColumns(
-            list { $0.columnOf(columns) }, groupBy: list { $0.text() }, isDistinct: bool())
+            list { $0.columnOf(columns) }, groupBy: list { $0.text() },
+            having: maybe { $0.predicate(3) }, isDistinct: bool())
     }
 
     private mutating func listDetails() -> ListDetails {

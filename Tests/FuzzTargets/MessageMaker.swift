@@ -100,7 +100,7 @@ package struct MessageMaker {
             includesSubentities: bool())
     }
 
-    private mutating func predicate(_ depth: Int) -> ObjectPredicate {
+    mutating func predicate(_ depth: Int) -> ObjectPredicate {
         switch int(0...(depth > 0 ? 4 : 1)) {
         case 0: .constant(bool())
         case 1:

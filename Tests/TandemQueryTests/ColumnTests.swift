@@ -41,7 +41,7 @@ struct ColumnTests {
             let row = try #require(graph.rows[object])
             fold.add(try #require(compiled.values(object, row, graph)))
         }
-        return fold.rows()
+        return try #require(fold.rows(graph))
     }
 
     /// What a path reaches, read from the dictionaries that the graph is written as.
@@ -152,6 +152,113 @@ struct ColumnTests {
         let found = try rows(
             graph, FetchColumns(["name", "@sum.wins"], groupBy: ["name"]), request)
         #expect(found.map { $0[0] } == [.string("double"), .string("max"), .string("five")])
+    }
+
+    @Test func conditionsLeaveGroupsOut() throws {
+        var graph = try Graph()
+        let all: [String?] = ["a", "a", "a", "b", "b", "É", nil]
+        for (number, name) in all.enumerated() {
+            try graph.add(
+                "Team", UInt64(number + 1),
+                [
+                    "name": name.map { .string($0) } ?? .null, "wins": .int(Int64(number)),
+                    "rate": number == 6 ? .null : .double(Double(number) / 2),
+                ])
+        }
+        func names(_ having: String, limit: Int? = nil) throws -> [String?] {
+            let columns = FetchColumns(
+                [
+                    "name", "@count", "@count.rate", "@sum.wins", "@sum.rate", "@avg.wins",
+                    "@max.wins",
+                ], groupBy: ["name"], having: try ObjectPredicate(format: having))
+            let request = FetchRequest(entity: "Team", sort: ["-@count"], limit: limit)
+            return try rows(graph, columns, request).map {
+                if case .string(let name) = $0[0] { name } else { nil }
+            }
+        }
+        #expect(try names("@count > 1 AND @sum.wins >= 4") == ["b"])
+        #expect(try names("@count BETWEEN {2, 3}") == ["a", "b"])
+        #expect(try names("@count > 0", limit: 1) == ["a"])
+        #expect(try names("name ==[cd] 'e' OR name == nil") == [nil, "É"])
+        #expect(try names("name IN {'a', 'b'} AND NOT @max.wins == 2") == ["b"])
+        #expect(try names("@sum.wins / @count == 3") == ["b"])
+        #expect(try names("@avg.wins == 3.5") == ["b"])
+        #expect(try names("@sum.rate == 0") == [nil])
+        #expect(try names("@sum.rate > @max.wins + 1") == [])
+        #expect(try names("@count.rate < @count") == [nil])
+    }
+
+    @Test func aSumBeyondAnIntegerIsComparedAsWhatItIs() throws {
+        var graph = try Graph()
+        for (number, wins) in [Int64.max, .max, 5].enumerated() {
+            try graph.add(
+                "Team", UInt64(number + 1),
+                ["name": .string(number < 2 ? "large" : "small"), "wins": .int(wins)])
+        }
+        func count(_ having: String) throws -> Int {
+            try rows(
+                graph,
+                FetchColumns(
+                    ["@sum.wins"], groupBy: ["name"], having: try ObjectPredicate(format: having))
+            ).count
+        }
+        #expect(try count("@sum.wins > 9223372036854775807") == 1)
+        #expect(try count("@sum.wins > 4") == 2)
+        #expect(try count("@sum.wins == 5") == 1)
+    }
+
+    @Test(arguments: [
+        ("wins > 1", "groups have no column `wins`; they have name, @count, league"),
+        ("@sum.wins > 1", "groups have no column `@sum.wins`"),
+        ("players.@count > 1", "groups have no column `players.@count`"),
+        ("SELF == nil", "groups have no column `SELF`"),
+        ("@count == 'x'", "can't be compared"),
+        ("@count BEGINSWITH 'x'", "BEGINSWITH needs text"),
+        ("name > @count", "can't be compared"),
+        ("league == nil", "league"),
+    ]) func conditionsThatMakeNoSenseAreRefused(_ having: String, _ reason: String) throws {
+        let graph = try Graph()
+        let columns = FetchColumns(
+            ["name", "@count", "league"], groupBy: ["name", "league"],
+            having: try ObjectPredicate(format: having))
+        let error = #expect(throws: TandemError.self) {
+            try CompiledColumns(columns, of: FetchRequest(entity: "Team"), in: graph.model)
+        }
+        #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("column_") == false, "\(error?.message ?? "")")
+    }
+
+    @Test func conditionsNeedGroups() throws {
+        let graph = try Graph()
+        let having = try ObjectPredicate(format: "name == 'a'")
+        #expect {
+            try CompiledColumns(
+                FetchColumns(["name"], having: having), of: FetchRequest(entity: "Team"),
+                in: graph.model)
+        } throws: {
+            ($0 as? TandemError)?.code == .usage
+        }
+        // An aggregate of a group is none of an object.
+        let request = FetchRequest(
+            entity: "Team", predicate: try ObjectPredicate(format: "@count > 1"))
+        #expect {
+            try CompiledRequest(request, in: graph.model)
+        } throws: {
+            ($0 as? TandemError)?.message.contains("players.@count") == true
+        }
+    }
+
+    @Test(arguments: [
+        "@count > 3", "@sum.wins >= 10 AND @count.name == 2", "NOT (@max.a.b == nil)",
+    ])
+    func conditionsOnGroupsPrintAsTheyAreWritten(_ text: String) throws {
+        let predicate = try ObjectPredicate(format: text)
+        #expect(predicate.format == text.replacing("nil", with: "NULL"))
+        var writer = ByteWriter()
+        let columns = FetchColumns(["@count"], having: predicate, isDistinct: true)
+        columns.encode(into: &writer)
+        var reader = ByteReader(writer.bytes)
+        #expect(try FetchColumns(from: &reader) == columns)
     }
 
     @Test(

@@ -38,6 +38,15 @@ import Testing
                     try bench.touch("Player", 4, "tags", added: [tag]),
                     try bench.touch("Captain", 3, "friends", added: [player]),
                     try bench.touch("Player", 4, "friends", added: [captain]),
+                    try bench.insert(
+                        "Zone", 7,
+                        [
+                            "name": .string("É"), "folded": .string("e"), "partCount": .int(1),
+                        ]),
+                    try bench.insert(
+                        "Zone", 8, ["whole": .reference(try bench.reference("Zone", 7))]),
+                    try bench.touch(
+                        "Zone", 7, "parts", added: [try bench.reference("Zone", 8)]),
                 ]), blobs: [Self.icon, Self.unused]))
         let unchanged = SavedOnce(
             position: 2, contentHash: StableHash([1]), wrote: false, inserted: [])
@@ -124,6 +133,22 @@ import Testing
             let key = StoreKey.row(try $0.reference("Ground", 2))
             let row = try $0.row("Ground", ["home": .reference(try $0.reference("Team", 6))])
             try $0.put(.rows, key, [2, 0, 0, 0, 0, 0, 0, 0] + row.bytes)
+        },
+        Damage(name: "derived values that follow from nothing", kinds: [.wrongDerived]) {
+            // With the entries that such a row has.
+            let wrong = try $0.row(
+                "Zone",
+                ["name": .string("É"), "folded": .string("f"), "partCount": .int(3)])
+            try $0.damage("Zone", 7, wrong)
+        },
+        Damage(name: "a count that is missing", kinds: [.wrongDerived]) {
+            try $0.damage(
+                "Zone", 8,
+                try $0.row(
+                    "Zone",
+                    [
+                        "partCount": .null, "whole": .reference(try $0.reference("Zone", 7)),
+                    ]))
         },
         Damage(name: "an index entry that is gone", kinds: [.missingIndexEntry]) {
             let key = try #require(try $0.keys(.indexes).first)
@@ -356,6 +381,20 @@ extension StoreBench {
             return true
         }
         return keys
+    }
+
+    /// Puts another row in the place of one, with the entries in indexes that it has.
+    func damage(_ name: String, _ number: ObjectNumber, _ row: Row) throws {
+        let (object, entity) = (try reference(name, number), try entity(name))
+        let stored = try #require(try store.stored(object))
+        for index in entity.indexes {
+            try remove(.indexes, StoreKey.index(index, stored.row, entity, number))
+            try put(
+                .indexes, StoreKey.index(index, row, entity, number), StoreKey.tag(entity.tag))
+        }
+        let version = withUnsafeBytes(of: stored.version.littleEndian) { Array($0) }
+        try put(.rows, StoreKey.row(object), version + row.bytes)
+        try reopen()
     }
 
     func link(

@@ -30,6 +30,14 @@ let careModel = Model {
         Attribute("icon", .data)
         Relationship("players", to: "Player", inverse: "tags", toMany: true)
     }
+    // The last one by name, so that the numbers of the others stay; no stream has any.
+    Entity("Zone", indexes: [["folded"], ["partCount", "name"]]) {
+        Attribute("name", .string)
+        Attribute("folded", .string, derived: .folded("name"))
+        Attribute("partCount", .int, derived: .count("parts"))
+        Relationship("parts", to: "Zone", inverse: "whole", toMany: true)
+        Relationship("whole", to: "Zone", inverse: "parts")
+    }
 }
 
 /// A random, consistent stream of transactions on a ``careModel``, as a daemon would plan them.

@@ -51,6 +51,28 @@ import Testing
         #expect(try context.fetchDictionaries(some, byBucket) == [row("red", 5, 20, 4)])
     }
 
+    @Test func `groups are left out by what they come to`() throws {
+        let request = FetchRequest(entity: "Content")
+        var columns = byBucket
+        columns.having = try ObjectPredicate(format: "@count > 3 AND @sum.size >= 17")
+        #expect(try context.fetchDictionaries(request, columns) == [row("red", 5, 20, 4)])
+        columns.having = try ObjectPredicate(format: "bucket.name == nil")
+        #expect(try context.fetchDictionaries(request, columns) == [row(nil, 1, 9, 9)])
+        columns.having = try ObjectPredicate(format: "@min.size > 3")
+        let error = try #require(throws: TandemError.self) {
+            try context.fetchDictionaries(request, columns)
+        }
+        #expect(error.code == .invalidPredicate && error.message.contains("@min.size"))
+        var deep = ObjectPredicate.constant(true)
+        for _ in 0..<100 { deep = .not(deep) }
+        columns.having = deep
+        let refusal = try #require(throws: TandemError.self) {
+            try context.fetchDictionaries(request, columns)
+        }
+        #expect(refusal.code == .limitExceeded)
+        #expect(try context.fetchDictionaries(request, byBucket).count == 3)
+    }
+
     @Test func `pending edits have no part in it, saved ones have`() throws {
         let request = FetchRequest(entity: "Content")
         let before = try context.fetchDictionaries(request, byBucket)

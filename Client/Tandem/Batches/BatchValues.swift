@@ -70,6 +70,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         guard let property = entity.property(named: name) else {
             throw TandemError(.unknownProperty, "\(entity.name) has no property `\(name)`")
         }
+        if let refusal = TandemError.derived(property, of: entity) { throw refusal }
         return property
     }
 

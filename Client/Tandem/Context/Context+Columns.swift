@@ -11,6 +11,7 @@ extension ManagedObjectContext {
     ///         FetchColumns(["zone", "@count", "@sum.wins"], groupBy: ["zone"]))
     ///     zones.first?["@sum.wins"]
     ///
+    /// Groups may be left out by what they come to: `having: try ObjectPredicate(format: "@count > 3")`.
     /// The daemon computes them of what is saved: pending edits have no part in it, and nothing is followed. A value that is too long for a row comes
     /// as its reference (`PersistentContainer.text(of:)`). Throws what other fetches do, and `usage` for columns that make no sense.
     /// Cost: the daemon reads every object that matches.
@@ -66,10 +67,7 @@ extension ManagedObjectContext {
 
     /// What the daemon would not even read.
     private func check(_ columns: FetchColumns) throws(TandemError) {
-        let most = FetchColumns.maximumColumns
-        guard columns.columns.count <= most, columns.groupBy.count <= most else {
-            throw TandemError(.usage, "a fetch of values has 1 to \(most) columns")
-        }
+        try columns.checkLimits()
         for column in columns.columns where FetchColumn(column.description) != column {
             throw TandemError(
                 .usage, "`\(column)` is no column; it has to be \(FetchColumn.form)")

@@ -1,4 +1,5 @@
 import TandemModel
+import TandemQuery
 import TandemWire
 
 extension ManagedObjectContext {
@@ -44,6 +45,10 @@ extension ManagedObjectContext {
             edits.kind = .insert
             for (slot, value) in entity.defaults.enumerated() where !value.isNull {
                 edits.values[slot] = value
+            }
+            for derivation in entity.derivations where derivation.kind == .folded {
+                let value = CompiledDerivation.folded(entity.defaults[derivation.source])
+                if !value.isNull { edits.values[derivation.slot] = value }
             }
         }
         record.isMissing = false

@@ -31,11 +31,12 @@ extension ManagedObjectContext {
             record.isBased && record.inFlight.values[slot] == nil
             && record.committedValue(slot) == value.inRow
         let edited = isBack ? nil : value
-        guard let relationship = record.entity.properties[slot].relationship else {
-            return edit(record, slot) { $0.values[slot] = edited }
-        }
         undoStack.begin()
         defer { undoStack.end() }
+        guard let relationship = record.entity.properties[slot].relationship else {
+            edit(record, slot) { $0.values[slot] = edited }
+            return setFolded(from: value, slot, of: record)
+        }
         unlink(record, slot, relationship)
         edit(record, slot) { $0.values[slot] = edited }
         if let target = value.reference { link(record, to: target, relationship) }

@@ -102,13 +102,19 @@ private struct Handover {
         let new = parent.newRecord(record.reference, record.entity)
         // Undoing leads back to where there is no such object.
         new.isMissing = true
-        parent.edit(new) { $0.kind = .insert }
+        parent.edit(new) { edits in
+            edits.kind = .insert
+            for slot in record.entity.derived where !record.entity.defaults[slot].isNull {
+                edits.values[slot] = record.entity.defaults[slot]
+            }
+        }
         new.isMissing = false
     }
 
     private func change(_ record: ObjectRecord) {
         let mine = parent.record(record.reference)
-        for (slot, value) in record.pending.values {
+        // Folded texts follow there too.
+        for (slot, value) in record.sentValues {
             if policy == .storeTrump, record.isOutdated(slot) { continue }
             parent.set(present(value), slot, of: mine)
         }

@@ -8,6 +8,7 @@ extension ManagedObjectContext {
         records.reserveCapacity(edited.count)
         try edited.forEach { object in
             do { try object.validateForSave() } catch { try problems.note(error, of: object) }
+            problems.list += object.record.derivedProblems
             records.append(object.record)
         }
         try problems.check()

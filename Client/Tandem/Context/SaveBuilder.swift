@@ -77,10 +77,9 @@ struct SaveBuilder {
         switch record.pending.kind {
         case .delete: return writer.delete(reference, baseVersion: record.version)
         case .insert:
-            writer.insert(reference, values: record.countOfInserted)
-            for (slot, value) in record.pending.values where record.inserts(value, slot) {
-                writer.value(slot, value)
-            }
+            let values = record.insertedValues
+            writer.insert(reference, values: values.count)
+            for (slot, value) in values { writer.value(slot, value) }
             writer.links((links[reference.number] ?? []).filter(\.isAdded))
         case .none:
             writeValues(of: record, into: &writer)
@@ -93,7 +92,7 @@ struct SaveBuilder {
         if policy == .overwrite, row != nil, !record.pending.values.isEmpty {
             let known = declaredNames(of: record.entity)
             let values = record.entity.properties.filter { property in
-                !property.isToMany
+                !property.isToMany && property.derivation == nil
                     && (known?.contains(property.name) ?? true
                         || record.pending.values[property.slot] != nil)
             }.compactMap { property in record.value(property.slot).map { (property.slot, $0) } }
@@ -103,9 +102,9 @@ struct SaveBuilder {
             }
             return
         }
-        writer.update(
-            reference, baseVersion: record.version, values: record.pending.values.count)
-        for (slot, value) in record.pending.values {
+        let values = record.sentValues
+        writer.update(reference, baseVersion: record.version, values: values.count)
+        for (slot, value) in values {
             writer.value(slot, value, base: row?.value(slot, in: record.entity))
         }
     }
@@ -159,16 +158,14 @@ struct SaveBuilder {
         case .insert:
             // The entity of a new object is part of what is saved, its number is not.
             let object = ObjectReference(tag: reference.tag, number: neutral(reference).number)
-            writer.insert(object, values: record.countOfInserted)
-            for (slot, value) in record.pending.values where record.inserts(value, slot) {
-                writer.value(slot, neutral(value))
-            }
+            let values = record.insertedValues
+            writer.insert(object, values: values.count)
+            for (slot, value) in values { writer.value(slot, neutral(value)) }
             writer.links(neutral((links[reference.number] ?? []).filter(\.isAdded)))
         case .none:
-            writer.update(reference, baseVersion: 0, values: record.pending.values.count)
-            for (slot, value) in record.pending.values {
-                writer.value(slot, neutral(value), base: nil)
-            }
+            let values = record.sentValues
+            writer.update(reference, baseVersion: 0, values: values.count)
+            for (slot, value) in values { writer.value(slot, neutral(value), base: nil) }
             writer.links(links.isEmpty ? [] : neutral(links[reference.number] ?? []))
         }
     }
@@ -197,14 +194,13 @@ struct SaveBuilder {
 }
 
 extension ObjectRecord {
-    /// Whether an insert has to say a value: null only where the daemon would put a default else.
-    fileprivate func inserts(_ value: Value, _ slot: Int) -> Bool {
-        !value.isNull || !entity.defaults[slot].isNull
-    }
-
-    /// How many values an insert says.
-    fileprivate var countOfInserted: Int {
-        pending.values.count { inserts($0.value, $0.key) }
+    /// The values that an insert says: null only where the daemon would put a default else.
+    fileprivate var insertedValues: SlotValues {
+        var values = sentValues
+        for (slot, value) in values where value.isNull && entity.defaults[slot].isNull {
+            values[slot] = nil
+        }
+        return values
     }
 }
 

@@ -127,7 +127,9 @@ extension FetchedResultsController {
             let isOtherLog = !interruption.isComparable(with: now)
             for object in answer.objects {
                 let number = object.object.number
-                if isOtherLog || object.version > interruption.number {
+                if isOtherLog || object.version > interruption.number
+                    || judge.plan.compiled.countsLinks(object.object)
+                {
                     reasons[number, default: []].formUnion(.ownValues)
                 } else if mayShowOthers(object, judge) {
                     reasons[number, default: []].formUnion(.refreshPath)
@@ -252,6 +254,13 @@ extension FetchedResultsController {
         }
         old?.forgetAll(source)
         links = new.isEmpty ? nil : new
+    }
+}
+
+extension CompiledRequest {
+    /// Whether a row counts what others link to it, which its version does not tell.
+    fileprivate func countsLinks(_ object: ObjectReference) -> Bool {
+        model.entity(tagged: object.tag)?.derivations.contains { $0.kind == .count } ?? false
     }
 }
 

@@ -58,6 +58,7 @@ final class Committer {
         try applyAgain()
         leases = LeaseBook(store, atOnce: limits.leaseNumbers)
         lastCheckpoint = clock.monotonicNanoseconds
+        try renewFoldedTexts()
     }
 
     /// The last durable position.

@@ -42,6 +42,7 @@ struct SavePlanner {
             var planner = SavePlanner(request, model, store, numbersBelow, limits, counts, most)
             try planner.run(replacing: replaced)
             let objects = planner.graph.inOrder
+            try DerivedAttributes(graph: planner.graph).compute(objects)
             let found = try planner.uniqueness(objects)
             if found.isEmpty {
                 try planner.validate(objects)

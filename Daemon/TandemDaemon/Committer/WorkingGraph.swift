@@ -66,6 +66,12 @@ final class WorkingGraph {
 
     func set(_ working: WorkingObject, _ slot: Int, _ value: Value) throws {
         let entity = working.entity
+        if entity.derived.contains(slot),
+            let refusal = TandemError.derived(
+                entity.properties[slot], of: model.id(of: working.object))
+        {
+            throw refusal
+        }
         if entity.holds(value, inAttribute: slot) {
             return working.set(slot, try inRow(value, working.object, slot, entity))
         }

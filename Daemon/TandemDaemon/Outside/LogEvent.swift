@@ -17,6 +17,8 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case replayed
     /// A model was installed.
     case modelInstalled = "model-installed"
+    /// Derived texts that were folded by other tables of Unicode could not be made anew.
+    case derivedStale = "derived-stale"
     /// The store's map was full and is grown.
     case mapGrows = "map-grows"
     /// The store's map fills up.
@@ -64,7 +66,7 @@ public enum LogEvent: String, CaseIterable, Sendable {
         case .failed: .critical
         case .readOnly: .error
         case .mapFilling, .trimFailed, .consumerExpired, .readersFreed, .readerLags, .slow,
-            .connectionRefused, .connectionDropped, .denied:
+            .connectionRefused, .connectionDropped, .denied, .derivedStale:
             .warning
         case .ready, .stopping, .stopped, .tornBatchCut, .modelInstalled, .mapGrows, .writable,
             .checkpointMissed:

@@ -23,12 +23,18 @@ struct ColumnAnswer {
         for stored in objects {
             budget.beginObject()
             guard let values = columns.values(stored.object, stored.row, reader) else {
-                throw budget.refusal ?? budget.failure
-                    ?? StoreError(.failed, "a row could not be read while its values were fetched")
+                throw Self.failure(budget)
             }
             fold.add(values)
         }
-        return fold.rows()
+        budget.beginObject()
+        guard let rows = fold.rows(reader) else { throw Self.failure(budget) }
+        return rows
+    }
+
+    private static func failure(_ budget: ReadBudget) -> any Error {
+        budget.refusal ?? budget.failure
+            ?? StoreError(.failed, "a row could not be read while its values were fetched")
     }
 }
 

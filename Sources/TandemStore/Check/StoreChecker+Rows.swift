@@ -34,6 +34,7 @@ extension StoreChecker {
         try checkNumber(of: object)
         try checkReferences(stored.row, object, entity)
         try checkIndexes(stored.row, object, entity)
+        try checkDerived(stored, entity)
         for blob in stored.row.blobs(in: entity) { blobCounts[blob, default: 0] += 1 }
     }
 

@@ -45,6 +45,8 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         case badRow
         /// A row changed after the position that the store stands at.
         case futureRow
+        /// A derived attribute that is not what links and values say.
+        case wrongDerived
         /// A number of a row that is not noted as used.
         case unnotedNumber
         /// The mark for the next number lies at or below one in use.

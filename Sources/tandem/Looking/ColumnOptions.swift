@@ -13,6 +13,10 @@ struct ColumnOptions: ParsableArguments {
     @Option(help: "Key paths by which objects are grouped, separated by commas.")
     var groupBy: String?
 
+    @Option(
+        help: "A predicate on groups by their columns, such as '@count > 3 AND @sum.wins >= 10'.")
+    var having: String?
+
     @Flag(help: "Tell rows that are the same once.")
     var distinct = false
 
@@ -21,12 +25,16 @@ struct ColumnOptions: ParsableArguments {
         let groups = (groupBy ?? "").split(separator: ",").map(String.init)
         guard select != nil || !groups.isEmpty else {
             if distinct { throw CommandFailure("--distinct goes with --select", code: 2) }
+            if having != nil {
+                throw CommandFailure("--having goes with --select or --group-by", code: 2)
+            }
             return nil
         }
         let columns = try select.map { try ColumnOptions.columns($0) }
         return FetchColumns(
             columns ?? groups.map { FetchColumn(keyPath: $0) } + [FetchColumn(.count)],
-            groupBy: groups, isDistinct: distinct)
+            groupBy: groups, having: try having.map { try ObjectPredicate(format: $0) },
+            isDistinct: distinct)
     }
 
     private static func columns(_ text: String) throws -> [FetchColumn] {

@@ -7,12 +7,15 @@ struct ExportWriter {
     private let format: TransferFormat
     /// The columns of a file with columns, without the id.
     private let columns: [String]
+    /// What follows from other values, and is not written: nobody can set it.
+    private let derived: [String]
 
     init(_ entity: CompiledEntity, _ model: CompiledModel, _ format: TransferFormat) {
         self.entity = entity
         self.model = model
         self.format = format
-        columns = entity.properties.map(\.name).sorted()
+        columns = entity.properties.filter { $0.derivation == nil }.map(\.name).sorted()
+        derived = entity.properties.filter { $0.derivation != nil }.map(\.name)
     }
 
     /// The to-many relationships, whose members are written too.
@@ -29,6 +32,7 @@ struct ExportWriter {
         switch format {
         case .ndjson:
             var values = object.values.mapValues { ValueText.json($0, model) }
+            for name in derived { values[name] = nil }
             for (name, ids) in object.members {
                 values[name] = .array(ids.sorted().map { .string($0.description) })
             }

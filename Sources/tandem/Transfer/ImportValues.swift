@@ -17,6 +17,7 @@ enum ImportValues {
             guard let property = entity.property(named: name) else {
                 throw Misfit(reason: "\(entity.name) has no property \(name)")
             }
+            if let problem = property.settingProblem { throw Misfit(reason: "\(name): \(problem)") }
             if let type = property.attribute?.type {
                 values.attributes[name] = try value(field, type, property)
             } else {

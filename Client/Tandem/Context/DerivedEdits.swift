@@ -1,0 +1,55 @@
+import TandemModel
+import TandemQuery
+
+/// Derived attributes among unsaved edits: folded texts follow their sources at once, counts with the save.
+extension ManagedObjectContext {
+    /// Lets the folded texts of a value that was set follow it.
+    func setFolded(from value: Value, _ source: Int, of record: ObjectRecord) {
+        for derivation in record.entity.derivations
+        where derivation.kind == .folded && derivation.source == source {
+            set(CompiledDerivation.folded(value), derivation.slot, of: record)
+        }
+    }
+}
+
+extension ObjectRecord {
+    /// Whether a pending value is the daemon's to compute, and what it will compute, as far as that is known here.
+    ///
+    /// One that somebody set is not: it is sent as it is, and refused.
+    func isComputed(_ value: Value, _ slot: Int) -> Bool {
+        guard entity.derived.contains(slot),
+            let derivation = entity.derivations.first(where: { $0.slot == slot })
+        else { return false }
+        switch derivation.kind {
+        case .count: return pending.kind == .insert && value == entity.defaults[slot]
+        case .folded:
+            return pending.values[derivation.source].map {
+                CompiledDerivation.folded($0) == value
+            } ?? false
+        }
+    }
+
+    /// The pending values that a save sends.
+    var sentValues: SlotValues {
+        let derived = pending.values.mask.intersection(entity.derived)
+        if derived.isEmpty { return pending.values }
+        var values = pending.values
+        for slot in derived {
+            guard let value = values[slot], isComputed(value, slot) else { continue }
+            values[slot] = nil
+        }
+        return values
+    }
+
+    /// What is wrong with pending values of derived attributes.
+    var derivedProblems: [ValidationProblem] {
+        let derived = pending.values.mask.intersection(entity.derived)
+        return derived.compactMap { slot in
+            let property = entity.properties[slot]
+            guard let value = pending.values[slot], !isComputed(value, slot),
+                let message = property.settingProblem
+            else { return nil }
+            return ValidationProblem(object: id, property: property.name, message: message)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import TandemModel
+import TandemQuery
+import TandemStore
+import TandemWire
+
+/// Making derived texts anew that were folded by other tables of Unicode, before anybody is served.
+///
+/// It is done by transactions like any other, so that the store stays a function of the journal and every follower hears of it. When it is
+/// interrupted the next start does what is left.
+extension Committer {
+    /// Makes them anew if the store was not stamped by a program of these tables; durable on return.
+    ///
+    /// Where there is no room for it the texts stay as they are until the next start. Cost: nothing as a rule, else a read of all objects
+    /// with such texts, and a write of those that differ: few, since between tables only characters differ that the older ones lack.
+    func renewFoldedTexts() throws {
+        guard try !store.isFoldedHere else { return }
+        do {
+            for entity in store.model?.entities ?? []
+            where entity.derivations.contains(where: \.isFolded) {
+                try renewFoldedTexts(of: entity)
+            }
+            try growing { try store.noteFolding() }
+            try checkpoint()
+        } catch let error as TandemError {
+            log(.derivedStale, [:], error.message)
+        } catch let error as StoreError where error.code == .damaged {
+            log(.derivedStale, [:], error.message)
+        }
+    }
+
+    private func renewFoldedTexts(of entity: CompiledEntity) throws {
+        var first: ObjectNumber? = 0
+        while let from = first {
+            let step = try store.rowStep(of: entity.tag, from: from)
+            var renewal = FoldedRenewal(entity, store)
+            for stored in step {
+                try renewal.look(at: stored)
+                if renewal.isFull { try append(&renewal) }
+            }
+            try append(&renewal)
+            first = step.last.flatMap { $0.object.number.successor }
+        }
+    }
+
+    private func append(_ renewal: inout FoldedRenewal) throws {
+        guard !renewal.changes.isEmpty else { return }
+        let found = renewal
+        renewal = FoldedRenewal(found.entity, store)
+        try refusing {
+            var transaction = Transaction(
+                principal: Principal(author: "tandemd", context: "derived texts"),
+                content: .objects(found.changes), blobs: found.blobs)
+            try append(&transaction)
+        }
+        try flush()
+    }
+}
+
+/// Finds folded texts that are no longer what they have to be, as much as a transaction takes.
+private struct FoldedRenewal {
+    let entity: CompiledEntity
+    private let store: Store
+    private let derivations: [CompiledDerivation]
+    private(set) var changes: [Change] = []
+    private(set) var blobs: [Blob] = []
+    private var bytes = 0
+
+    init(_ entity: CompiledEntity, _ store: Store) {
+        self.entity = entity
+        self.store = store
+        derivations = entity.derivations.filter(\.isFolded)
+    }
+
+    /// Whether there is enough for a transaction.
+    var isFull: Bool { changes.count >= WireLimits.batchObjects || bytes >= 1 << 20 }
+
+    mutating func look(at stored: Store.Stored) throws {
+        var values: [SlotValue] = []
+        for derivation in derivations {
+            let source = stored.row.value(derivation.source, in: entity)
+            let value = try store.derived(
+                derivation, of: stored.object.number, entity, from: source)
+            guard stored.row.value(derivation.slot, in: entity) != value.inRow else { continue }
+            values.append(SlotValue(slot: derivation.slot, value: value.inRow))
+            try keep(value)
+        }
+        guard !values.isEmpty else { return }
+        let row = stored.row.replacing(values, in: entity, version: stored.row.modelVersion)
+        bytes += 2 * row.bytes.count
+        changes.append(
+            Change(
+                .update, stored.object, changed: PropertyMask(values.map(\.slot)), row: row,
+                before: values.map {
+                    SlotValue(slot: $0.slot, value: stored.row.value($0.slot, in: entity))
+                }))
+    }
+
+    /// Keeps a content that the store does not have.
+    private mutating func keep(_ value: Value) throws {
+        guard case .string(let text) = value, let blob = value.inRow.outside,
+            try !store.holds(blob), !blobs.contains(where: { $0.reference == blob })
+        else { return }
+        bytes += blob.length
+        blobs.append(Blob(Array(text.utf8)))
+    }
+}
+
+extension CompiledDerivation {
+    fileprivate var isFolded: Bool { kind == .folded }
+}

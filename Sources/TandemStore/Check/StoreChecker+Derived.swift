@@ -1,0 +1,63 @@
+import TandemModel
+
+/// Derived attributes: they follow from links and from other values of the row.
+extension StoreChecker {
+    func checkDerived(_ stored: Store.Stored, _ entity: CompiledEntity) throws(StoreError) {
+        var wrong: [SlotValue] = []
+        for derivation in entity.derivations where try isJudged(derivation) {
+            let source = stored.row.value(derivation.source, in: entity)
+            let value = try store.derived(
+                derivation, of: stored.object.number, entity, from: source
+            ).inRow
+            if stored.row.value(derivation.slot, in: entity) != value {
+                wrong.append(SlotValue(slot: derivation.slot, value: value))
+            }
+        }
+        guard !wrong.isEmpty else { return }
+        let repairs = repairs(of: stored, wrong, entity)
+        for item in wrong {
+            let property = entity.properties[item.slot]
+            let held = stored.row.value(item.slot, in: entity)
+            find(
+                StoreFinding(
+                    .wrongDerived, .rows, StoreKey.row(stored.object), object: id(stored.object),
+                    property: property.name,
+                    "it is \(Self.text(held)), and \(property.derivation?.description ?? "") is "
+                        + Self.text(item.value), repairs))
+        }
+    }
+
+    /// Texts that were folded by other tables are made anew by the daemon, which tells of it.
+    private func isJudged(_ derivation: CompiledDerivation) throws(StoreError) -> Bool {
+        guard derivation.kind == .folded else { return true }
+        return try store.isFoldedHere
+    }
+
+    /// The row as it has to be, and its entries in indexes; nothing where a long text is concerned, which lies elsewhere.
+    private func repairs(
+        of stored: Store.Stored, _ wrong: [SlotValue], _ entity: CompiledEntity
+    ) -> [StoreFinding.Repair] {
+        let held = wrong.map { stored.row.value($0.slot, in: entity) }
+        guard !wrong.contains(where: { $0.value.outside != nil }),
+            !held.contains(where: { $0.outside != nil })
+        else { return [] }
+        let (object, row) = (stored.object, stored.row)
+        let mended = row.replacing(wrong, in: entity, version: row.modelVersion)
+        let version = withUnsafeBytes(of: stored.version.littleEndian) { Array($0) }
+        var repairs: [StoreFinding.Repair] = [
+            .put(.rows, key: StoreKey.row(object), value: version + mended.bytes)
+        ]
+        for index in entity.indexes
+        where !index.mask.intersection(PropertyMask(wrong.map(\.slot))).isEmpty {
+            let (old, new) = (
+                StoreKey.index(index, row, entity, object.number),
+                StoreKey.index(index, mended, entity, object.number)
+            )
+            repairs.append(.delete(.indexes, key: old))
+            repairs.append(.put(.indexes, key: new, value: StoreKey.tag(object.tag)))
+        }
+        return repairs
+    }
+
+    private static func text(_ value: Value) -> String { String(value.json.text.prefix(80)) }
+}

@@ -1,0 +1,238 @@
+import TandemDaemon
+import TandemEmbedded
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import Tandem
+
+/// A choir that counts its members.
+final class Choir: ManagedObject, ManagedEntity {
+    @Managed("title") var title: String
+    @Managed("memberCount") var memberCount: Int
+    @Managed("members") var members: Set<Singer>
+
+    static let entity = Entity("Choir", indexes: [["memberCount"]]) {
+        Attribute("title", .string)
+        Attribute("memberCount", .int, optional: false, derived: .count("members"))
+        Relationship("members", to: "Singer", inverse: "choir", toMany: true, deleteRule: .nullify)
+    }
+}
+
+/// A singer whose name is sorted by as people read it.
+final class Singer: ManagedObject, ManagedEntity {
+    @Managed("name") var name: String
+    @Managed("folded") var folded: String?
+    @Managed("choir") var choir: Choir?
+
+    static let entity = Entity("Singer", indexes: [["folded"]]) {
+        Attribute("name", .string, default: .string("Ñ"))
+        Attribute("folded", .string, derived: .folded("name"))
+        Relationship("choir", to: "Choir", inverse: "members")
+    }
+}
+
+/// Derived attributes as a context shows them, before a save and after.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct DerivedTests {
+    let container: PersistentContainer
+    let context: ManagedObjectContext
+
+    init() throws {
+        container = try PersistentContainer.inMemory(entities: [Choir.self, Singer.self])
+        context = container.makeContext(name: "first")
+    }
+
+    @Test func `a folded text follows at once, a count with the save`() throws {
+        let choir = try context.insert(Choir.self)
+        let singer = try context.insert(Singer.self)
+        #expect(singer.folded == "n" && choir.memberCount == 0)
+        singer.name = "Élan"
+        singer.choir = choir
+        #expect(singer.folded == "elan" && choir.memberCount == 0)
+        try context.save()
+        #expect(singer.folded == "elan" && choir.memberCount == 1)
+        #expect(!singer.hasChanges && !choir.hasChanges)
+        let other = container.makeContext(name: "second")
+        let seen = try #require(try other.fetch(Choir.self, where: "memberCount = 1").first)
+        #expect(seen.memberCount == 1)
+        // Another case of the same letters changes the name alone.
+        singer.name = "ÉLAN"
+        #expect(singer.folded == "elan")
+        try context.save()
+        #expect(try other.fetch(Singer.self, where: "folded = 'elan'").first?.name == "ÉLAN")
+        context.delete(singer)
+        try other.reach(try context.save())
+        #expect(seen.memberCount == 0 && choir.memberCount == 0)
+    }
+
+    @Test func `whoever sets one is told so before anything is sent`() throws {
+        let choir = try context.insert(Choir.self)
+        let singer = try context.insert(Singer.self)
+        choir.memberCount = 7
+        singer.folded = "x"
+        let error = try #require(throws: TandemError.self) { try context.save() }
+        #expect(error.code == .validation)
+        #expect(Set(error.problems.map(\.property)) == ["memberCount", "folded"])
+        #expect(Set(error.problems.map(\.object)) == [choir.id, singer.id])
+        #expect(error.message.contains("derived, members.@count"))
+        choir.memberCount = 0
+        singer.name = "Ö"
+        try context.save()
+        #expect(singer.folded == "o")
+        singer.folded = nil
+        #expect(throws: TandemError.self) { try context.save() }
+        context.rollback()
+        #expect(singer.folded == "o")
+        try context.save()
+    }
+
+    @Test func `batches that set one are refused, others are counted`() throws {
+        let choir = try context.insert(Choir.self)
+        try context.save()
+        let rows = (0..<3).map {
+            BatchValues(["name": .string("Ä\($0)")], objects: ["choir": [choir.id]])
+        }
+        try context.execute(BatchInsertRequest(entity: "Singer", rows: rows))
+        #expect(choir.memberCount == 3)
+        for name in ["folded", "name"] {
+            let values = BatchValues([name: .string("X")])
+            let update = BatchUpdateRequest(FetchRequest(entity: "Singer"), set: values)
+            if name == "name" {
+                try context.execute(update)
+                continue
+            }
+            let error = try #require(throws: TandemError.self) { try context.execute(update) }
+            #expect(error.code == .validation && error.message.contains("Singer.folded"))
+            let insert = BatchInsertRequest(entity: "Singer", rows: [values])
+            #expect(throws: TandemError.self) { try context.execute(insert) }
+        }
+        #expect(try context.fetch(Singer.self).map(\.folded) == ["x", "x", "x"])
+        try context.execute(BatchDeleteRequest(FetchRequest(entity: "Singer", limit: 2)))
+        #expect(choir.memberCount == 1)
+    }
+
+    @Test func `lists are sorted and sectioned by them, edits included`() throws {
+        for name in ["b", "Á", "C"] { try context.insert(Singer.self).name = name }
+        try context.save()
+        let list = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Singer", sort: [SortKey("folded")]),
+            context: context, sectionNameKeyPath: "folded")
+        try list.performFetch()
+        func names() -> [String] { list.fetchedObjects.compactMap { ($0 as? Singer)?.name } }
+        #expect(names() == ["Á", "b", "C"])
+        let singer = try #require(list.fetchedObjects.last as? Singer)
+        singer.name = "À la"
+        context.processPendingChanges()
+        #expect(names() == ["Á", "À la", "b"])
+        #expect(list.sections.map(\.name) == ["a", "a la", "b"])
+        try context.save()
+        #expect(names() == ["Á", "À la", "b"])
+    }
+
+    @Test func `undoing a name undoes its folded text, and a child hands on the name`() throws {
+        context.allowsUndo = true
+        let singer = try context.insert(Singer.self)
+        singer.name = "Ä"
+        context.undo()
+        #expect(singer.name == "Ñ" && singer.folded == "n")
+        context.redo()
+        #expect(singer.folded == "a")
+        let child = context.makeChild(name: "form")
+        let (own, choir) = (
+            try child.existingObject(with: singer.typedID), try child.insert(Choir.self)
+        )
+        own.name = "Ü"
+        own.choir = choir
+        #expect(own.folded == "u" && singer.folded == "a")
+        try child.save()
+        #expect(singer.folded == "u")
+        try context.save()
+        #expect(singer.folded == "u" && singer.choir?.memberCount == 1)
+    }
+
+    @Test func `overwriting a whole object leaves out what is derived`() throws {
+        let choir = try context.insert(Choir.self)
+        choir.title = "a"
+        try context.save()
+        let other = container.makeContext(name: "second")
+        let theirs = try other.existingObject(with: choir.typedID)
+        theirs.title = "b"
+        try other.insert(Singer.self).choir = theirs
+        try other.save()
+        let stale = container.makeContext(name: "third")
+        let mine = try stale.existingObject(with: choir.typedID)
+        mine.title = "c"
+        try stale.save(policy: .overwrite)
+        #expect(mine.memberCount == 1 && mine.title == "c")
+    }
+
+    @Test func `law 4: adding a singer is in no conflict with editing its choir`() throws {
+        let choir = try context.insert(Choir.self)
+        try context.save()
+        choir.title = "edited"
+        let other = container.makeContext(name: "second")
+        try other.insert(Singer.self).choir = try other.existingObject(with: choir.typedID)
+        let position = try other.save()
+        try context.save(policy: .error)
+        #expect(choir.memberCount == 1 && choir.title == "edited")
+        #expect(choir.version == position.number + 1)
+    }
+
+    @Test func `law 5: a count that grew while history was lost is reported`() throws {
+        let fixture = try Fixture([Choir.self, Singer.self])
+        let writer = fixture.container("writer").makeContext(name: "writer")
+        let reader = fixture.container("reader").makeContext(name: "reader")
+        let choir = try writer.insert(Choir.self)
+        try reader.reach(try writer.save())
+        let list = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Choir", sort: ["title"]), context: reader)
+        try list.performFetch()
+        let recorder = ChangeRecorder()
+        list.delegate = recorder
+        try writer.insert(Singer.self).choir = choir
+        let end = try writer.save()
+        let now = try #require(reader.connection.knownSession)
+        try reader.restartStep(in: now, at: end.number).run(on: reader.connection)
+        #expect(recorder.updated == [choir.id])
+        #expect((list.fetchedObjects.first as? Choir)?.memberCount == 1)
+    }
+
+    @Test func `an app of an older model goes on, and is refused only what is derived now`() throws
+    {
+        let old = Model {
+            Entity("Choir") {
+                Attribute("title", .string)
+                Relationship("members", to: "Singer", inverse: "choir", toMany: true)
+            }
+            Entity("Singer") {
+                Attribute("name", .string)
+                Attribute("size", .int)
+                Relationship("choir", to: "Choir", inverse: "members")
+            }
+        }
+        var new = old
+        new.entities["Choir"]?.attributes["memberCount"] = Attribute(
+            "memberCount", .int, derived: .count("members"))
+        new.entities["Choir"]?.indexes = [["memberCount"]]
+        let daemon = try EmbeddedDaemon(DaemonConfiguration.inMemory())
+        let older = PersistentContainer(model: old, transport: daemon.transport)
+        let early = older.makeContext(name: "early")
+        let choir = try early.insert("Choir")
+        for _ in 0..<3 { try early.insert("Singer").setObject(choir, for: "choir") }
+        try early.save()
+        let newer = PersistentContainer(model: new, transport: daemon.transport)
+        let late = newer.makeContext(name: "late")
+        #expect(
+            try late.fetch(FetchRequest(entity: "Choir")).map { $0["memberCount"] } == [.int(3)])
+        try early.insert("Singer").setObject(choir, for: "choir")
+        choir["title"] = .string("t")
+        try late.reach(try early.save(policy: .overwrite))
+        #expect(
+            try late.fetch(FetchRequest(entity: "Choir")).map { $0["memberCount"] } == [.int(4)])
+        #expect(
+            try late.count(
+                for: FetchRequest(
+                    entity: "Choir", predicate: try ObjectPredicate(format: "memberCount = 4")))
+                == 1)
+    }
+}
