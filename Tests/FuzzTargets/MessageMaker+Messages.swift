@@ -86,6 +86,7 @@ extension MessageMaker {
                 VacuumRequest(
                     keepBytes: maybe { $0.u64() }, keepSeconds: maybe { $0.u64() },
                     before: maybe { $0.u64() }, isForced: bool(), isDryRun: bool()))
+        case .cancel: .cancel
         }
     }
 

@@ -14,7 +14,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func fetch(
         _ request: FetchRequest
     ) async throws -> [ManagedObject] {
-        try await fetchStep(request).runAsync(on: connection)
+        try await fetchStep(request).runUnlessCancelled(on: connection)
     }
 
     /// The objects of a class that match, in order; blocks.
@@ -48,7 +48,7 @@ extension ManagedObjectContext {
 
     /// How many objects a request picks, with pending edits, offset and limit taken into account.
     public nonisolated(nonsending) func count(for request: FetchRequest) async throws -> Int {
-        try await countStep(request).runAsync(on: connection)
+        try await countStep(request).runUnlessCancelled(on: connection)
     }
 
     // MARK: Steps

@@ -23,7 +23,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func existingObject(
         with id: ObjectID
     ) async throws -> ManagedObject {
-        try await existingStep(id).runAsync(on: connection)
+        try await existingStep(id).runUnlessCancelled(on: connection)
     }
 
     private func existingStep(_ id: ObjectID) throws -> Step<ManagedObject> {
@@ -130,7 +130,8 @@ extension ManagedObjectContext {
 
     /// Loads objects that are faults, all with one request.
     public nonisolated(nonsending) func load(_ objects: [ManagedObject]) async throws {
-        try await loadStep(objects.map(\.record.reference), members: []).runAsync(on: connection)
+        try await loadStep(objects.map(\.record.reference), members: [])
+            .runUnlessCancelled(on: connection)
     }
 
     /// Loads what of rows and members isn't held; when the model is changed meanwhile, once more under the new one.
