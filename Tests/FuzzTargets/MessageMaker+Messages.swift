@@ -43,7 +43,7 @@ extension MessageMaker {
                     objects: references(),
                     members: list { MemberRequest(owner: $0.reference(), slot: $0.slot()) },
                     modelVersion: UInt16(int(0...65_535)), interests: list { $0.tag() },
-                    at: u64(), lease: u32()))
+                    at: u64(), lease: u32(), memberRows: bool()))
         case .save: .save(save())
         case .verdicts:
             .verdicts(
