@@ -205,7 +205,7 @@ extension MessageMaker {
 
     private mutating func step() -> FetchPlanStep {
         FetchPlanStep(
-            entity: text(), access: FetchPlanStep.Access.allCases[int(0...4)],
+            entity: text(), access: FetchPlanStep.Access.allCases[int(0...5)],
             properties: list { $0.text() }, ranges: int(0...99_999), decides: bool(),
             isOrdered: bool())
     }

@@ -60,6 +60,17 @@ import Testing
         ("kind == 'a' AND rate > 150.0", "index (kind, rate, name)", 49),
         ("folder.kind == 'rare'", "related by folder: Folder by index (kind)", 120),
         ("ANY labels.color == 'red'", "related by labels: Label by index (color)", 6),
+        ("size == 5 OR size == 7", "index (size)", 40),
+        ("size == 5 OR (kind == 'a' AND size < 3)", "any of index (size), index (kind, size)", 23),
+        (
+            "(size == 5 OR kind == 'a') AND rate < 200.0",
+            "any of index (size), index (kind, rate, name)", 120
+        ),
+        ("size IN {5, 6} OR size < 10 OR size == 9", "index (size)", 200),
+        ("ANY labels == CAST('Label/50', 'Object')", "inverse of labels", 4),
+        // No index leads to an alternative, or what all lead to is too much.
+        ("size == 5 OR isOld == nil", "scan", 2_000), ("size < 50 OR kind == 'a'", "scan", 2_000),
+        ("size == 5 OR NOT size == 7", "scan", 2_000),
         // What leads to most of all is not worth it.
         ("size >= 2", "scan", 2_000), ("kind == 'b'", "scan", 2_000),
         ("folder.kind == 'usual'", "scan", 2_000), ("isOld == nil", "scan", 2_000),
