@@ -16,15 +16,18 @@ final class ScriptedLine: Sendable {
     private let client: Socket
     private let daemon: Socket
     private let fate: @Sendable () -> ScriptedTransport.Fate
+    private let noteQuestion: @Sendable () -> Void
     /// Whoever writes to the client holds it, so that messages stay whole and in order.
     private let state = Locked(State())
 
     init(
-        client: Socket, daemon: Socket, fate: @escaping @Sendable () -> ScriptedTransport.Fate
+        client: Socket, daemon: Socket, fate: @escaping @Sendable () -> ScriptedTransport.Fate,
+        noteQuestion: @escaping @Sendable () -> Void
     ) {
         self.client = client
         self.daemon = daemon
         self.fate = fate
+        self.noteQuestion = noteQuestion
     }
 
     var isOver: Bool { state.withLock { $0.isOver } }
@@ -91,6 +94,7 @@ final class ScriptedLine: Sendable {
         var bytes: [UInt8] = []
         try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
         try daemon.writeAll(bytes)
+        if envelope.message.isQuestion { noteQuestion() }
         return true
     }
 

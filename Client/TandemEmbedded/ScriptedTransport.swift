@@ -31,6 +31,7 @@ public final class ScriptedTransport: Sendable {
     private struct State {
         var fates: [Fate] = []
         var saves = 0
+        var questions = 0
         var isAway = false
         var lines: [ScriptedLine] = []
         var isHolding = false
@@ -50,6 +51,11 @@ public final class ScriptedTransport: Sendable {
 
     /// How many saves and parts of batch inserts came by, their repetitions too.
     public var saves: Int { state.withLock { $0.saves } }
+
+    /// How many questions came by that do nothing else: fetches, reads, waits for a position; their repetitions too.
+    ///
+    /// So the round trips of what reads are counted.
+    public var questions: Int { state.withLock { $0.questions } }
 
     /// Cuts all connections; clients connect anew.
     public func cut() {
@@ -90,7 +96,9 @@ public final class ScriptedTransport: Sendable {
     private func connect() throws -> Socket {
         let daemon = try base.connect()
         let (near, far) = try Socket.pair()
-        let line = ScriptedLine(client: far, daemon: daemon, fate: { [self] in fate() })
+        let line = ScriptedLine(
+            client: far, daemon: daemon, fate: { [self] in fate() },
+            noteQuestion: { [self] in state.withLock { $0.questions += 1 } })
         let isHolding = try state.withLock { state in
             if state.isAway {
                 throw TandemError(.disconnected, "the script lets nobody through")

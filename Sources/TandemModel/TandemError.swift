@@ -44,6 +44,8 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         case disconnected
         /// A save may or may not have happened; repeat it under its save id.
         case unknownOutcome
+        /// The client gave the request up before it was answered; nothing happened.
+        case cancelled
         /// The store or journal failed.
         case storage
     }

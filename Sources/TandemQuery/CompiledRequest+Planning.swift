@@ -33,6 +33,19 @@ extension CompiledRequest {
         return columns
     }
 
+    /// For each `OR` at the top level of the predicate, the constraints of its alternatives: every object that matches holds to those of one
+    /// alternative at least.
+    ///
+    /// Those of the rest of the predicate are among them. An `OR` with an alternative that has none of its own is left out.
+    public var alternatives: [[[SlotConstraint]]] {
+        predicate.map { ConstraintFinder.alternatives($0, of: entity) } ?? []
+    }
+
+    /// The objects that a relationship to many has to lead to, by the top level of the predicate.
+    public var requiredMembers: [RequiredMember] {
+        RequiredMember.members(of: request.predicate, entity, model)
+    }
+
     /// What the top level of the predicate asks of objects that a relationship leads to: a condition for each relationship, or more.
     public var relatedConditions: [RelatedCondition] {
         RelatedCondition.conditions(of: request.predicate, entity, model)

@@ -24,6 +24,29 @@ enum ConstraintFinder {
         }
     }
 
+    /// For each disjunction that has to hold, what its alternatives demand of single columns, beside what all of the predicate does.
+    ///
+    /// One with an alternative that demands nothing is left out: whatever leads to the others does not lead to its objects.
+    static func alternatives(
+        _ node: PredicateNode, of entity: CompiledEntity
+    ) -> [[[SlotConstraint]]] {
+        let common = constraints(node, of: entity)
+        return conjuncts(node).compactMap { part in
+            guard case .or = part else { return nil }
+            let found = disjuncts(part).map { constraints($0, of: entity) }
+            guard found.allSatisfy({ !$0.isEmpty }) else { return nil }
+            return found.map { $0 + common }
+        }
+    }
+
+    private static func conjuncts(_ node: PredicateNode) -> [PredicateNode] {
+        if case .and(let parts) = node { parts.flatMap(conjuncts) } else { [node] }
+    }
+
+    private static func disjuncts(_ node: PredicateNode) -> [PredicateNode] {
+        if case .or(let parts) = node { parts.flatMap(disjuncts) } else { [node] }
+    }
+
     private static func type(_ property: CompiledProperty) -> OperandType {
         property.attribute.map { .attribute($0.type) } ?? .object
     }

@@ -1,7 +1,7 @@
 /// One step of how a fetch is carried out: what `tandem explain` shows.
 ///
 /// The first step gives the candidates. One that goes back over a relationship has a step behind it, which finds the objects that it goes
-/// back from.
+/// back from, and a union has a step behind it for each of its parts.
 public struct FetchPlanStep: Hashable, Sendable {
     /// Where candidates come from.
     public enum Access: String, Hashable, Sendable, CaseIterable {
@@ -15,6 +15,8 @@ public struct FetchPlanStep: Hashable, Sendable {
         case inverse
         /// The other end of a relationship, from each object that the next step finds.
         case related
+        /// All that the steps behind it lead to, each once.
+        case union
     }
 
     /// The entity of the candidates.
@@ -23,7 +25,7 @@ public struct FetchPlanStep: Hashable, Sendable {
     public var access: Access
     /// The properties of the index or unique key, or the relationship.
     public var properties: [String]
-    /// How many parts of the index are read; 0 for what is no index.
+    /// How many parts of the index are read, or a union has; 0 for the others.
     public var ranges: Int
     /// Whether this alone says which objects match, so that the predicate is not evaluated.
     public var decides: Bool

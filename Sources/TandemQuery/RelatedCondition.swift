@@ -62,7 +62,7 @@ public struct RelatedCondition: Sendable {
 
 extension ObjectPredicate {
     /// The comparisons that all have to be true.
-    fileprivate var requiredComparisons: [Comparison] {
+    var requiredComparisons: [Comparison] {
         switch self {
         case .and(let parts): parts.flatMap(\.requiredComparisons)
         case .comparison(let comparison): [comparison.constantLast]

@@ -9,8 +9,7 @@ import TandemQuery
 /// - `objects`, `seen`, `last`: what was collected, and how much of it was looked at.
 struct CollectedCandidates {
     private let request: CompiledRequest
-    private let table: StoreTable
-    private var ranges: [KeyRange]
+    private var ranges: [(table: StoreTable, range: KeyRange)] = []
     private var related: RelatedSearch?
     private var objects = RunMerge<ObjectReference>(by: <)
     private(set) var isWhole = false
@@ -21,13 +20,33 @@ struct CollectedCandidates {
         _ plan: FetchPlan, _ request: CompiledRequest, _ store: Store
     ) throws(StoreError) {
         self.request = request
-        let keys = plan.access.keys
-        (table, ranges) = (keys?.table ?? .indexes, keys?.ranges.reversed() ?? [])
-        switch plan.access {
-        case .unique(let index, let value): objects.add(try store.holder(index, value))
-        case .related(let condition, let target, let inner):
-            related = try RelatedSearch(condition, target, inner, store)
-        case .scan, .members, .index: break
+        for part in plan.access.parts.reversed() {
+            switch part {
+            case .unique(let index, let value): objects.add(try store.holder(index, value))
+            case .holders(let member): try add(holdersOf: member, store)
+            case .related(let condition, let target, let inner):
+                related = try RelatedSearch(condition, target, inner, store)
+            case .members, .index:
+                guard let (table, keys) = part.keys else { continue }
+                ranges += keys.reversed().map { (table, $0) }
+            case .scan, .union: break
+            }
+        }
+    }
+
+    /// The members of the inverse, or the one that leads back.
+    private mutating func add(
+        holdersOf member: RequiredMember, _ store: Store
+    ) throws(StoreError) {
+        guard let inverse = member.inverse(in: request.model) else { return }
+        if inverse.toMany {
+            let prefix = StoreKey.links(inverse.linkID, of: member.object.number)
+            ranges.append((.links, KeyRange(prefix: prefix)))
+        } else if let entity = request.model.entity(tagged: member.relationship.destination) {
+            objects.add(
+                try store.leadsTo(
+                    member.relationship.inverseSlot, ofNumber: member.object.number, entity,
+                    request.model))
         }
     }
 
@@ -71,15 +90,18 @@ struct CollectedCandidates {
             objects.add(found.sorted())
             return isDone
         }
-        while budget > 0, let range = ranges.popLast() {
-            if let rest = try read(range, store, &budget, judge) { ranges.append(rest) }
+        while budget > 0, let (table, range) = ranges.popLast() {
+            if let rest = try read(range, of: table, store, &budget, judge) {
+                ranges.append((table, rest))
+            }
         }
         return ranges.isEmpty
     }
 
     /// Reads keys of a range; returns what is left of it.
     private mutating func read(
-        _ range: KeyRange, _ store: Store, _ budget: inout Int, _ judge: FetchMatches
+        _ range: KeyRange, of table: StoreTable, _ store: Store, _ budget: inout Int,
+        _ judge: FetchMatches
     ) throws(StoreError) -> KeyRange? {
         var left = budget
         var rest: KeyRange?
@@ -103,6 +125,21 @@ struct CollectedCandidates {
 }
 
 extension Store {
+    /// What a to-one relationship of an object leads to, which may be of an entity that inherits from the one it was named by.
+    fileprivate func leadsTo(
+        _ slot: Int, ofNumber number: ObjectNumber, _ entity: CompiledEntity,
+        _ model: CompiledModel
+    ) throws(StoreError) -> [ObjectReference] {
+        for tag in entity.descendants {
+            let object = ObjectReference(tag: tag, number: number)
+            guard let own = model.entity(tagged: tag), let row = try stored(object)?.row else {
+                continue
+            }
+            return row.reference(slot, in: own).map { [$0] } ?? []
+        }
+        return []
+    }
+
     /// Who holds a unique value, if somebody does.
     fileprivate func holder(
         _ index: CompiledIndex, _ value: Value

@@ -273,7 +273,7 @@ extension AccessPath {
         case .members(let owner, let link, _):
             (.links, [KeyRange(prefix: StoreKey.links(link, of: owner.number))])
         case .index(_, let ranges): (.indexes, ranges)
-        case .scan, .unique, .related: nil
+        case .scan, .unique, .holders, .union, .related: nil
         }
     }
 }

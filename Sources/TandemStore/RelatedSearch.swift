@@ -11,6 +11,10 @@ struct RelatedSearch {
     private let model: CompiledModel
     private let cursor: FetchCursor
     private var found: FoundReferences?
+    /// What was found and not gone back from yet, and whether that is all.
+    private var (targets, isFound): ([ObjectReference], Bool) = ([], false)
+    /// The members of the last target that are yet to be read.
+    private var members: KeyRange?
     private(set) var keysRead = 0
     private var ownRowsRead = 0
 
@@ -37,27 +41,28 @@ struct RelatedSearch {
             found = cursor.references
             keysRead = cursor.keysRead
         }
-        var targets: [ObjectReference] = []
-        var isDone = false
-        while budget > 0, !isDone {
-            // A few at a time, as each may lead to many.
-            var one = 1
-            isDone =
-                found?.step(&one) {
-                    targets.append($0); return true
-                } ?? true
-            budget -= 1
-            for target in targets {
-                let count = result.count
+        while budget > 0 {
+            if let range = members {
+                members = try read(range, store, &budget, &result)
+            } else if let target = targets.popLast() {
+                budget -= 1
                 try goBack(from: target, store, &result)
-                budget -= 1 + (result.count - count) / 8
+            } else if isFound {
+                return true
+            } else {
+                // A few at a time, as each may lead to many.
+                var one = 1
+                isFound =
+                    found?.step(&one) {
+                        targets.append($0); return true
+                    } ?? true
+                budget -= 1
             }
-            targets = []
         }
-        return isDone
+        return false
     }
 
-    /// Appends the objects from which the relationship leads to one.
+    /// Appends the object to which a target's inverse leads, or lets its members be read next.
     private mutating func goBack(
         from target: ObjectReference, _ store: Store, _ result: inout [ObjectReference]
     ) throws(StoreError) {
@@ -66,10 +71,35 @@ struct RelatedSearch {
             let inverse = entity.properties[relationship.inverseSlot].relationship
         else { return }
         if inverse.toMany {
-            result += try store.members(of: target.number, inverse)
+            members = KeyRange(prefix: StoreKey.links(inverse.linkID, of: target.number))
         } else if let row = try store.stored(target)?.row {
             ownRowsRead += 1
             result += row.reference(relationship.inverseSlot, in: entity).map { [$0] } ?? []
         }
     }
+
+    /// Appends members, as many as there is budget for; returns what is left of their range.
+    private func read(
+        _ range: KeyRange, _ store: Store, _ budget: inout Int, _ result: inout [ObjectReference]
+    ) throws(StoreError) -> KeyRange? {
+        var (count, rest) = (0, KeyRange?.none)
+        // A budget may be as large as there are numbers.
+        let most = min(budget, .max / Self.membersForOne) * Self.membersForOne
+        try store.current.scan(store.tables.links, from: range.lower) {
+            (key, value) throws(StoreError) -> Bool in
+            guard range.isBelowEnd(key) else { return false }
+            guard count < most else {
+                rest = KeyRange(lower: Array(key), upper: range.upper)
+                return false
+            }
+            result.append(try store.object(endOf: key, value, in: .links))
+            count += 1
+            return true
+        }
+        budget -= count / Self.membersForOne
+        return rest
+    }
+
+    /// So many members are read for one of a budget.
+    private static var membersForOne: Int { 8 }
 }

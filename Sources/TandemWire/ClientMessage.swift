@@ -40,6 +40,8 @@ public indirect enum ClientMessage: WireMessage {
     case explain(Fetch)
     /// The oldest part of the journal to be given up; answered by `vacuumed`.
     case vacuum(VacuumRequest)
+    /// The end of the question whose id it has (``isQuestion``); that is answered by `failure` then, or as ever.
+    case cancel
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -79,6 +81,8 @@ public indirect enum ClientMessage: WireMessage {
         case explain
         /// The oldest part of the journal to be given up.
         case vacuum = 20
+        /// The end of a question.
+        case cancel
     }
 
     /// The kind of message.
@@ -102,6 +106,17 @@ public indirect enum ClientMessage: WireMessage {
         case .insert: .insert
         case .explain: .explain
         case .vacuum: .vacuum
+        case .cancel: .cancel
+        }
+    }
+
+    /// Whether it asks and does nothing else, so that it may be given up (``cancel``).
+    public var isQuestion: Bool {
+        switch self {
+        case .fetch, .read, .verdicts, .sync, .history, .status, .blob, .explain: true
+        case .hello, .save, .lease, .schema, .disconnect, .consumer, .batch, .pin, .insert,
+            .vacuum, .cancel:
+            false
         }
     }
 
@@ -120,7 +135,7 @@ public indirect enum ClientMessage: WireMessage {
         case .history(let message): message.encode(into: &writer)
         case .lease(let count): writer.uint32(count)
         case .schema(let message): message.encode(into: &writer)
-        case .status: break
+        case .status, .cancel: break
         case .blob(let blob): writer.raw(blob.bytes)
         case .disconnect(let client): writer.uint64(client)
         case .consumer(let message): message.encode(into: &writer)
@@ -153,6 +168,7 @@ public indirect enum ClientMessage: WireMessage {
         case .insert: self = .insert(try BatchInsert(from: &reader))
         case .explain: self = .explain(try Fetch(from: &reader))
         case .vacuum: self = .vacuum(try VacuumRequest(from: &reader))
+        case .cancel: self = .cancel
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
     }
@@ -171,7 +187,7 @@ public indirect enum ClientMessage: WireMessage {
         }
     }
 
-    /// 0 for the hello; all others are requests.
+    /// 0 for the hello; all others are requests, or are about one.
     public static func requestID(type: UInt8) -> RequestIDRule {
         type == Kind.hello.rawValue ? .zero : .request
     }

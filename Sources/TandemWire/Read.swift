@@ -18,12 +18,14 @@ public struct Read: WireCodable {
     ///
     /// Once that has ended the daemon answers `historyExpired`, whether or not the journal reaches back.
     public var lease: UInt32
+    /// Whether the rows of the members come along, each once.
+    public var memberRows: Bool
 
     /// A read of the given content.
     public init(
         objects: [ObjectReference] = [], members: [MemberRequest] = [],
         modelVersion: UInt16 = 0, interests: [EntityTag] = [], at: UInt64 = 0,
-        lease: UInt32 = 0
+        lease: UInt32 = 0, memberRows: Bool = false
     ) {
         self.objects = objects
         self.members = members
@@ -31,6 +33,7 @@ public struct Read: WireCodable {
         self.interests = interests
         self.at = at
         self.lease = lease
+        self.memberRows = memberRows
     }
 
     /// Appends the binary form.
@@ -41,6 +44,7 @@ public struct Read: WireCodable {
         writer.tags(interests)
         writer.uint64(at)
         writer.uint32(lease)
+        writer.bool(memberRows)
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -51,6 +55,7 @@ public struct Read: WireCodable {
         interests = try reader.tags()
         at = try reader.uint64()
         lease = try reader.uint32()
+        memberRows = try reader.bool()
     }
 }
 
@@ -84,7 +89,7 @@ public struct MemberRequest: WireCodable {
 public struct Objects: WireCodable {
     /// The position that everything was read at.
     public var position: UInt64
-    /// The objects that exist.
+    /// The objects that exist, and behind them members whose rows come along.
     public var objects: [StoredObject]
     /// The objects that do not.
     public var missing: [ObjectReference]

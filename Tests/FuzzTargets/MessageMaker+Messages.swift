@@ -43,7 +43,7 @@ extension MessageMaker {
                     objects: references(),
                     members: list { MemberRequest(owner: $0.reference(), slot: $0.slot()) },
                     modelVersion: UInt16(int(0...65_535)), interests: list { $0.tag() },
-                    at: u64(), lease: u32()))
+                    at: u64(), lease: u32(), memberRows: bool()))
         case .save: .save(save())
         case .verdicts:
             .verdicts(
@@ -86,6 +86,7 @@ extension MessageMaker {
                 VacuumRequest(
                     keepBytes: maybe { $0.u64() }, keepSeconds: maybe { $0.u64() },
                     before: maybe { $0.u64() }, isForced: bool(), isDryRun: bool()))
+        case .cancel: .cancel
         }
     }
 
@@ -205,7 +206,7 @@ extension MessageMaker {
 
     private mutating func step() -> FetchPlanStep {
         FetchPlanStep(
-            entity: text(), access: FetchPlanStep.Access.allCases[int(0...4)],
+            entity: text(), access: FetchPlanStep.Access.allCases[int(0...5)],
             properties: list { $0.text() }, ranges: int(0...99_999), decides: bool(),
             isOrdered: bool())
     }

@@ -30,6 +30,8 @@ indirect enum OracleCondition {
     /// An attribute of the objects behind to-one relationships and one to many.
     case quantified(Quantifier, [OracleWorld.Link], String, Operator, Value)
     case counted(OracleWorld.Link, Operator, Int64)
+    /// An object among those that a relationship to many leads to.
+    case member(OracleWorld.Link, UInt64)
     case and([OracleCondition])
     case or([OracleCondition])
     case not(OracleCondition)
@@ -56,6 +58,9 @@ extension OracleCondition {
         case .counted(let link, let op, let count):
             values.append(.value(.int(count)))
             return "\(link.name).@count \(op.rawValue) %@"
+        case .member(let link, let number):
+            values.append(.object(ObjectID(entity: link.target, number: number)))
+            return "ANY \(link.name) == %@"
         case .and(let parts): return Self.joined(parts, " AND ", &values)
         case .or(let parts): return Self.joined(parts, " OR ", &values)
         case .not(let part): return "NOT (\(part.format(&values)))"
@@ -101,6 +106,7 @@ extension OracleCondition {
             }
         case .counted(let link, let op, let count):
             return op.holds(.int(Int64(world.reached(number, link.name).count)), .int(count))
+        case .member(let link, let other): return world.reached(number, link.name).contains(other)
         case .and(let parts): return parts.allSatisfy { $0.holds(number, world) }
         case .or(let parts): return parts.contains { $0.holds(number, world) }
         case .not(let part): return !part.holds(number, world)

@@ -13,8 +13,11 @@ struct OracleQuestion {
     init(_ world: inout OracleWorld) {
         let entity = world.entities.randomElement(using: &world.random) ?? "Sub"
         self.entity = entity
-        let parts = (0..<Int.random(in: 0...3, using: &world.random)).map { _ in
+        var parts = (0..<Int.random(in: 0...3, using: &world.random)).map { _ in
             OracleQuestion.condition(entity, &world, depth: 2)
+        }
+        if Int.random(in: 0..<3, using: &world.random) == 0 {
+            parts.append(OracleQuestion.either(entity, &world))
         }
         condition = parts.isEmpty ? nil : parts.count == 1 ? parts[0] : .and(parts)
         sort = (0..<Int.random(in: 0...3, using: &world.random)).map { _ in
@@ -77,6 +80,25 @@ struct OracleQuestion {
             let two = (0..<2).map { _ in condition(entity, &world, depth: depth - 1) }
             return .or(two)
         }
+    }
+
+    /// Conditions on columns one of which is enough, or on one member: such as indexes and inverses lead to.
+    private static func either(_ entity: String, _ world: inout OracleWorld) -> OracleCondition {
+        let many = (world.links[entity] ?? []).filter(\.isToMany)
+        if let link = many.randomElement(using: &world.random), Bool.random(using: &world.random),
+            let number = world.numbers(of: link.target).randomElement(using: &world.random)
+        {
+            return .member(link, number)
+        }
+        let parts = (0..<Int.random(in: 2...4, using: &world.random)).map { _ in
+            let (path, name, type) = column(entity, &world, hops: 0)
+            let op = [OracleCondition.Operator.equal, .less, .greaterOrEqual]
+                .randomElement(using: &world.random)
+            let isOrdered = type != .bool
+            return OracleCondition.compare(
+                path, name, isOrdered ? op ?? .equal : .equal, world.value(type))
+        }
+        return .or(parts)
     }
 
     /// A condition on what one relationship to many, perhaps behind another, leads to.

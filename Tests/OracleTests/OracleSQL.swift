@@ -20,6 +20,9 @@ extension OracleCondition {
         case .counted(let link, let op, let count):
             let members = "(SELECT count(*) FROM \"\(link.name)\" l WHERE l.a = o0.id)"
             return op.sql(members, .int(count), &values)
+        case .member(let link, let number):
+            values.append(.int(Int64(number)))
+            return "EXISTS (SELECT 1 FROM \"\(link.name)\" l WHERE l.a = o0.id AND l.b = ?)"
         case .and(let parts):
             return "(" + parts.map { $0.sql(&values) }.joined(separator: " AND ") + ")"
         case .or(let parts):

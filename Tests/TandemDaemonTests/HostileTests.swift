@@ -153,7 +153,7 @@ import Testing
             .hello(Hello()), .sync(Sync(number: position.number + 1)), .lease(count: 7),
             .schema(SchemaRequest(model: nil)), .status,
             .blob(BlobReference(of: [UInt8](repeating: 1, count: 70_000))),
-            .explain(Fetch(request: FetchRequest(entity: "Node"))),
+            .explain(Fetch(request: FetchRequest(entity: "Node"))), .cancel,
             .disconnect(client: peer.session.id &+ 1),
             .consumer(ConsumerRequest(name: "c\(number % 3)", action: .register(at: position))),
             .consumer(ConsumerRequest(name: "c\(number % 3)", action: .acknowledge(position))),

@@ -8,7 +8,8 @@ import Testing
 @Suite struct FetchPlanTests {
     /// Every plan, with every plan for the related objects that it goes back from.
     private static func plans(_ request: CompiledRequest, _ part: FetchPart) -> [FetchPlan] {
-        FetchPlan.plans(for: request, part).flatMap { plan in
+        let unions = (try? FetchPlan.unions(for: request) { $0[0] }) ?? []
+        return (FetchPlan.plans(for: request, part) + unions).flatMap { plan in
             guard case .related(let condition, let target, _) = plan.access else { return [plan] }
             return plans(target, .references).map { inner in
                 var plan = plan
@@ -79,7 +80,7 @@ import Testing
         #expect(
             plans.isSuperset(of: [
                 "scan true", "scan false", "index true", "index false", "related false",
-                "related true",
+                "related true", "any true", "any false", "inverse true", "inverse false",
             ]), "\(plans)")
     }
 
@@ -126,7 +127,8 @@ import Testing
             }
             for (request, all) in requests {
                 let compiled = try CompiledRequest(request, in: model)
-                for plan in FetchPlan.plans(for: compiled, .references, isPast: true) {
+                let plans = FetchPlan.plans(for: compiled, .references, isPast: true)
+                for plan in try plans + FetchPlan.unions(for: compiled, { $0[0] }) {
                     let cursor = try FetchCursor(
                         compiled, by: plan, for: .references, in: shelf.bench.store, past: past)
                     cursor.touch(changed.filter { compiled.includes(tag: $0.tag) })

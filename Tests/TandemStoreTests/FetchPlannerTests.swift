@@ -60,6 +60,17 @@ import Testing
         ("kind == 'a' AND rate > 150.0", "index (kind, rate, name)", 49),
         ("folder.kind == 'rare'", "related by folder: Folder by index (kind)", 120),
         ("ANY labels.color == 'red'", "related by labels: Label by index (color)", 6),
+        ("size == 5 OR size == 7", "index (size)", 40),
+        ("size == 5 OR (kind == 'a' AND size < 3)", "any of index (size), index (kind, size)", 23),
+        (
+            "(size == 5 OR kind == 'a') AND rate < 200.0",
+            "any of index (size), index (kind, rate, name)", 120
+        ),
+        ("size IN {5, 6} OR size < 10 OR size == 9", "index (size)", 200),
+        ("ANY labels == CAST('Label/50', 'Object')", "inverse of labels", 4),
+        // No index leads to an alternative, or what all lead to is too much.
+        ("size == 5 OR isOld == nil", "scan", 2_000), ("size < 50 OR kind == 'a'", "scan", 2_000),
+        ("size == 5 OR NOT size == 7", "scan", 2_000),
         // What leads to most of all is not worth it.
         ("size >= 2", "scan", 2_000), ("kind == 'b'", "scan", 2_000),
         ("folder.kind == 'usual'", "scan", 2_000), ("isOld == nil", "scan", 2_000),
@@ -134,5 +145,39 @@ import Testing
             let most = isRelated ? 2 * cursor.rowsRead : cursor.rowsRead
             #expect(found.rowsRead <= most, "seed \(seed) \(request) by \(found.plan)")
         }
+    }
+
+    @Test func `law 7: the members that a related object leads to are read some at a time`() throws
+    {
+        let bench = try StoreBench(model: shelfModel)
+        let files = try (UInt64(100)..<4_100).map { try bench.reference("File", $0) }
+        let labels = try (UInt64(1)...2).map { try bench.reference("Label", $0) }
+        try bench.apply(
+            try labels.map { try bench.insert("Label", $0.number, ["color": .string("red")]) })
+        try bench.apply(try files.map { try bench.insert("File", $0.number, [:]) })
+        for (label, own) in zip(labels, [files[...], files[..<7]]) {
+            let changes = try own.map {
+                try bench.touch("File", $0.number, "labels", added: [label])
+            }
+            try bench.apply(
+                changes + [try bench.touch("Label", label.number, "files", added: Array(own))])
+        }
+        let predicate = try ObjectPredicate(format: "ANY labels.color == 'red'")
+        let request = try CompiledRequest(
+            FetchRequest(entity: "File", predicate: predicate), in: try bench.model)
+        let condition = try #require(request.relatedConditions.first)
+        let target = try CompiledRequest(condition.target, in: try bench.model)
+        let plan = FetchPlan(access: .related(condition, target, FetchPlan(access: .scan)))
+        let cursor = try FetchCursor(request, by: plan, for: .count, in: bench.store)
+        var (steps, most, before, isDone) = (0, 0, 0, false)
+        while !isDone {
+            var budget = 10
+            isDone = try cursor.step(&budget)
+            most = max(most, cursor.keysRead - before)
+            before = cursor.keysRead
+            steps += 1
+        }
+        #expect(try cursor.result().count == 4_000)
+        #expect(cursor.keysRead >= 4_007 && most <= 80 && steps >= 50, "\(most) \(steps)")
     }
 }

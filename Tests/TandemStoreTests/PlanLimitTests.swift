@@ -44,4 +44,28 @@ import Testing
         let bounds = IndexBounds(index, compiled.constraints)
         #expect(bounds.ranges.count <= 1_024 && bounds.used == 1 && bounds.met == [0])
     }
+
+    @Test func `more alternatives than are planned for are a scan`() throws {
+        let bench = try StoreBench(
+            model: Model {
+                Entity("Pair", indexes: [["a"], ["b"]]) {
+                    Attribute("a", .int)
+                    Attribute("b", .int)
+                }
+            })
+        try bench.apply(
+            (UInt64(1)...2_000).map {
+                try bench.insert("Pair", $0, ["a": .int(Int64($0)), "b": .int(Int64($0))])
+            })
+        for (count, way) in [
+            (FetchPlan.mostAlternatives, "any of index"), (FetchPlan.mostAlternatives + 1, "scan"),
+        ] {
+            let parts = (1...count).map { $0 % 2 == 0 ? "a == \($0)" : "b == \($0)" }
+            let predicate = try ObjectPredicate(format: parts.joined(separator: " OR "))
+            let found = try bench.fetch(FetchRequest(entity: "Pair", predicate: predicate))
+            #expect(found.objects.map(\.object.number) == Array(1...UInt64(count)))
+            #expect(found.plan.hasPrefix(way), "\(found.plan)")
+            #expect(found.rowsRead == (way == "scan" ? 2_000 : count))
+        }
+    }
 }

@@ -182,7 +182,7 @@ struct RandomShelf {
         let more = Int.random(in: -20...20, using: &random)
         let kind = some(["a", "b", "bb", "é", "x"])
         let comparison = some(["==", "<", "<=", ">", ">=", "!="])
-        switch Int.random(in: 0..<16, using: &random) {
+        switch Int.random(in: 0..<17, using: &random) {
         case 0, 1: return "size \(comparison) \(number)"
         case 2: return "size BETWEEN {\(min(number, more)), \(max(number, more))}"
         case 3: return "size IN {\(number), \(more), \(number), 3}"
@@ -196,8 +196,23 @@ struct RandomShelf {
         case 12: return "price \(comparison) \(number % 4)"
         case 13: return "isOld == \(number > 0 ? "YES" : "NO")"
         case 14: return related(comparison)
-        default: return "(size > \(number) OR kind == '\(kind)')"
+        default: return either(number, more, kind)
         }
+    }
+
+    /// Several conditions one of which is enough, mostly such as indexes lead to.
+    private mutating func either(_ number: Int, _ more: Int, _ kind: String) -> String {
+        let file = pick(["File", "Image"]) ?? 1
+        let label = pick(["Label"]) ?? 1
+        let folder = pick(["Folder"]) ?? 1
+        return some([
+            "(size > \(number) OR kind == '\(kind)')", "(size == \(number) OR size == \(more))",
+            "(size < \(number) OR (kind == '\(kind)' AND size > \(more)) OR name == nil)",
+            "(folder == CAST('Folder/\(folder)', 'Object') OR kind BEGINSWITH 'b' OR price == 1)",
+            "(size == \(number) OR isOld == YES)", "(kind == 'a' OR NOT kind == '\(kind)')",
+            "ANY labels == CAST('Label/\(label)', 'Object')",
+            "ANY folder.files == CAST('File/\(file)', 'Object')",
+        ])
     }
 
     mutating func related(_ comparison: String) -> String {
@@ -222,7 +237,8 @@ struct RandomShelf {
             "size", "kind", "rate", "name", "price", "folder.kind", "isOld", "folder",
         ].filter { $0 != "folder" }
         let sorts = [
-            [], ["size"], ["-size"], ["kind", "size"], ["kind", "-size"], ["-kind", "size"],
+            [], [], [], ["size"], ["-size"], ["kind", "size"], ["kind", "-size"],
+            ["-kind", "size"],
             ["-kind", "-size"], ["name"], ["-name"], ["kind", "-rate", "name"], ["size", "size"],
             ["-kind", "rate", "-name"], ["-kind", "-rate"], [some(keys), "-" + some(keys)],
         ]

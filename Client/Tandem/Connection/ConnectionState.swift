@@ -14,6 +14,8 @@ struct PendingRequest: Sendable {
     var sentAt: UInt64?
     /// Whether it was sent before, so that it may have been carried out.
     var wasSent = false
+    /// Whether nobody waits for its answer any more, and the daemon was told.
+    var isCancelled = false
 }
 
 /// Everything a connection knows; guarded by the connection's mutex.
@@ -107,11 +109,21 @@ struct ConnectionState: Sendable {
         }
     }
 
-    /// Puts everything in flight back into the queue, in the order in which it was sent.
+    /// Gives up a request: one that was not sent is not sent, of another the daemon is told.
+    mutating func cancel(_ reply: Reply<DaemonMessage>) {
+        if let index = queue.firstIndex(where: { $0.reply === reply }) {
+            queue.remove(at: index)
+        } else if let id = requests.cancel(reply) {
+            // A few bytes always fit; a connection that is lost ends the request anyway.
+            try? send(.cancel, id: id)
+        }
+    }
+
+    /// Puts everything in flight back into the queue that somebody waits for, in the order in which it was sent.
     ///
     /// Returns those that were in flight at too many losses: one of them may be what the daemon closes the connection for.
     mutating func requeue(deadline: UInt64, attempts: Int) -> [PendingRequest] {
-        let unanswered = requests.removeAll().map { sent in
+        let unanswered = requests.removeAll().filter { !$0.isCancelled }.map { sent in
             var request = sent
             request.deadline = min(request.deadline, deadline)
             request.losses += 1

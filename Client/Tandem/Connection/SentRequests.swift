@@ -1,3 +1,5 @@
+import TandemWire
+
 /// The requests that were sent and have no answer, in the order in which they were sent; by their numbers.
 ///
 /// So few, usually one, that an array beats a dictionary.
@@ -21,6 +23,16 @@ struct SentRequests: Sendable {
     mutating func remove(_ id: UInt32) -> PendingRequest? {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return nil }
         return items.remove(at: index).request
+    }
+
+    /// Notes that nobody waits for a request any more, which keeps its number until it is answered; nil if that is noted, or there is
+    /// none.
+    mutating func cancel(_ reply: Reply<DaemonMessage>) -> UInt32? {
+        guard let index = items.firstIndex(where: { $0.request.reply === reply }),
+            !items[index].request.isCancelled
+        else { return nil }
+        items[index].request.isCancelled = true
+        return items[index].id
     }
 
     /// Takes out those for which something holds.

@@ -25,7 +25,8 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns
     ) async throws -> [[String: Value]] {
-        try await columnsStep(request, columns).runAsync(on: connection).map(columns.named)
+        try await columnsStep(request, columns).runUnlessCancelled(on: connection)
+            .map(columns.named)
     }
 
     /// The same at an earlier position; blocks.
@@ -41,8 +42,8 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns, at position: Position
     ) async throws -> [[String: Value]] {
-        try await pastColumnsStep(request, columns, at: position).runAsync(on: connection)
-            .map(columns.named)
+        try await pastColumnsStep(request, columns, at: position)
+            .runUnlessCancelled(on: connection).map(columns.named)
     }
 
     // MARK: Steps

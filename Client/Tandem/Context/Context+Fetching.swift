@@ -3,18 +3,49 @@ public import TandemQuery
 import TandemWire
 
 extension ManagedObjectContext {
-    /// The objects that a request picks, in its order, with pending edits taken into account; blocks.
+    /// The objects that a request picks, in its order; blocks.
     ///
-    /// Throws `unknownEntity`, `unknownProperty`, `invalidPredicate`, `disconnected`, `limitExceeded`.
-    public func fetch(_ request: FetchRequest) throws -> [ManagedObject] {
-        try fetchStep(request).run(on: connection)
+    /// - Parameters:
+    ///   - request: What is wanted.
+    ///   - keyPaths: Relationships whose objects are loaded as well: one request for each step of the longest path
+    ///     (``load(_:prefetching:)``).
+    ///   - includesPendingChanges: Whether pending edits are taken into account for what is picked and in what order. The objects
+    ///     show theirs in any case, also those that are deleted here.
+    /// - Returns: The objects, loaded.
+    /// - Throws: `unknownEntity`, `unknownProperty`, `invalidPredicate`, `disconnected`, `limitExceeded`.
+    public func fetch(
+        _ request: FetchRequest, prefetching keyPaths: [String] = [],
+        includesPendingChanges: Bool = true
+    ) throws -> [ManagedObject] {
+        try fetchStep(request, keyPaths, includesPendingChanges).run(on: connection)
     }
 
-    /// The objects that a request picks, in its order, with pending edits taken into account.
+    /// The objects that a request picks, in its order.
+    ///
+    /// Throws `CancellationError` when the task is cancelled meanwhile; the daemon stops working on it then. So do the other fetches
+    /// and counts that are awaited.
     public nonisolated(nonsending) func fetch(
-        _ request: FetchRequest
+        _ request: FetchRequest, prefetching keyPaths: [String] = [],
+        includesPendingChanges: Bool = true
     ) async throws -> [ManagedObject] {
-        try await fetchStep(request).runAsync(on: connection)
+        try await fetchStep(request, keyPaths, includesPendingChanges)
+            .runUnlessCancelled(on: connection)
+    }
+
+    /// The ids of the objects that a request picks, in its order; blocks.
+    ///
+    /// Sixteen bytes for each, and no rows, unless pending edits have to be taken into account: then as much as a fetch.
+    public func fetchIDs(
+        _ request: FetchRequest, includesPendingChanges: Bool = true
+    ) throws -> [ObjectID] {
+        try idsStep(request, includesPendingChanges).run(on: connection)
+    }
+
+    /// The ids of the objects that a request picks, in its order.
+    public nonisolated(nonsending) func fetchIDs(
+        _ request: FetchRequest, includesPendingChanges: Bool = true
+    ) async throws -> [ObjectID] {
+        try await idsStep(request, includesPendingChanges).runUnlessCancelled(on: connection)
     }
 
     /// The objects of a class that match, in order; blocks.
@@ -39,16 +70,20 @@ extension ManagedObjectContext {
         return try await fetch(request).compactMap { $0 as? Object }
     }
 
-    /// How many objects a request picks, with pending edits, offset and limit taken into account; blocks.
+    /// How many objects a request picks, with offset and limit taken into account; blocks.
     ///
-    /// Costs as much as a fetch only where pending edits lead to objects that are not held.
-    public func count(for request: FetchRequest) throws -> Int {
-        try countStep(request).run(on: connection)
+    /// Costs as much as a fetch only where pending edits are to be taken into account and lead to objects that are not held.
+    public func count(
+        for request: FetchRequest, includesPendingChanges: Bool = true
+    ) throws -> Int {
+        try countStep(request, includesPendingChanges).run(on: connection)
     }
 
-    /// How many objects a request picks, with pending edits, offset and limit taken into account.
-    public nonisolated(nonsending) func count(for request: FetchRequest) async throws -> Int {
-        try await countStep(request).runAsync(on: connection)
+    /// How many objects a request picks, with offset and limit taken into account.
+    public nonisolated(nonsending) func count(
+        for request: FetchRequest, includesPendingChanges: Bool = true
+    ) async throws -> Int {
+        try await countStep(request, includesPendingChanges).runUnlessCancelled(on: connection)
     }
 
     // MARK: Steps
@@ -111,10 +146,35 @@ extension ManagedObjectContext {
     }
 
     private func fetchStep(
-        _ request: FetchRequest, attempt: Int = 1
+        _ request: FetchRequest, _ keyPaths: [String], _ includesPending: Bool
+    ) throws -> Step<[ManagedObject]> {
+        try fetchStep(request, includesPending).then { found in
+            guard !keyPaths.isEmpty else { return .done(found) }
+            let references = found.map(\.record.reference)
+            return try self.loadStep(references, prefetching: keyPaths).then { .done(found) }
+        }
+    }
+
+    private func idsStep(
+        _ request: FetchRequest, _ includesPending: Bool
+    ) throws -> Step<[ObjectID]> {
+        try sessionStep().then { session in
+            let overlay = includesPending ? try self.editsAbove(request, session.model) : nil
+            guard overlay == nil else {
+                return try self.fetchStep(request).then { .done($0.map(\.id)) }
+            }
+            return try self.fetchedStep(request, kind: .references).then { answer in
+                let model = (self.session ?? session).model
+                return .done(answer.references.map { model.id(of: $0) })
+            }
+        }
+    }
+
+    private func fetchStep(
+        _ request: FetchRequest, _ includesPending: Bool = true, attempt: Int = 1
     ) throws -> Step<[ManagedObject]> {
         try sessionStep().then { session in
-            guard
+            guard includesPending,
                 let overlay = try self.editsAbove(request, session.model),
                 request.limit ?? 0 >= 0, request.offset >= 0
             else {
@@ -159,10 +219,12 @@ extension ManagedObjectContext {
         return overlay.isEmpty ? nil : overlay
     }
 
-    private func countStep(_ request: FetchRequest) throws -> Step<Int> {
+    private func countStep(
+        _ request: FetchRequest, _ includesPending: Bool
+    ) throws -> Step<Int> {
         try fetchedStep(request, kind: .count).then { answer in
             let stored = Int(clamping: answer.count)
-            guard let session = self.session,
+            guard includesPending, let session = self.session,
                 let overlay = try self.editsAbove(request, session.model)
             else { return .done(request.clipped(stored)) }
             guard let change = overlay.countChange else {
@@ -177,7 +239,8 @@ extension FetchRequest {
     /// How many of the objects that match it picks.
     fileprivate func clipped(_ count: Int) -> Int { min(limit ?? .max, max(0, count - offset)) }
 
-    fileprivate init(
+    /// A request in the words of typed fetches; throws for a predicate or a sort key that can't be read.
+    init(
         _ entity: String, _ format: String?, _ arguments: [PredicateArgument], _ sort: [String],
         _ limit: Int?
     ) throws {

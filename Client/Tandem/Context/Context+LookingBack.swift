@@ -29,7 +29,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func fetch(
         _ request: FetchRequest, at position: Position, members: [String] = []
     ) async throws -> [ObjectSnapshot] {
-        try await pastFetchStep(request, at: position, members).runAsync(on: connection)
+        try await pastFetchStep(request, at: position, members).runUnlessCancelled(on: connection)
     }
 
     /// How many objects a request picked at a position; blocks.
@@ -41,7 +41,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func count(
         for request: FetchRequest, at position: Position
     ) async throws -> Int {
-        try await pastCountStep(request, at: position).runAsync(on: connection)
+        try await pastCountStep(request, at: position).runUnlessCancelled(on: connection)
     }
 
     /// A value with its content in place of a reference to that; blocks.

@@ -23,7 +23,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func existingObject(
         with id: ObjectID
     ) async throws -> ManagedObject {
-        try await existingStep(id).runAsync(on: connection)
+        try await existingStep(id).runUnlessCancelled(on: connection)
     }
 
     private func existingStep(_ id: ObjectID) throws -> Step<ManagedObject> {
@@ -130,29 +130,33 @@ extension ManagedObjectContext {
 
     /// Loads objects that are faults, all with one request.
     public nonisolated(nonsending) func load(_ objects: [ManagedObject]) async throws {
-        try await loadStep(objects.map(\.record.reference), members: []).runAsync(on: connection)
+        try await loadStep(objects.map(\.record.reference), members: [])
+            .runUnlessCancelled(on: connection)
     }
 
-    /// Loads what of rows and members isn't held; when the model is changed meanwhile, once more under the new one.
+    /// Loads what of rows and members isn't held, if asked for with the rows of the members; when the model is changed meanwhile, once more
+    /// under the new one.
     func loadStep(
         _ objects: [ObjectReference], members: [(owner: ObjectReference, slot: Int)],
-        attempt: Int = 1
+        withRows: Bool = false, attempt: Int = 1
     ) throws -> Step<Void> {
         if let parent {
             return try parent.loadStep(
                 objects.filter { record($0).isFault },
-                members: members.filter { record($0.owner).members($0.slot) == nil })
+                members: members.filter { record($0.owner).members($0.slot) == nil },
+                withRows: withRows)
         }
         let rows = objects.filter { self.record($0).isFault }
         let lists = members.filter { self.record($0.owner).members($0.slot) == nil }
         guard let before = session?.model, !rows.isEmpty || !lists.isEmpty else {
             return .done(())
         }
-        let tags = rows.map(\.tag) + lists.map(\.owner.tag)
+        var tags = Set(rows.map(\.tag) + lists.map(\.owner.tag))
+        if withRows { for list in lists { tags.formUnion(ends(of: list, before)) } }
         let read = Read(
             objects: rows,
             members: lists.map { MemberRequest(owner: $0.owner, slot: $0.slot) },
-            modelVersion: before.version, interests: Set(tags).sorted())
+            modelVersion: before.version, interests: tags.sorted(), memberRows: withRows)
         return try readStep(read).recover { error in
             guard error.code == .schemaMismatch, attempt < self.core.limits.modelAttempts else {
                 throw error
@@ -161,9 +165,17 @@ extension ManagedObjectContext {
                 try self.loadStep(
                     try rows.map { try translation.reference($0) },
                     members: try lists.map { try translation.slot($0.slot, of: $0.owner) },
-                    attempt: attempt + 1)
+                    withRows: withRows, attempt: attempt + 1)
             }
         }
+    }
+
+    /// The entities that members of a relationship may be of.
+    private func ends(
+        of list: (owner: ObjectReference, slot: Int), _ model: CompiledModel
+    ) -> [EntityTag] {
+        record(list.owner).entity.properties[list.slot].relationship
+            .flatMap { model.entity(tagged: $0.destination) }?.descendants ?? []
     }
 
     /// Reads rows and members, and adopts them.

@@ -82,7 +82,7 @@ extension TandemError {
     /// Whether asking again may succeed although nothing was changed.
     var isPassing: Bool {
         switch code {
-        case .disconnected, .timeout, .historyExpired, .readOnly, .unknownOutcome: true
+        case .disconnected, .timeout, .cancelled, .historyExpired, .readOnly, .unknownOutcome: true
         default: false
         }
     }

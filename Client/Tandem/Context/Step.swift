@@ -125,6 +125,28 @@ enum Step<Output> {
         }
     }
 
+    /// Runs to the end unless the task is cancelled; the caller's actor is free while answers are awaited.
+    ///
+    /// Throws `CancellationError` when it is, and the question under way ends at the daemon as well.
+    nonisolated(nonsending) func runUnlessCancelled(
+        on connection: Connection
+    ) async throws -> Output {
+        var step = self
+        do {
+            while true {
+                switch step {
+                case .done(let output): return output
+                case .connect(let more, let orElse):
+                    step = try await Step.connected(connection, more, orElse)
+                case .ask(let message, let more):
+                    step = try more(await connection.answerUnlessCancelled(message))
+                }
+            }
+        } catch let error as TandemError where error.code == .cancelled {
+            throw CancellationError()
+        }
+    }
+
     /// Runs to the end; the caller's actor is free while answers are awaited.
     nonisolated(nonsending) func runAsync(on connection: Connection) async throws -> Output {
         var step = self

@@ -47,6 +47,10 @@ struct EngineMetrics {
     var opened: UInt64 = 0
     /// Requests that a role did not allow.
     var deniedRequests: UInt64 = 0
+    /// Questions that their clients gave up.
+    var cancelledRequests: UInt64 = 0
+    /// Attempts to give up what was no question, or answered already.
+    var lateCancels: UInt64 = 0
     /// Bytes that came from clients.
     var received: UInt64 = 0
     /// Bytes that went to clients that are gone.

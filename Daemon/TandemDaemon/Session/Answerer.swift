@@ -16,7 +16,7 @@ struct Answerer {
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try content(of: blob))
         case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .fetch,
-            .verdicts, .batch, .insert, .explain, .vacuum:
+            .verdicts, .batch, .insert, .explain, .vacuum, .cancel:
             preconditionFailure("The engine answers these itself.")
         }
     }
@@ -200,8 +200,21 @@ struct Answerer {
             answer.members.append(
                 MemberList(owner: request.owner, slot: request.slot, members: members))
         }
+        if read.memberRows { try addMemberRows(to: &answer, past, size) }
         engine.follow(read.interests, session)
         return answer
+    }
+
+    /// Adds the rows of members, each once.
+    private func addMemberRows(
+        to answer: inout Objects, _ past: PastGraph?, _ size: AnswerSize
+    ) throws {
+        var known = Set(answer.objects.map(\.object))
+        for member in answer.members.flatMap(\.members) where known.insert(member).inserted {
+            guard let stored = try committer.store.stored(member, past) else { continue }
+            try size.add(stored.row)
+            answer.objects.append(StoredObject(stored))
+        }
     }
 
     private func content(of blob: BlobReference) throws -> [UInt8] {

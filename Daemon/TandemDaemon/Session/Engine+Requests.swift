@@ -9,7 +9,8 @@ extension Engine {
             guard session.isReady else { return try hello(message, id, session) }
             switch message {
             case .hello: fail(session, "hello was said already")
-            case .save, .insert: preconditionFailure("Saves and rows are taken in their turns.")
+            case .save, .insert, .cancel:
+                preconditionFailure("Saves and rows are taken in their turns, a cancel at once.")
             case .sync(let sync):
                 let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
                 let deadline = clock.monotonicNanoseconds + wait

@@ -39,6 +39,11 @@ extension Engine {
             session.receive(envelope, bytes: bytes)
             return true
         }
+        if case .cancel = envelope.message, session.isReady {
+            // It is about a request that was admitted.
+            cancel(envelope.id, session)
+            return true
+        }
         switch session.machine.received(request: envelope.id) {
         case .run: session.receive(envelope, bytes: bytes)
         case .refuse(let error):

@@ -51,6 +51,8 @@ extension Engine {
                 "checkpoint": counters.checkpoints.json, "fanOut": metrics.fanOut.json,
             ]),
             "deniedRequests": .int(Int64(metrics.deniedRequests)),
+            "cancelledRequests": .int(Int64(metrics.cancelledRequests)),
+            "lateCancels": .int(Int64(metrics.lateCancels)),
             "limits": limitCounts.status(limits),
             "configuration": configuration,
             "batches": .int(Int64(counters.batches)),

@@ -200,6 +200,15 @@ final class Session {
         return (first.id, first.message)
     }
 
+    /// Takes a question out of the inbox that its client gave up; false if it is not in it.
+    func giveUp(question id: UInt32) -> Bool {
+        guard let index = inbox.firstIndex(where: { $0.id == id && $0.message.isQuestion }) else {
+            return false
+        }
+        _ = remove(at: index)
+        return true
+    }
+
     private func remove(at index: Int) -> Waiting {
         let request = inbox.remove(at: index)
         inboundBytes -= request.bytes

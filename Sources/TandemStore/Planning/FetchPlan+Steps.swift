@@ -13,6 +13,10 @@ extension FetchPlan {
         case .index(let index, let ranges):
             (step.access, step.properties) = (.index, index.properties)
             step.ranges = ranges.count
+        case .holders(let member): (step.access, step.properties) = (.inverse, [member.name])
+        case .union(let parts):
+            (step.access, step.ranges) = (.union, parts.count)
+            rest = parts.flatMap { FetchPlan(access: $0).steps(of: request) }
         case .related(let condition, let target, let plan):
             (step.access, step.properties) = (.related, [condition.name])
             rest = plan.steps(of: target)

@@ -56,12 +56,52 @@ extension FetchPlan {
             plans += self.plans(over: index, request, part)
         }
         guard !isPast else { return plans }
+        plans += request.requiredMembers.prefix(mostRelated).map {
+            FetchPlan(access: .holders($0), order: byNumber(request))
+        }
         return plans
             + request.relatedConditions.prefix(mostRelated).compactMap { related($0, request) }
     }
 
     /// So many conditions on related objects are planned for; each costs counting, all in one turn.
     private static let mostRelated = 8
+
+    /// The plans over disjunctions each of whose alternatives has an index, a relationship or a unique value: all that any of these leads to.
+    ///
+    /// Which of the paths of an alternative is taken is the caller's choice; the one that seems narrowest comes first.
+    static func unions(
+        for request: CompiledRequest,
+        _ choose: ([AccessPath]) throws(StoreError) -> AccessPath
+    ) throws(StoreError) -> [FetchPlan] {
+        var plans: [FetchPlan] = []
+        for alternatives in request.alternatives.prefix(mostUnions)
+        where alternatives.count <= mostAlternatives {
+            let paths = alternatives.map { self.paths($0, request) }
+            guard paths.allSatisfy({ !$0.isEmpty }) else { continue }
+            var chosen: [AccessPath] = []
+            for path in paths { chosen.append(try choose(path)) }
+            plans.append(FetchPlan(access: .any(of: chosen), order: byNumber(request)))
+        }
+        return plans
+    }
+
+    /// So many disjunctions of a request are planned for, with so many alternatives each; all of them are counted in one turn.
+    private static let mostUnions = 2
+    static let mostAlternatives = 32
+
+    /// The paths to what holds to some constraints, the narrowest first as far as that can be told without counting.
+    private static func paths(
+        _ constraints: [SlotConstraint], _ request: CompiledRequest
+    ) -> [AccessPath] {
+        let single = constraints.compactMap { constraint -> AccessPath? in
+            guard case .equals(let value) = constraint.condition, !value.isNull else { return nil }
+            return access(to: constraint.slot, value, request)
+        }
+        let indexes = request.entity.indexes.map { ($0, IndexBounds($0, constraints)) }
+            .filter { $0.1.used > 0 }.sorted { ($0.1.fixed, $0.1.used) > ($1.1.fixed, $1.1.used) }
+        return single.filter(\.isUnique) + single.filter { !$0.isUnique }
+            + indexes.map { .index($0, ranges: $1.ranges) }
+    }
 
     /// The plan over a unique value; nil for a request that asks for none.
     static func unique(_ request: CompiledRequest) -> FetchPlan? {

@@ -15,6 +15,8 @@ struct FetchPlanner {
     static let mostCounted = 4_096
     /// So many relationships are followed, one behind the other.
     private static let mostHops = 4
+    /// So many keys are counted of one path of an alternative, where it has several.
+    private static let mostOfAlternative = 256
 
     /// A planner of one request.
     init(_ request: CompiledRequest, for part: FetchPart, in store: Store, depth: Int = 0) {
@@ -29,8 +31,9 @@ struct FetchPlanner {
         // Nothing leads to less than one object.
         if let plan = FetchPlan.unique(request) { return plan }
         let isTooDeep = depth >= Self.mostHops
-        let plans = FetchPlan.plans(for: request, part, isPast: isPast || isTooDeep)
-            .filter(canBeFollowed)
+        let plans = try
+            (FetchPlan.plans(for: request, part, isPast: isPast || isTooDeep)
+            + FetchPlan.unions(for: request, narrowest)).filter(canBeFollowed)
         guard plans.count > 1 else { return plans[0] }
         for most in [16, 256, Self.mostCounted] {
             if let plan = try counted(plans, most) { return plan }
@@ -42,9 +45,24 @@ struct FetchPlanner {
     ///
     /// Of related objects only those are whose properties the condition names: in an index over others one could move behind the walk.
     private func canBeFollowed(_ plan: FetchPlan) -> Bool {
-        guard depth > 0, case .index(let index, _) = plan.access else { return true }
-        let named = Set(request.constraints.map(\.slot))
-        return index.slots.allSatisfy(named.contains)
+        guard depth > 0 else { return true }
+        let all = request.alternatives.flatMap { $0.flatMap { $0 } } + request.constraints
+        let named = Set(all.map(\.slot))
+        return plan.access.parts.allSatisfy { part in
+            guard case .index(let index, _) = part else { return true }
+            return index.slots.allSatisfy(named.contains)
+        }
+    }
+
+    /// The path of an alternative that leads to the fewest keys, as far as these are counted.
+    private func narrowest(_ paths: [AccessPath]) throws(StoreError) -> AccessPath {
+        guard paths.count > 1 else { return paths[0] }
+        var (best, least) = (paths[0], Self.mostOfAlternative)
+        for path in paths {
+            guard let keys = try store.keys(of: path, atMost: least), keys < least else { continue }
+            (best, least) = (path, keys)
+        }
+        return best
     }
 
     /// The plan with the best one for related objects in it.
@@ -124,20 +142,34 @@ struct FetchPlanner {
     private func share(of plan: FetchPlan, _ sample: RowSample) throws(StoreError) -> Double {
         switch plan.access {
         case .scan, .unique: return 1
+        case .members, .index, .union:
+            return try sample.share { object, row, _ in leads(plan.access, to: object, row) }
+        case .holders(let member): return try share(of: member.part, sample)
+        case .related(let condition, _, _): return try share(of: condition.part, sample)
+        }
+    }
+
+    /// The part of all rows that a part of the predicate holds for.
+    private func share(
+        of part: ObjectPredicate, _ sample: RowSample
+    ) throws(StoreError) -> Double {
+        let own = FetchRequest(entity: request.entity.name, predicate: part)
+        guard let part = try? CompiledRequest(own, in: request.model) else { return 1 }
+        return try sample.share { part.matches($0, $1, $2) ?? false }
+    }
+
+    /// Whether a path leads to an object of the sample, as its own row says; one to a single object hardly does.
+    private func leads(_ path: AccessPath, to object: ObjectReference, _ row: Row) -> Bool {
+        switch path {
+        case .scan: return true
+        case .unique, .holders, .related: return false
         case .members(let owner, _, let name):
-            guard let slot = request.entity.slot(of: name) else { return 1 }
-            return try sample.share { object, row, _ in
-                row.reference(slot, in: entity(of: object)) == owner
-            }
+            guard let slot = request.entity.slot(of: name) else { return true }
+            return row.reference(slot, in: entity(of: object)) == owner
         case .index(let index, let ranges):
-            return try sample.share { object, row, _ in
-                let key = StoreKey.index(index, row, entity(of: object), object.number)
-                return ranges.contains { $0.contains(key) }
-            }
-        case .related(let condition, _, _):
-            let own = FetchRequest(entity: request.entity.name, predicate: condition.part)
-            guard let part = try? CompiledRequest(own, in: request.model) else { return 1 }
-            return try sample.share { part.matches($0, $1, $2) ?? false }
+            let key = StoreKey.index(index, row, entity(of: object), object.number)
+            return ranges.contains { $0.contains(key) }
+        case .union(let parts): return parts.contains { leads($0, to: object, row) }
         }
     }
 
@@ -154,7 +186,7 @@ struct FetchPlanner {
         case .scan:
             return PlanCost.of(plan, keys: try store.estimatedRows(of: target), for: .references)
         case .related(_, let next, let inner): return try relatedCost(next, inner)
-        case .members, .unique, .index:
+        case .members, .unique, .index, .holders, .union:
             guard let keys = try store.keys(of: plan.access, atMost: Self.mostCounted) else {
                 return .infinity
             }

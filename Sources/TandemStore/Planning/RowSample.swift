@@ -63,6 +63,17 @@ extension Store {
         switch access {
         case .scan, .related: return nil
         case .unique: return 1
+        case .holders(let member):
+            guard let inverse = model.flatMap(member.inverse), inverse.toMany else { return 1 }
+            let range = KeyRange(prefix: StoreKey.links(inverse.linkID, of: member.object.number))
+            return try count(tables.links, range, atMost: most)
+        case .union(let parts):
+            var count = 0
+            for part in parts where count < most {
+                guard let keys = try keys(of: part, atMost: most - count) else { return nil }
+                count += keys
+            }
+            return count
         case .members(let owner, let link, _):
             let range = KeyRange(prefix: StoreKey.links(link, of: owner.number))
             return try count(tables.links, range, atMost: most)

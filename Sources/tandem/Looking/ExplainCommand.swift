@@ -7,8 +7,8 @@ struct ExplainCommand: ParsableCommand {
         commandName: "explain",
         abstract: "Carries out a fetch and shows how: index, rows read, rows returned.",
         discussion: """
-            A step for what is fetched, and one below it for related objects that it is found by. The daemon takes \
-            the plan that reads least of what is stored now.
+            A step for what is fetched, and one below it for related objects that it is found by, or, where the predicate \
+            has an OR, for each of the indexes that lead to it. The daemon takes the plan that reads least of what is stored now.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -24,8 +24,11 @@ struct ExplainCommand: ParsableCommand {
         let found = try global.container().explain(
             try options.request(), isCount: count, at: options.at)
         if output == .json { return printLine(ExplainCommand.json(found).text) }
-        for (depth, step) in found.steps.enumerated() {
+        var depth = 0
+        for (place, step) in found.steps.enumerated() {
             printLine(String(repeating: "  ", count: depth) + step.text)
+            // The parts of a union are beside each other.
+            if place == 0 || found.steps[0].access != .union { depth += 1 }
         }
         for (name, number) in [
             ("rows read", found.rowsRead), ("keys read", found.keysRead),
@@ -62,6 +65,7 @@ extension FetchPlanStep {
         case .unique: "unique (\(names))"
         case .inverse: "inverse of \(names)"
         case .related: "back over \(names) from"
+        case .union: "all of the \(ranges) below"
         }
     }
 

@@ -110,6 +110,12 @@ extension JSON {
         exposition.counter(
             "tandem_requests_denied_total", "Requests that a role did not allow",
             self["deniedRequests"]?.number)
+        exposition.counter(
+            "tandem_requests_cancelled_total", "Questions that their clients gave up",
+            self["cancelledRequests"]?.number)
+        exposition.counter(
+            "tandem_cancels_late_total", "Attempts to give up what was answered or is no question",
+            self["lateCancels"]?.number)
         exposition.counters(
             "tandem_limits_reached_total", "How often each limit was reached", limits)
         exposition.counter(
