@@ -1,7 +1,9 @@
 import TandemDaemon
 import TandemEmbedded
+import TandemIO
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import Tandem
@@ -176,6 +178,73 @@ final class Singer: ManagedObject, ManagedEntity {
         try context.save(policy: .error)
         #expect(choir.memberCount == 1 && choir.title == "edited")
         #expect(choir.version == position.number + 1)
+    }
+
+    @Test func `law 4: lists by counts and folded texts follow random saves`() throws {
+        let seed = Seed.value(0)
+        var random = SeededGenerator(seed: seed)
+        let reader = container.makeContext(name: "reader")
+        var requests = [
+            FetchRequest(entity: "Choir", sort: ["-memberCount", "title"]),
+            FetchRequest(entity: "Singer", sort: ["folded", "name"]),
+            FetchRequest(entity: "Singer", sort: ["choir.memberCount", "folded"]),
+        ]
+        requests[0].predicate = try ObjectPredicate(format: "memberCount > 1")
+        requests[2].predicate = try ObjectPredicate(format: "choir.memberCount > 0")
+        let lists = try requests.map {
+            try FetchedResultsController(fetchRequest: $0, context: reader)
+        }
+        for list in lists { try list.performFetch() }
+        var (choirs, singers): ([Choir], [Singer]) = ([], [])
+        for step in 0..<60 {
+            for _ in 0...Int.random(in: 0..<3, using: &random) {
+                try change(&choirs, &singers, &random)
+            }
+            try reader.reach(try context.save())
+            let fresh = container.makeContext(name: "fresh")
+            for (request, list) in zip(requests, lists) {
+                let expected = try fresh.fetch(request)
+                let found = list.fetchedObjects
+                #expect(
+                    found.map(\.id) == expected.map(\.id), "seed \(seed) step \(step) \(request)")
+            }
+            for choir in try fresh.fetch(Choir.self) {
+                #expect(choir.memberCount == choir.members.count, "seed \(seed) step \(step)")
+                let held = try reader.existingObject(with: choir.typedID)
+                #expect(held.memberCount == choir.memberCount, "seed \(seed) step \(step)")
+            }
+        }
+    }
+
+    /// One random edit.
+    private func change(
+        _ choirs: inout [Choir], _ singers: inout [Singer], _ random: inout SeededGenerator
+    ) throws {
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0:
+            let choir = try context.insert(Choir.self)
+            choir.title = "\(choirs.count)"
+            choirs.append(choir)
+        case 1, 2:
+            let singer = try context.insert(Singer.self)
+            singer.choir = choirs.randomElement(using: &random)
+            singers.append(singer)
+        case 3, 4:
+            let choir = choirs.randomElement(using: &random)
+            singers.randomElement(using: &random)?.choir =
+                Int.random(in: 0..<4, using: &random) == 0 ? nil : choir
+        case 5, 6:
+            let name = ["É", "e", "Z", "ß", "ss", "Ångström"].randomElement(using: &random)
+            singers.randomElement(using: &random)?.name = name ?? ""
+        default:
+            if Bool.random(using: &random), choirs.count > 3 {
+                let index = Int.random(in: 0..<choirs.count, using: &random)
+                context.delete(choirs.remove(at: index))
+            } else if !singers.isEmpty {
+                let index = Int.random(in: 0..<singers.count, using: &random)
+                context.delete(singers.remove(at: index))
+            }
+        }
     }
 
     @Test func `law 5: a count that grew while history was lost is reported`() throws {
