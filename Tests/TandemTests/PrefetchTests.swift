@@ -102,6 +102,20 @@ import Testing
         try context.load([ManagedObject](), prefetching: ["nothing"])
     }
 
+    @Test func `batches bring it along`() async throws {
+        var asked: [Int] = []
+        for try await batch in try context.batches(
+            of: Content.self, sort: ["size"], size: 10, prefetching: ["bucket"])
+        {
+            let before = script.questions
+            asked.append(before)
+            let names = batch.compactMap { $0.bucket?.name }
+            #expect(Set(names) == [""])
+            #expect(script.questions == before)
+        }
+        #expect(asked.count == 3 && asked[2] - asked[1] <= 2)
+    }
+
     @Test func `ids come without rows, with pending edits if these are wanted`() async throws {
         let (count, ids) = try asked { try context.fetchIDs(all) }
         #expect(count == 1 && ids.count == 30 && context.records.isEmpty)

@@ -53,6 +53,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var releaseBytes = 8 << 20
     /// Rows that a context keeps besides those of objects in use.
     public var cachedRows = 65_536
+    /// Ids that a loop over batches of a fetch lists at once, of 16 bytes each.
+    public var listedReferences = 262_144
     /// Bytes of blobs that a context keeps after they were read.
     public var blobCacheBytes = 32 << 20
     /// Payloads that an observer may lag behind before its sequence ends with `limitExceeded`.

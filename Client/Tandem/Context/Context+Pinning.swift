@@ -49,7 +49,7 @@ extension ManagedObjectContext {
 
     // MARK: Steps
 
-    private func pinStep(_ position: Position?) throws -> Step<Position> {
+    func pinStep(_ position: Position?) throws -> Step<Position> {
         if let parent { return try parent.pinStep(position) }
         forgetExpiry()
         return try sessionStep().then { session in

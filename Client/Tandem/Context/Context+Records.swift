@@ -93,6 +93,7 @@ extension ManagedObjectContext {
     /// Called before something is asked, never while an answer is taken over: what was just made is not in use yet.
     func sweep() {
         guard records.count >= sweepAt else { return }
+        dropUnused()
         records = records.filter { !$0.value.isIdle }
         sweepAt = max(core.limits.cachedRows, records.count * 2)
     }

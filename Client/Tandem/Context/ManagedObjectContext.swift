@@ -49,6 +49,8 @@ public final class ManagedObjectContext {
     /// Objects that were handed out as faults lately; they are loaded together when one of them is needed.
     var recentFaults: [ObjectReference] = []
     var sweepAt: Int
+    /// Contexts of loops over batches that have ended, of which somebody keeps objects.
+    var keptForObjects: [ManagedObjectContext] = []
     var participants: [WeakParticipant] = []
     /// Participants that stepped and have not delivered yet.
     var undelivered: [any ResultsParticipant] = []

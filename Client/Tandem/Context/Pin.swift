@@ -6,6 +6,8 @@ final class Pin {
     let lease: UInt32
     /// The position that it is for; nil until it is taken.
     private(set) var held: UInt64?
+    /// When half of its time is over, by the connection's clock.
+    private var halfTime: UInt64 = 0
     private let connection: Connection
 
     init(_ connection: Connection) {
@@ -25,13 +27,21 @@ final class Pin {
     func takeStep(at position: UInt64, isRenewed: Bool = false) throws -> Step<Void> {
         if held == position, !isRenewed { return .done(()) }
         let request = PinRequest(lease: lease, position: position)
+        let start = connection.clock.monotonicNanoseconds
         return .ask(.pin(request)) {
             if case .pinned(let answer) = $0 { answer } else { nil }
-        } then: { (_: PinAnswer) in
+        } then: { (answer: PinAnswer) in
             self.held = position
+            self.halfTime = start &+ min(answer.seconds, UInt64(UInt32.max)) &* 500_000_000
             self.connection.state.withLock { $0.pins[self.lease] = position }
             return .done(())
         }
+    }
+
+    /// Lets the daemon keep a position for the whole time again, if half of it is over.
+    func renewStep(at position: UInt64) throws -> Step<Void> {
+        let isOld = connection.clock.monotonicNanoseconds >= halfTime
+        return try takeStep(at: position, isRenewed: isOld)
     }
 }
 
