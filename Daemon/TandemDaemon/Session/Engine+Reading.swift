@@ -8,8 +8,10 @@ extension Engine {
     func read(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         let answerer = Answerer(committer: committer, session: session, engine: self)
         guard let read = try answerer.begin(message, id) else {
-            return session.answer(try answerer.answer(message), to: id)
+            session.answer(try answerer.answer(message), to: id)
+            return noteAnswered(message, session, since: session.askedAt)
         }
+        read.arrival = session.askedAt
         session.read = read
         try advance(session, &readsLeft)
         if session.read != nil { limitCounts.note(.sliceReads) }
@@ -38,6 +40,7 @@ extension Engine {
             let answer = try answerer.answer(read)
             drop(session)
             session.answer(answer, to: read.id)
+            noteAnswered(read.message, session, since: read.arrival)
         } catch let error as TandemError {
             drop(session)
             session.answer(.failure(error), to: read.id)
