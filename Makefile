@@ -32,6 +32,8 @@ INSTALLED := $(PREFIX)/bin/tandem $(PREFIX)/bin/tandemd \
     $(foreach name,tandem tandemd,$(SHARE)/bash-completion/completions/$(name) \
         $(SHARE)/zsh/site-functions/_$(name) $(SHARE)/fish/vendor_completions.d/$(name).fish) \
     $(SHARE)/man/man1/tandem.1 $(SHARE)/man/man8/tandemd.8 $(SHARE)/man/man5/tandemd.yaml.5 \
+    $(SHARE)/doc/tandem/Importing.md $(SHARE)/doc/tandem/examples/flights-model.json \
+    $(SHARE)/doc/tandem/examples/flights-map.json \
     $(addprefix $(SHARE)/doc/tandem/examples/,$(notdir $(wildcard systemd/examples/*)))
 
 help:
@@ -151,6 +153,10 @@ install:
 	done
 	for example in systemd/examples/*; do
 	    named "$$example" "$(SHARE)/doc/tandem/examples/$${example##*/}"
+	done
+	put 644 Client/Tandem/Tandem.docc/Importing.md "$(SHARE)/doc/tandem/Importing.md"
+	for file in model map; do
+	    put 644 Tests/ProcessTests/Flights/$$file.json "$(SHARE)/doc/tandem/examples/flights-$$file.json"
 	done
 	echo "== installed below $(DESTDIR)$(PREFIX)"
 

@@ -41,7 +41,7 @@ let suites: [Target] = [
         [
             "Tandem", "TandemIO", "TandemJournal", "TandemStore", "tandemd", "tandem", "worldcup",
             "TestSupport", "FuzzTargets",
-        ], exclude: ["Golden"]),
+        ], exclude: ["Flights", "Golden"]),
     // The recorder is preloaded C, built by the tests.
     suite("FaultTests", ["TandemDaemon", "tandemd"], exclude: ["Recorder"]),
     suite(

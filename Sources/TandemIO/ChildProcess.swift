@@ -103,6 +103,19 @@ public final class ChildProcess: Sendable {
         return true
     }
 
+    /// The next bytes of its standard output, waiting for them; none at its end, or when it leads to no pipe.
+    public func read(count: Int) throws(IOError) -> [UInt8] {
+        guard let output else { return [] }
+        var bytes = [UInt8](repeating: 0, count: count)
+        let result = bytes.withUnsafeMutableBytes { buffer in
+            retrying { Glibc.read(output, buffer.baseAddress, buffer.count) }
+        }
+        switch result {
+        case .success(let count): return Array(bytes.prefix(count))
+        case .failure(let error): throw IOError(.read, "<pipe>", errno: error.number)
+        }
+    }
+
     /// How it ended; nil while it runs.
     public var status: Status? { reap(WNOHANG) }
 

@@ -4,7 +4,8 @@ import Synchronization
 /// Standard output or error, unbuffered: what was written is out.
 ///
 /// A reader that went away (`tandem log | head`) is no error: the stream closes and swallows the
-/// rest, and a command looks at ``isClosed`` to stop early.
+/// rest, and a command looks at ``isClosed`` to stop early. Any other failure, such as a full disk, closes it too and is kept
+/// as ``failure`` for the command to tell.
 public final class StandardStream: Sendable {
     /// Standard output.
     public static let output = StandardStream(STDOUT_FILENO)
@@ -13,12 +14,20 @@ public final class StandardStream: Sendable {
 
     /// The kernel's number: 1 or 2.
     public let descriptor: Int32
-    private let closed = Atomic<Bool>(false)
+    /// The error number of the write that closed it; 0 while it is open.
+    private let closedBy = Atomic<Int32>(0)
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
     /// Whether the reader is gone, or a write failed.
-    public var isClosed: Bool { closed.load(ordering: .relaxed) }
+    public var isClosed: Bool { closedBy.load(ordering: .relaxed) != 0 }
+
+    /// Why not all that was written is out; nil while it is, and when only the reader went away.
+    public var failure: IOError? {
+        let number = closedBy.load(ordering: .relaxed)
+        guard number != 0, number != EPIPE else { return nil }
+        return IOError(.write, descriptor == STDOUT_FILENO ? "<output>" : "<errors>", errno: number)
+    }
 
     /// Whether it leads to journald, which takes priorities: the kernel's file is the one that systemd named.
     public var isJournal: Bool {
@@ -40,7 +49,7 @@ public final class StandardStream: Sendable {
             switch retrying({ Glibc.write(descriptor, rest.baseAddress, rest.count) }) {
             case .success(let count): rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             case .failure(let error) where error.number == EAGAIN: waitForRoom()
-            case .failure: closed.store(true, ordering: .relaxed)
+            case .failure(let error): closedBy.store(error.number, ordering: .relaxed)
             }
         }
     }

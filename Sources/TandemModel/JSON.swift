@@ -66,7 +66,9 @@ extension JSON: Codable {
         } else if let value = try? container.decode(Bool.self) {
             self = .bool(value)
         } else if let value = try? container.decode(Int64.self) {
-            self = .int(value)
+            // There is one zero of integers; the other is a double's.
+            let double = value == 0 ? try? container.decode(Double.self) : nil
+            self = double?.sign == .minus ? .double(-0.0) : .int(value)
         } else if let value = try? container.decode(Double.self) {
             self = .double(value)
         } else if let value = try? container.decode(String.self) {

@@ -67,6 +67,10 @@ struct TandemCommand: ParsableCommand {
             } else {
                 try command.run()
             }
+            // What nobody got was not done.
+            if let failure = StandardStream.output.failure {
+                CommandFailure("\(failure)").exit()
+            }
         } catch let error as TandemError {
             CommandFailure(error).exit()
         } catch let error as CommandFailure {
@@ -84,7 +88,11 @@ struct TandemCommand: ParsableCommand {
             StandardStream.output.write(fullMessage(for: error) + "\n")
             exit(withError: ExitCode.success)
         }
-        let text = message(for: error).split(separator: "\n").joined(separator: " ")
+        var text = message(for: error).split(separator: "\n").joined(separator: " ")
+        if text.hasPrefix("Missing value for '-D") || text.hasPrefix("Missing value for '--dir") {
+            text +=
+                ": the directory of a store, which `tandem status` names, as /var/lib/tandem/NAME"
+        }
         // "Usage: tandem backup …" names everything the verb takes.
         let usage = fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
         let hint = usage.map { "; usage: \($0.dropFirst(7))" } ?? ""

@@ -92,8 +92,33 @@ import Testing
         expect(try tandem("log", "-n=-1"), 2, "tandem --help")
     }
 
+    @Test func `watch ends when the list's order is no longer in the model`() throws {
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        defer { daemon.end(SIGTERM) }
+        func file(_ name: String, _ attributes: String) throws -> String {
+            let path = place.path + "/" + name
+            try #"{"entities": {"Team": {"attributes": {\#(attributes)}}}}"#
+                .write(toFile: path, atomically: true, encoding: .utf8)
+            return path
+        }
+        let name = #""name": {"type": "string"}"#
+        let first = try file("first.json", name + #", "wins": {"type": "int"}"#)
+        #expect(try tandem("schema", "apply", first).code == 0)
+        let second = try file("second.json", name)
+        let watch = "'\(DaemonProcess.products)/tandem' watch Team --sort wins"
+        let migrate = "'\(DaemonProcess.products)/tandem' schema migrate '\(second)' --yes"
+        let run = try CommandRun(
+            path: "/bin/sh",
+            [
+                "-c",
+                "export TANDEM_SOCKET='\(place.socket)'; \(watch) | { read -r shown; \(migrate); cat; }",
+            ])
+        #expect(run.output.contains("the list can't be followed any more"), "\(run.output)")
+    }
+
     @Test func `wrong usage is one line`() throws {
         expect(try CommandRun("tandem", ["log", "--bogus"]), 2, "--bogus")
+        expect(try CommandRun("tandem", ["log", "-D"]), 2, "the directory of a store")
         expect(try CommandRun("tandem", ["nope"]), 2, "nope")
         expect(try CommandRun("tandem", ["fetch"]), 2, "tandem --help")
     }

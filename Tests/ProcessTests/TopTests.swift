@@ -3,6 +3,8 @@ import Tandem
 import TandemIO
 import Testing
 
+@testable import tandem
+
 /// `tandem top` beside a daemon.
 @Suite(.timeLimit(.minutes(2))) struct TopTests {
     let place: Place
@@ -39,6 +41,23 @@ import Testing
         #expect(frames.allSatisfy { ($0["seconds"]?.number ?? 0) >= 0.05 })
         let authors = frames[1]["clients"]?.array?.compactMap { $0["author"]?.string } ?? []
         #expect(Set(authors) == ["pages", "tandem"])
+    }
+
+    @Test func `the slowest requests stand below the longest stalls, with who asked`() throws {
+        let status = JSON.object([
+            "slowRequests": .array([
+                .object([
+                    "kind": .string("fetch"), "entity": .string("Team"), "author": .string("app"),
+                    "pid": .int(7), "microseconds": .int(1_234_567), "endNanoseconds": .int(0),
+                ])
+            ])
+        ])
+        let frame = TopFrame(
+            before: TopLook(status, time: 0), now: TopLook(status, time: 5_000_000_000))
+        let lines = frame.lines(style: Style(), width: 200, height: 24)
+        #expect(lines.contains("slow requests: fetch Team 1234 ms of app[7] 5 s ago"), "\(lines)")
+        #expect(frame.json["slowRequests"] == status["slowRequests"])
+        daemon.end(SIGTERM)
     }
 
     @Test func `wrong input is told in one line`() throws {

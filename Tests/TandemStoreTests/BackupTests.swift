@@ -31,6 +31,23 @@ import Testing
         return try dump(store)
     }
 
+    @Test func `how far a backup and its restoring have come rises to all of it`() throws {
+        let bench = try StoreBench.league(200, seed: seed)
+        var steps: [(done: UInt64, total: UInt64)] = []
+        let manifest = try StoreBackup.make(
+            of: bench.store, at: backup, progress: { steps.append(($0, $1)) }
+        ) { after, folder in
+            let file = try files.open(folder + "/0000000000000001.journal", .createNew)
+            try file.write(Array("segment".utf8), at: 0)
+            return after
+        }
+        #expect(steps.last.map { $0.done == $0.total && $0.done == manifest.bytes } == true)
+        steps = []
+        try StoreRestore.run(backup, to: restored, progress: { steps.append(($0, $1)) }) { _, _ in }
+        #expect(steps.map(\.done) == steps.map(\.done).sorted())
+        #expect(steps.last.map { $0.done == $0.total && $0.done == 3 * manifest.bytes } == true)
+    }
+
     @Test func `a backup holds the last checkpoint while the store is written on`() throws {
         let bench = try StoreBench.league(200, seed: seed)
         let kept = try dump(bench.store)

@@ -49,6 +49,18 @@ extension ManagedObjectContext {
         return try await finish(work, nil)
     }
 
+    /// How many rows of a batch insert are inserted; none of one that has not begun.
+    ///
+    /// Throws `usage` for an id that something else has.
+    package nonisolated(nonsending) func insertedRows(
+        _ entity: String, _ policy: MergePolicy, id: [UInt8]
+    ) async throws -> Int {
+        _ = try await sessionStep().runAsync(on: connection)
+        let work = inserting(entity, policy, batchID(id), mayBeRepeat: true, nil)
+        try await connection.partStep(work).runAsync(on: connection)
+        return work.knownRows
+    }
+
     private nonisolated(nonsending) func insert<Rows: AsyncSequence>(
         _ rows: Rows, _ work: BatchInserting
     ) async throws where Rows.Element == BatchValues {

@@ -70,6 +70,9 @@ final class BatchInserting {
     /// How many rows it holds.
     var heldRows: Int { part.count + (ahead == nil ? 0 : 1) }
 
+    /// How many rows the daemon has, from this attempt or an earlier one.
+    var knownRows: Int { known?.rows ?? count }
+
     // MARK: Rows
 
     /// Takes the next row.
@@ -219,6 +222,10 @@ extension BatchValues {
         var writer = ByteWriter()
         writer.uint64(before.first)
         writer.uint64(before.second)
+        if let identity {
+            writer.blob(identity)
+            return StableHash(writer.bytes)
+        }
         for (name, value) in attributes.sorted(by: { $0.key < $1.key }) {
             writer.string(name)
             value.encode(into: &writer)

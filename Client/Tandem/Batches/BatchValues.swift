@@ -10,6 +10,8 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     public var attributes: [String: TandemModel.Value]
     /// Where relationships lead: to-one ones to one object or none.
     public var objects: [String: [ObjectID]]
+    /// What stands for a row of a batch insert when that is repeated, instead of the values: where these may be others by then.
+    package var identity: [UInt8]?
 
     /// Values of attributes and relationships.
     public init(

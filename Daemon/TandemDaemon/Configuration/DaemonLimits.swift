@@ -157,6 +157,12 @@ extension DaemonLimits {
     static let stallNanoseconds: UInt64 = 1_000_000
     /// Of what is noted so, the longest ones are kept.
     static let stallsKept = 256
+    /// A request whose answer takes longer than this is noted for the daemon's status.
+    static let slowRequestNanoseconds: UInt64 = 10_000_000
+    /// For so long it is remembered.
+    static let slowRequestsNanoseconds: UInt64 = 600_000_000_000
+    /// Of what is remembered so, the slowest ones are kept.
+    static let slowRequestsKept = 16
     /// A flush or checkpoint that takes so long is worth a warning.
     static let slowNanoseconds: UInt64 = 1_000_000_000
     /// How long a full disk is left alone before room is asked for again.

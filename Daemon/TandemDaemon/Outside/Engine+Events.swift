@@ -78,6 +78,7 @@ extension Engine {
         for save in saves {
             let duration = now - min(now, save.arrival)
             metrics.saves.note(nanoseconds: duration)
+            noteAnswered("save", "", save.session, from: save.arrival, to: now)
             guard log.isOn(.debug) else { continue }
             let (session, peer) = (save.session, save.session.peer)
             log(

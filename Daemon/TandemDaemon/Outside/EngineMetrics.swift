@@ -43,6 +43,8 @@ struct EngineMetrics {
     var saves = Histogram()
     /// From the end of a flush until the last session was served what it brought.
     var fanOut = Histogram()
+    /// What clients waited for longest lately.
+    var slow = SlowRequests()
     /// Connections that were taken in.
     var opened: UInt64 = 0
     /// Requests that a role did not allow.

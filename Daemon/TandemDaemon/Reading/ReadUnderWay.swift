@@ -46,6 +46,8 @@ final class ReadUnderWay {
     private let questionBytes: Int
     /// The bytes that are counted for it.
     var countedBytes = 0
+    /// When the question came.
+    var arrival: UInt64 = 0
 
     /// Begins, at a position or, if that is 0, with what there is; with a question of so many bytes, and verdicts if these are asked for.
     init(

@@ -9,8 +9,10 @@ extension Engine {
         let answerer = Answerer(committer: committer, session: session, engine: self)
         guard let read = try answerer.begin(message, id) else {
             let answer = try committer.telling { try answerer.answer(message) }
-            return session.answer(answer, to: id)
+            session.answer(answer, to: id)
+            return noteAnswered(message, session, since: session.askedAt)
         }
+        read.arrival = session.askedAt
         session.read = read
         try advance(session, &readsLeft)
         if session.read != nil { limitCounts.note(.sliceReads) }
@@ -39,6 +41,7 @@ extension Engine {
             let answer = try answerer.answer(read)
             drop(session)
             session.answer(answer, to: read.id)
+            noteAnswered(read.message, session, since: read.arrival)
         } catch let error as TandemError {
             drop(session)
             session.answer(.failure(error), to: read.id)

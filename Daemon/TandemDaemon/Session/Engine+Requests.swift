@@ -31,7 +31,12 @@ extension Engine {
                 session.answer(.pinned(try answer(request, session)), to: id)
             case .vacuum(let request):
                 session.answer(.vacuumed(try answer(request, session)), to: id)
-            default: try read(message, id, session)
+            default: return try read(message, id, session)
+            }
+            switch message {
+            // Who waits for a position, or for a batch, knows why.
+            case .sync, .batch: break
+            default: noteAnswered(message, session, since: session.askedAt)
             }
         } catch let error as TandemError {
             session.answer(.failure(error), to: id)

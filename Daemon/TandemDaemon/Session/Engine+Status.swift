@@ -64,6 +64,7 @@ extension Engine {
             "longestCheckpointMicroseconds": .int(Int64(counters.checkpoints.longest / 1_000)),
             "lastFlushNanoseconds": .int(Int64(clamping: flushedAt)),
             "stalls": counters.stalls.json,
+            "slowRequests": metrics.slow.json(at: now),
             "replayedChanges": .int(Int64(counters.replayedChanges)),
             "replayMicroseconds": .int(Int64(counters.replayNanoseconds / 1_000)),
         ])

@@ -63,6 +63,8 @@ final class Session {
     private(set) var inboundBytes = 0
     /// The bytes of the request that was taken out of it last.
     private(set) var askedBytes = 0
+    /// When the request arrived that was taken out of it last.
+    private(set) var askedAt: UInt64 = 0
     /// How many saves are in the inbox; while there are any, no more is read from the socket.
     private(set) var waitingSaves = 0
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
@@ -196,7 +198,7 @@ final class Session {
     func takeQuestion() -> (id: UInt32, message: ClientMessage)? {
         guard hasQuestion else { return nil }
         let first = remove(at: 0)
-        askedBytes = first.bytes
+        (askedBytes, askedAt) = (first.bytes, first.arrival)
         return (first.id, first.message)
     }
 

@@ -33,6 +33,8 @@ public struct BackupManifest: Hashable, Sendable {
     public var stateHash: StableHash
     /// Every file, in the order of names.
     public var files: [File]
+    /// How many bytes they have, for who shows how far something has come.
+    public var bytes: UInt64 { files.reduce(0) { $0 &+ $1.bytes } }
 
     /// The file's text: JSON, the hash of everything else among it.
     package var text: String {

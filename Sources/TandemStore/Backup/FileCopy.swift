@@ -8,9 +8,10 @@ public enum FileCopy {
 
     /// Copies the first bytes of a file to one that must not exist; durable on return, its name not yet.
     ///
-    /// Throws ``IOError``.
+    /// `done` is told how many bytes each piece had. Throws ``IOError``.
     public static func copy(
-        _ source: String, to target: String, bytes: UInt64? = nil, _ files: any FileSystem
+        _ source: String, to target: String, bytes: UInt64? = nil, _ files: any FileSystem,
+        done: (UInt64) -> Void = { _ in }
     ) throws(IOError) {
         let reader = try files.open(source, .read)
         defer { reader.close() }
@@ -24,13 +25,14 @@ public enum FileCopy {
             guard !piece.isEmpty else { break }
             try writer.write(piece, at: offset)
             offset += UInt64(piece.count)
+            done(UInt64(piece.count))
         }
         try writer.sync()
     }
 
     /// The size and the hash of a file: each piece is hashed together with the hash so far.
     static func hash(
-        of path: String, _ files: any FileSystem
+        of path: String, _ files: any FileSystem, done: (UInt64) -> Void = { _ in }
     ) throws(IOError) -> (bytes: UInt64, hash: StableHash) {
         let file = try files.open(path, .read)
         defer { file.close() }
@@ -39,6 +41,7 @@ public enum FileCopy {
         while true {
             var piece = try file.read(count: pieceBytes, at: offset)
             offset += UInt64(piece.count)
+            done(UInt64(piece.count))
             let isLast = piece.count < pieceBytes
             for half in [hash.first, hash.second] {
                 withUnsafeBytes(of: half.littleEndian) { piece.append(contentsOf: $0) }

@@ -19,11 +19,12 @@ public enum StoreBackup {
     ///
     /// `journal` is given the position of the copied store and the folder for the segments; it fills it with those that
     /// hold what follows, each flushed, and returns the last position in them, or nil when the journal no longer reaches back to there: then
-    /// a newer checkpoint is copied, a bounded number of times. The store is the caller's own or one that was opened for
+    /// a newer checkpoint is copied, a bounded number of times. `progress` hears of how many bytes of all that was copied are checked. The store is the caller's own or one that was opened for
     /// reading beside the daemon, which goes on saving. Throws ``StoreError``, ``IOError`` and what `journal` throws; nothing is left then.
     /// Cost: reads the store twice, once for the copy, once for the check of it.
     public static func make(
         of store: Store, at path: String, files: RealFileSystem = RealFileSystem(),
+        progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in },
         journal: (_ after: UInt64, _ folder: String) throws -> UInt64?
     ) throws -> BackupManifest {
         guard !files.exists(path) else {
@@ -33,7 +34,7 @@ public enum StoreBackup {
         try files.removeTree(draft)
         do {
             let last = try copy(store, draft, files, journal)
-            let manifest = try describe(draft, last, files)
+            let manifest = try describe(draft, last, files, progress)
             try write(manifest, draft, files)
             try files.rename(draft, to: path)
             try files.syncDirectory(parent(of: path))
@@ -70,7 +71,8 @@ public enum StoreBackup {
     }
 
     private static func describe(
-        _ draft: String, _ last: UInt64, _ files: RealFileSystem
+        _ draft: String, _ last: UInt64, _ files: RealFileSystem,
+        _ progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws -> BackupManifest {
         let copy = try Store.openForReading(path: draft + "/store", isPrivate: true)
         defer { copy.close() }
@@ -84,19 +86,26 @@ public enum StoreBackup {
         return BackupManifest(
             identity: copy.identity, position: copy.appliedPosition,
             last: max(last, copy.appliedPosition), stateHash: try copy.stateHash(),
-            files: try listing(draft, files))
+            files: try listing(draft, files, progress))
     }
 
     private static func listing(
-        _ draft: String, _ files: RealFileSystem
+        _ draft: String, _ files: RealFileSystem,
+        _ progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws(IOError) -> [BackupManifest.File] {
-        var found: [BackupManifest.File] = []
+        var names: [String] = []
         for folder in ["journal", "store"] {
-            for name in try files.list("\(draft)/\(folder)") {
-                let (bytes, hash) = try FileCopy.hash(of: "\(draft)/\(folder)/\(name)", files)
-                found.append(
-                    BackupManifest.File(name: "\(folder)/\(name)", bytes: bytes, hash: hash))
+            names += try files.list("\(draft)/\(folder)").map { "\(folder)/\($0)" }
+        }
+        var total: UInt64 = 0
+        for name in names { total += try files.open("\(draft)/\(name)", .read).size() }
+        var (found, done): ([BackupManifest.File], UInt64) = ([], 0)
+        for name in names {
+            let (bytes, hash) = try FileCopy.hash(of: "\(draft)/\(name)", files) {
+                done += $0
+                progress(done, total)
             }
+            found.append(BackupManifest.File(name: name, bytes: bytes, hash: hash))
         }
         return found
     }
@@ -115,9 +124,10 @@ public enum StoreBackup {
     /// Reads a backup's manifest and compares every file with it.
     ///
     /// Throws ``StoreError``: `notOurs` when there is no backup, `damaged` with the name of the file that is missing, cut or
-    /// altered. Cost: reads everything.
+    /// altered. `progress` hears of how many bytes are read. Cost: reads everything.
     public static func verify(
-        _ path: String, files: RealFileSystem = RealFileSystem()
+        _ path: String, files: RealFileSystem = RealFileSystem(),
+        progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws -> BackupManifest {
         let manifestPath = "\(path)/\(BackupManifest.fileName)"
         guard files.exists(manifestPath) else {
@@ -127,18 +137,25 @@ public enum StoreBackup {
         let text = try files.contents(of: manifestPath, maximumBytes: 16 << 20)
         let manifest = try BackupManifest(
             parsing: String(decoding: text, as: UTF8.self), path: manifestPath)
-        for file in manifest.files { try compare(file, path, files) }
+        var done: UInt64 = 0
+        for file in manifest.files {
+            try compare(file, path, files) {
+                done += $0
+                progress(done, manifest.bytes)
+            }
+        }
         return manifest
     }
 
     private static func compare(
-        _ file: BackupManifest.File, _ path: String, _ files: RealFileSystem
+        _ file: BackupManifest.File, _ path: String, _ files: RealFileSystem,
+        done: (UInt64) -> Void
     ) throws {
         let name = "\(path)/\(file.name)"
         guard files.exists(name) else {
             throw StoreError(.damaged, "\(name) is missing; use another backup")
         }
-        let (bytes, hash) = try FileCopy.hash(of: name, files)
+        let (bytes, hash) = try FileCopy.hash(of: name, files, done: done)
         guard bytes == file.bytes else {
             throw StoreError(
                 .damaged,
@@ -151,6 +168,7 @@ public enum StoreBackup {
         }
     }
 
+    /// The directory that has a name.
     static func parent(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])

@@ -9,22 +9,28 @@ public enum StoreRestore {
     /// Restores a backup as the directory `store`, which is missing or empty.
     ///
     /// `raiseEpoch` is given the folder of the restored journal and has to begin a new epoch in it, durable on return: what clients
-    /// saw after the backup never was. The daemon then starts on the directory and applies the journal's tail.
+    /// saw after the backup never was. `progress` hears of how many bytes are read. The daemon then starts on the directory and applies the journal's tail.
     /// Throws ``StoreError``, ``IOError`` and what `raiseEpoch` throws; nothing is left then. Cost: reads the backup twice.
     @discardableResult
     public static func run(
         _ backup: String, to store: String, files: RealFileSystem = RealFileSystem(),
+        progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in },
         raiseEpoch: (_ journal: String, _ manifest: BackupManifest) throws -> Void
     ) throws -> BackupManifest {
         guard !files.exists(store) || files.isEmptyDirectory(store) else {
             throw StoreError(
                 .notOurs, "\(store) is not empty; restore into a directory that is empty or absent")
         }
-        let manifest = try StoreBackup.verify(backup, files: files)
+        // The backup is read to be compared, to be copied, and as the copy.
+        let manifest = try StoreBackup.verify(backup, files: files) { progress($0, 3 &* $1) }
         let draft = store + suffix
         try files.removeTree(draft)
         do {
-            try copy(manifest, backup, draft, files)
+            var done = manifest.bytes
+            try copy(manifest, backup, draft, files) {
+                done += $0
+                progress(done, 3 &* manifest.bytes)
+            }
             try raiseEpoch(draft + "/journal", manifest)
             try files.rename(draft, to: store)
             try files.syncDirectory(StoreBackup.parent(of: store))
@@ -36,16 +42,17 @@ public enum StoreRestore {
     }
 
     private static func copy(
-        _ manifest: BackupManifest, _ backup: String, _ draft: String, _ files: RealFileSystem
+        _ manifest: BackupManifest, _ backup: String, _ draft: String, _ files: RealFileSystem,
+        done: (UInt64) -> Void
     ) throws {
         for folder in ["store", "journal"] {
             try files.createDirectory("\(draft)/\(folder)", mode: 0o700)
         }
         for file in manifest.files {
             let copy = "\(draft)/\(file.name)"
-            try FileCopy.copy("\(backup)/\(file.name)", to: copy, files)
+            try FileCopy.copy("\(backup)/\(file.name)", to: copy, files, done: done)
             // The source may have changed, or be read wrongly this time.
-            guard try FileCopy.hash(of: copy, files).hash == file.hash else {
+            guard try FileCopy.hash(of: copy, files, done: done).hash == file.hash else {
                 throw StoreError(
                     .damaged, "\(backup)/\(file.name) was read differently; use another backup")
             }

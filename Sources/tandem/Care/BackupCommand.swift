@@ -23,14 +23,16 @@ struct BackupCommand: ParsableCommand {
         let store = try place.openForReading()
         defer { store.close() }
         let journal = JournalFolder(place.journal)
+        let progress = ProgressBar("check the copy")
         let manifest = try mapped {
-            try StoreBackup.make(of: store, at: target) { after, folder in
+            try StoreBackup.make(of: store, at: target, progress: progress.update) {
+                after, folder in
                 try journal.copyTail(after: after, to: folder)
             }
         }
-        let bytes = manifest.files.reduce(0) { $0 + $1.bytes }
+        progress.end()
         printLine(
             "backed up \(place.path) to \(target): store at position \(manifest.position), journal "
-                + "to \(manifest.last), \(bytes) bytes")
+                + "to \(manifest.last), \(manifest.bytes) bytes")
     }
 }

@@ -72,11 +72,18 @@ struct JournalFolder {
         guard let end = reader.end else {
             throw CommandFailure("the journal in \(path) can't be read; run `tandem log -D`")
         }
+        let progress = ProgressBar("copy the journal")
+        defer { progress.end() }
+        var done: UInt64 = 0
         for (first, name) in try segments() where first >= start && first <= end.segment {
             // What is written later than this is not copied, so no hole is before what is.
             try FileCopy.copy(
                 "\(path)/\(name)", to: "\(folder)/\(name)",
-                bytes: first == end.segment ? end.offset : nil, files)
+                bytes: first == end.segment ? end.offset : nil, files
+            ) {
+                done += $0
+                progress.update(done, of: 0)
+            }
         }
         let copied = try JournalFolder(folder).readThrough(after: position).position
         guard copied == reader.position else {

@@ -22,8 +22,10 @@ struct RestoreCommand: ParsableCommand {
 
     func run() throws {
         var position = Position(log: LogID(high: 0, low: 0), epoch: 0, number: 0)
+        let progress = ProgressBar("restore")
         try mapped {
-            _ = try StoreRestore.run(backup, to: store) { folder, manifest in
+            _ = try StoreRestore.run(backup, to: store, progress: progress.update) {
+                folder, manifest in
                 // A segment of the new epoch; the daemon makes its own in the size that it is told.
                 let journal = try JournalFolder(folder).open(
                     appliedPosition: manifest.position, segmentBytes: 1 << 20)
@@ -34,6 +36,7 @@ struct RestoreCommand: ParsableCommand {
                 try journal.close()
             }
         }
+        progress.end()
         printLine("restored \(backup) to \(store) at \(position)")
     }
 }

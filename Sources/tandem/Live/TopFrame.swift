@@ -102,6 +102,20 @@ struct TopFrame {
         }.sorted { $0.microseconds > $1.microseconds }
     }
 
+    /// What clients waited for longest lately, as the daemon has it: the slowest first.
+    var slowRequests: [String] {
+        (now.status["slowRequests"]?.array ?? []).compactMap { request in
+            guard let length = request["microseconds"]?.int,
+                let end = request["endNanoseconds"]?.number
+            else { return nil }
+            let what = ["kind", "entity"].compactMap { request[$0]?.string }
+                .filter { !$0.isEmpty }.joined(separator: " ")
+            let who = "\(request["author"]?.plain ?? "?")[\(request["pid"]?.plain ?? "?")]"
+            let ago = Self.time(max(0, (Double(now.time) - end) / 1e9))
+            return "\(what) \(Self.microseconds(length)) of \(who) \(ago) ago"
+        }
+    }
+
     // MARK: Text
 
     /// At most so many lines of at most so many characters.
@@ -158,6 +172,8 @@ struct TopFrame {
             "\($0.cause) \(Self.microseconds($0.microseconds)) \(Self.time($0.secondsAgo)) ago"
         }
         if !stalls.isEmpty { lines.append("longest stalls: " + stalls.joined(separator: ", ")) }
+        let slow = slowRequests.prefix(3)
+        if !slow.isEmpty { lines.append("slow requests: " + slow.joined(separator: ", ")) }
         return lines + [""]
     }
 
@@ -221,6 +237,7 @@ struct TopFrame {
                     return .object(members)
                 }),
             "stalls": now.status["stalls"] ?? .null,
+            "slowRequests": now.status["slowRequests"] ?? .null,
         ])
     }
 }

@@ -59,11 +59,15 @@ struct WatchCommand: AsyncParsableCommand {
         try await view.open()
         guard let until else {
             // Until a signal ends the process, or nobody reads any more.
-            while !StandardStream.output.isClosed { try await Task.sleep(for: .seconds(1)) }
+            while !StandardStream.output.isClosed {
+                try await Task.sleep(for: .seconds(1))
+                try view.checkFollows()
+            }
             return
         }
         guard let end = try ConsumerName.position(until, container) else { return }
         try await view.reach(end)
+        try view.checkFollows()
     }
 }
 

@@ -15,6 +15,8 @@ import TandemIO
     private let clock = SystemClock()
     private var controller: FetchedResultsController?
     private var lagAskedAt: UInt64 = 0
+    /// Why the list can't be followed any more.
+    private(set) var failure: CommandFailure?
 
     init(_ container: PersistentContainer, _ request: WatchRequest, isJSON: Bool, style: Style) {
         self.container = container
@@ -55,6 +57,13 @@ import TandemIO
         _ = try await container.viewContext.reach(position)
     }
 
+    /// Throws ``CommandFailure`` when the list no longer changes with what is saved.
+    func checkFollows() throws {
+        guard let failure else { return }
+        throw CommandFailure(
+            "the list can't be followed any more: \(failure.message)", code: failure.code)
+    }
+
     nonisolated private static func remark(_ text: String) {
         StandardStream.error.write("tandem: \(text)\n")
     }
@@ -71,7 +80,13 @@ import TandemIO
     nonisolated func controller(
         _ controller: FetchedResultsController, didFailWith error: TandemError
     ) {
-        Self.remark(error.message)
+        MainActor.assumeIsolated { failed(error) }
+    }
+
+    /// A list out of order recovers by itself; what the model no longer has, or the daemon refuses, does not.
+    private func failed(_ error: TandemError) {
+        guard error.code != .outOfOrderSection else { return Self.remark(error.message) }
+        failure = CommandFailure(error)
     }
 
     private func changed(_ change: ControllerChange) {

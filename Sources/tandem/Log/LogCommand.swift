@@ -51,13 +51,10 @@ struct LogCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("F"), .long],
-        help: "All values of a field of matches; -N: all fields.")
+        help: "All values of a field of matches.")
     var field: String?
 
-    // The help of -F names it: all has to fit a screen.
-    @Flag(
-        name: [.customShort("N"), .long],
-        help: ArgumentHelp("All fields of matches.", visibility: .hidden))
+    @Flag(name: [.customShort("N"), .long], help: "All fields of matches.")
     var fields = false
 
     @Option(

@@ -83,7 +83,7 @@ final class LogRun {
         (asked.cursor, asked.to) = (text, number)
         let range = try LogRange(asked, source, filter)
         // A format that nobody chose is the readable difference.
-        if options.output == .short {
+        if options.chosenFormat == nil {
             var look = LogLook(isUTC: options.utc)
             look.style = Style(isOn: options.color.isOn(StandardStream.output.descriptor))
             look.nameOf = ObjectNames(source).name

@@ -35,10 +35,10 @@ struct ExportCommand: ParsableCommand {
             let context = container.makeContext(name: "export")
             let end = try context.connect()
             let position = try context.pin(at: options.at.map { end.at($0) } ?? end)
-            let rows = ExportRows(context, at: position)
             let lines = LineOutput()
             defer { lines.finish() }
             for entity in entities {
+                let rows = ExportRows(context, at: position, label: "export \(entity.name)")
                 let writer = ExportWriter(entity, model, options.output)
                 try rows.each(try options.request(entity.name), writer.members) { object in
                     var count = 0
@@ -88,10 +88,13 @@ struct ExportCommand: ParsableCommand {
     private static let pageBytes = 8 << 20
     private let context: ManagedObjectContext
     private let position: Position
+    /// What stands before the bar of its progress.
+    private let label: String
 
-    init(_ context: ManagedObjectContext, at position: Position) {
+    init(_ context: ManagedObjectContext, at position: Position, label: String) {
         self.context = context
         self.position = position
+        self.label = label
     }
 
     /// Calls `body` with every object, with the contents of long values, which says how many bytes it took; `before` once the request is known to be good.
@@ -99,7 +102,7 @@ struct ExportCommand: ParsableCommand {
         _ request: FetchRequest, _ members: [String], _ body: (ObjectSnapshot) -> Int,
         before: () -> Void
     ) throws {
-        let progress = ProgressBar("export \(request.entity)")
+        let progress = ProgressBar(label)
         defer { progress.end() }
         let total = try context.count(for: request, at: position)
         before()

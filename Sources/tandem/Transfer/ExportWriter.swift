@@ -10,6 +10,9 @@ struct ExportWriter {
     /// What follows from other values, and is not written: nobody can set it.
     private let derived: [String]
 
+    /// The name of the column of ids where `id` is a property.
+    static let idColumn = "@id"
+
     init(_ entity: CompiledEntity, _ model: CompiledModel, _ format: TransferFormat) {
         self.entity = entity
         self.model = model
@@ -24,14 +27,15 @@ struct ExportWriter {
     /// Writes what stands before all objects.
     func begin(into bytes: inout [UInt8]) {
         guard format == .csv else { return }
-        bytes.put((["id"] + columns).map(CSVFormat.quoted).joined(separator: ","), "\r\n")
+        let id = columns.contains("id") ? Self.idColumn : "id"
+        bytes.put(([id] + columns).map(CSVFormat.quoted).joined(separator: ","), "\r\n")
     }
 
     /// Writes an object.
     func write(_ object: ObjectSnapshot, into bytes: inout [UInt8]) {
         switch format {
         case .ndjson:
-            var values = object.values.mapValues { ValueText.json($0, model) }
+            var values = object.values.mapValues(json)
             for name in derived { values[name] = nil }
             for (name, ids) in object.members {
                 values[name] = .array(ids.sorted().map { .string($0.description) })
@@ -47,13 +51,21 @@ struct ExportWriter {
         }
     }
 
+    /// The value; infinities, for which JSON has no numbers, as texts that `tandem import` knows.
+    private func json(_ value: Value) -> JSON {
+        if case .double(let number) = value, number.isInfinite {
+            return .string(ImportValues.infinity(number))
+        }
+        return ValueText.json(value, model)
+    }
+
     private func cell(_ name: String, of object: ObjectSnapshot) -> String {
         if let ids = object.members[name] {
             return ids.sorted().map(\.description).joined(separator: " ")
         }
         let value = object[name]
         if value.isNull { return "" }
-        let text = ValueText.json(value, model).plain
+        let text = json(value).plain
         // Without quotes it would be no value.
         return text.isEmpty ? "\"\"" : CSVFormat.quoted(text)
     }

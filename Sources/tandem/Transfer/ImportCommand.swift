@@ -7,25 +7,33 @@ struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Inserts an object for each row of a file.",
         discussion: """
-            Rows are JSON objects, one a line, as `tandem export` prints them or the values alone, or CSV. Every row \
-            becomes a new object; links lead to objects of this store. It is worked off in transactions of at most 1,000 \
-            rows. What can't be read or is refused goes to the file of rejects with the line's number and the reason, and \
-            the rest goes on: the exit code is 1 then. What was interrupted goes on with the --id that it said, and \
-            inserts no row twice.
+            Rows are JSON objects, one a line, as `tandem export` prints them or the values alone, or CSV. With --map \
+            PATH is a folder of CSV files, also packed by gzip, and the map says what they are and how they are linked. \
+            Every row becomes a new object, in transactions of at most 1,000. What can't be read or is refused goes to \
+            the file of rejects with the line's number and the reason, and the rest goes on: the exit code is 1 then. \
+            What was interrupted goes on with the --id that it said, and inserts no row twice.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: "The file.")
-    var file: String
+    @Argument(help: "The file, or the folder.")
+    var path: String
 
     @Option(help: "The entity of rows that don't say theirs.")
     var entity: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Which columns are what, as JSON (Importing.md).", valueName: "file"))
+    var map: String?
+
     @Option(name: .shortAndLong, help: "ndjson or csv; by the file's name if not given.")
     var input: TransferFormat?
 
-    @Option(help: "Where rejected rows go; FILE.rejects if not given.")
+    @Option(
+        help: ArgumentHelp(
+            "Where rejected rows go; PATH.rejects if not given, or that of the map.",
+            valueName: "file"))
     var rejects: String?
 
     @Option(help: "Goes on with the import of this name, or gives it one.")
@@ -39,52 +47,118 @@ struct ImportCommand: AsyncParsableCommand {
     @Option(name: .shortAndLong, help: "short or json.")
     var output: OutputFormat = .short
 
+    func validate() throws {
+        guard map != nil, entity != nil || input != nil else { return }
+        throw ValidationError("with --map it is the map that says entities and formats")
+    }
+
     @MainActor func run() async throws {
         let container = global.container(author: "tandem import")
-        let model = try container.storeModel()
-        if let entity, model.entity(named: entity) == nil {
+        let name = id ?? Self.newID
+        if let map {
+            let tables = try ImportMap(parsing: try Self.content(map), path: map)
+            let rejects = try rejectFile(map, name)
+            let run = try TableImport(
+                path, tables, (name, policy.mergePolicy), container, rejects)
+            try await finish(name, rejects) {
+                try await run.run()
+            } counts: {
+                ImportCounts(imported: run.counts, made: run.stubs, rejected: rejects.count)
+            }
+        } else {
+            let model = try container.storeModel()
+            let settings = try settings(model, name)
+            let rejects = try rejectFile(path, name)
+            let run = try ImportRun(
+                settings, model, container.makeContext(name: "import"), rejects)
+            try await finish(name, rejects) {
+                try await run.run()
+            } counts: {
+                ImportCounts(imported: run.counts, rejected: rejects.count)
+            }
+        }
+    }
+
+    private func rejectFile(_ path: String, _ name: String) throws -> RejectFile {
+        try RejectFile(rejects ?? path + ".rejects", of: name, isContinued: id != nil)
+    }
+
+    private func settings(_ model: CompiledModel, _ name: String) throws -> ImportSettings {
+        let known = entity.flatMap(model.entity)
+        if let entity, known == nil {
             throw CommandFailure("the model has no entity \(entity); see `tandem schema`", code: 2)
         }
-        let settings = ImportSettings(
-            path: file, format: input ?? (file.hasSuffix(".csv") ? .csv : .ndjson),
-            entity: entity, id: id ?? Self.newID, policy: policy.mergePolicy)
-        let rejects = try RejectFile(
-            rejects ?? file + ".rejects", of: settings.id, isContinued: id != nil)
-        let run = try ImportRun(settings, model, container.makeContext(name: "import"), rejects)
+        return ImportSettings(
+            path: path, format: input ?? (path.hasSuffix(".csv") ? .csv : .ndjson),
+            entity: entity, id: name, policy: policy.mergePolicy,
+            properties: Set(known?.properties.map(\.name) ?? []))
+    }
+
+    /// Runs an import, and says what came of it, also when it failed.
+    @MainActor private func finish(
+        _ name: String, _ rejects: RejectFile, _ body: @MainActor () async throws -> Void,
+        counts: @MainActor () -> ImportCounts
+    ) async throws {
         // Whoever ends it now has to know; afterwards there may be nobody left to say it.
         if id == nil {
             StandardStream.error.write(
-                "import \(settings.id); if it is interrupted, go on with --id \(settings.id)\n")
+                "import \(name); if it is interrupted, go on with --id \(name)\n")
         }
         do {
-            try await run.run()
+            try await body()
         } catch let error as TandemError {
-            show(run, rejects)
-            throw CommandFailure(error).adding("go on with --id \(settings.id)")
+            show(counts())
+            throw CommandFailure(error).adding("go on with --id \(name)")
         } catch let error as IOError {
             throw CommandFailure("\(error)")
         }
-        show(run, rejects)
+        show(counts())
         guard rejects.count > 0 else { return }
         throw CommandFailure("\(rejects.count) rows were rejected; see \(rejects.path)")
+    }
+
+    private static func content(_ path: String) throws -> String {
+        let bytes = try mapped {
+            try RealFileSystem().contents(of: path, maximumBytes: 1 << 20)
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     private static var newID: String {
         ThisProcess.randomBytes(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    @MainActor private func show(_ run: ImportRun, _ rejects: RejectFile) {
-        if output == .json {
-            let counts = run.counts.mapValues { JSON.int(Int64($0)) }
-            return printLine(
-                JSON.object([
-                    "imported": .object(counts), "rejected": .int(Int64(rejects.count)),
-                ]).text)
-        }
-        for (entity, count) in run.counts.sorted(by: { $0.key < $1.key }) {
-            printLine("imported \(count) objects of \(entity)")
-        }
-        if run.counts.isEmpty { printLine("nothing to import") }
+    private func show(_ counts: ImportCounts) {
+        if output == .json { return printLine(counts.json.text) }
+        counts.lines.forEach(printLine)
+    }
+}
+
+/// What an import came to.
+struct ImportCounts {
+    /// Objects by entity.
+    var imported: [String: Int]
+    /// Objects by entity that are there only because links named them.
+    var made: [String: Int] = [:]
+    var rejected: Int
+
+    var json: JSON {
+        var members: [String: JSON] = [
+            "imported": Self.object(imported), "rejected": .int(Int64(rejected)),
+        ]
+        if !made.isEmpty { members["made"] = Self.object(made) }
+        return .object(members)
+    }
+
+    private static func object(_ counts: [String: Int]) -> JSON {
+        .object(counts.mapValues { .int(Int64($0)) })
+    }
+
+    /// A line for each entity.
+    var lines: [String] {
+        if imported.isEmpty { return ["nothing to import"] }
+        return imported.sorted { $0.key < $1.key }.map { "imported \($1) objects of \($0)" }
+            + made.sorted { $0.key < $1.key }.map { "made \($1) objects of \($0) for links" }
     }
 }
 

@@ -10,21 +10,20 @@ struct ImportSettings {
     /// Under it the import goes on.
     var id: String
     var policy: MergePolicy
+    /// The names of the entity's properties.
+    var properties: Set<String> = []
 
     /// The rows of the file from a place on.
     func reader(from place: ImportLines.Place) throws -> any ImportReader {
         let file = try RealFileSystem().open(path, .read)
         switch format {
         case .ndjson: return NDJSONReader(file, from: place)
-        case .csv: return try CSVReader(file, from: place)
+        case .csv: return try CSVReader(file, from: place, properties: properties)
         }
     }
 }
 
 /// Inserts the rows of a file, entity by entity, by batches of the daemon.
-///
-/// A batch ends at a row that the daemon refuses; the next one goes on behind it. Each has an id that follows from the import's, so
-/// that the same import, started again, goes on where it was.
 @MainActor final class ImportRun {
     private let settings: ImportSettings
     private let model: CompiledModel
@@ -58,6 +57,7 @@ struct ImportSettings {
     /// Reads everything once: which entities there are, and which rows no daemon need be asked about.
     private func findEntities() throws {
         var reader = try settings.reader(from: ImportLines.Place())
+        var unfit: [RejectFile.Reject] = []
         while let row = try reader.next() {
             progress.update(reader.place.offset, of: size)
             do throws(ImportValues.Misfit) {
@@ -65,10 +65,17 @@ struct ImportSettings {
                 _ = try ImportValues.values(row, of: entity)
                 if !entities.contains(entity.name) { entities.append(entity.name) }
             } catch {
-                try rejects.add((row.line, row.raw), .reader, error.reason)
+                unfit.append(.init(line: row.line, raw: row.raw, reason: error.reason))
+                // One flush for many, and not all of them held.
+                guard unfit.count == Self.rejectsHeld else { continue }
+                try rejects.add(unfit, by: .reader)
+                unfit = []
             }
         }
+        try rejects.add(unfit, by: .reader)
     }
+
+    private static let rejectsHeld = 1_000
 
     private func entity(of row: ImportRow) throws(ImportValues.Misfit) -> CompiledEntity {
         if let problem = row.problem { throw ImportValues.Misfit(reason: problem) }
@@ -83,57 +90,24 @@ struct ImportSettings {
 
     private func insert(_ entity: CompiledEntity?) async throws {
         guard let entity else { return }
-        var place = ImportLines.Place()
-        var number = 0
-        while true {
+        let batches = ImportBatches(
+            context: context, entity: entity.name, policy: settings.policy, rejects: rejects,
+            name: "\(settings.id) \(entity.name)")
+        try await batches.run { place, _ in
             let rows = ImportBatch(
-                try settings.reader(from: place), settings.entity, entity, rejects.refusedByDaemon)
+                try settings.reader(from: place), settings.entity, entity,
+                rejects.lines(by: .daemon))
             rows.onRow = { [progress, size] in progress.update($0.offset, of: size) }
-            do {
-                let request = AsyncBatchInsertRequest(
-                    entity: entity.name, rows: rows, policy: settings.policy)
-                let result = try await context.execute(request, id: batchID(entity.name, number))
-                counts[entity.name, default: 0] += result.count
-                guard let stopped = rows.stoppedBehind else { return }
-                place = stopped
-            } catch let error as TandemError {
-                counts[entity.name, default: 0] += error.done?.count ?? 0
-                guard let row = error.row.flatMap(rows.row) else { throw error }
-                try rejects.add((row.line, row.raw), .daemon, Self.reason(error))
-                place = row.behind
-            }
-            number += 1
+            return rows
+        } count: {
+            counts[entity.name, default: 0] += $0
         }
-    }
-
-    /// What is wrong with the row; its number in a batch says nothing to anybody.
-    private static func reason(_ error: TandemError) -> String {
-        let problems = error.problems.map { problem in
-            (problem.property.map { "\($0): " } ?? "") + problem.message
-        }
-        if !problems.isEmpty { return problems.joined(separator: "; ") }
-        let message = error.message.split(separator: ": ", maxSplits: 1).last ?? ""
-        let end = message.ranges(of: "; ").last { message[$0.upperBound...].contains("were done") }
-        return String(message[..<(end?.lowerBound ?? message.endIndex)])
-    }
-
-    private func batchID(_ entity: String, _ number: Int) -> [UInt8] {
-        let hash = StableHash(Array("import \(settings.id) \(entity) \(number)".utf8))
-        return Array(hash.description.utf8)
     }
 }
 
 /// The rows of one batch: those of one entity from some place on, up to one that the daemon refused before.
-final class ImportBatch: AsyncSequence {
+final class ImportBatch: ImportedRows {
     typealias Element = BatchValues
-
-    /// A row that was handed out.
-    struct Row {
-        var line: Int
-        var raw: String
-        /// Where the next one begins.
-        var behind: ImportLines.Place
-    }
 
     /// The daemon refuses a row of the last part, of at most so many rows, while one more has come.
     private static let rowsKept = 2_048
@@ -141,7 +115,7 @@ final class ImportBatch: AsyncSequence {
     private let usual: String?
     private let entity: CompiledEntity
     private let refused: Set<Int>
-    private var rows: [Row] = []
+    private var rows: [ImportedRow] = []
     private var count = 0
     /// Behind the refused row at which it ended; nil where the file did.
     private(set) var stoppedBehind: ImportLines.Place?
@@ -158,7 +132,7 @@ final class ImportBatch: AsyncSequence {
     }
 
     /// One of the last rows, by its number in the batch.
-    func row(_ index: Int) -> Row? {
+    func row(_ index: Int) -> ImportedRow? {
         let first = count - rows.count
         return rows.indices.contains(index - first) ? rows[index - first] : nil
     }
@@ -176,7 +150,9 @@ final class ImportBatch: AsyncSequence {
             }
             onRow?(reader.place)
             count += 1
-            rows.append(Row(line: row.line, raw: row.raw, behind: reader.place))
+            rows.append(
+                ImportedRow(
+                    reject: .init(line: row.line, raw: row.raw, reason: ""), behind: reader.place))
             if rows.count > 2 * Self.rowsKept { rows.removeFirst(Self.rowsKept) }
             return values
         }

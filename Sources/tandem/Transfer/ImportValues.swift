@@ -8,6 +8,8 @@ enum ImportValues {
     }
 
     /// The values of a row; throws ``Misfit`` for a name or value that the entity does not have.
+    ///
+    /// A copy of an object does not take over what leads to one object only: that would go from the object that has it.
     static func values(
         _ row: ImportRow, of entity: CompiledEntity
     ) throws(Misfit) -> BatchValues {
@@ -20,17 +22,25 @@ enum ImportValues {
             if let problem = property.settingProblem { throw Misfit(reason: "\(name): \(problem)") }
             if let type = property.attribute?.type {
                 values.attributes[name] = try value(field, type, property)
-            } else {
+            } else if !row.isCopy || property.relationship?.inverseToMany ?? true {
                 values.objects[name] = try ids(field, property)
             }
         }
         return values
     }
 
+    /// What stands for an infinite number.
+    static func infinity(_ number: Double) -> String { number < 0 ? "-Infinity" : "Infinity" }
+
     private static func value(
         _ field: ImportRow.Field, _ type: AttributeType, _ property: CompiledProperty
     ) throws(Misfit) -> Value {
         let json = json(field, type)
+        if type == .double, let text = json.string,
+            let number = [Double.infinity, -.infinity].first(where: { infinity($0) == text })
+        {
+            return .double(number)
+        }
         guard let value = Value(json: json, type: type), property.accepts(value) else {
             throw Misfit(
                 reason: "\(property.name) needs a value of type \(type.rawValue), not \(json.text)")

@@ -1,16 +1,23 @@
 import Tandem
 import TandemIO
 
-/// The rows that were not imported, one object a line: the line's number, why, and the row as it stood.
+/// The rows that were not imported, one object a line: the file, if there are several, the line's number, why, and the row as it stood.
 ///
-/// What the daemon refused stands here before anything behind it is sent: so an import that goes on under its id cuts its batches
-/// where the first attempt had to, and inserts no row twice.
+/// A refused row stands here before anything behind it is sent: so an import that goes on under its id cuts its batches
+/// where the first attempt had to, leaves out what that left out, and inserts no row twice.
 final class RejectFile {
     /// Who refused a row.
     enum Judge: String {
-        /// It can't be read, or does not fit the entity; every attempt finds that anew.
+        /// It can't be read, does not fit the entity, or leads to nothing.
         case reader
         case daemon
+    }
+
+    /// A row and what is wrong with it.
+    struct Reject: Sendable {
+        var line: Int
+        var raw: String
+        var reason: String
     }
 
     let path: String
@@ -19,10 +26,9 @@ final class RejectFile {
     private let files = RealFileSystem()
     private var file: (any File)?
     private var end: UInt64 = 0
-    private(set) var count = 0
-    /// The lines that the daemon refused.
-    private(set) var refusedByDaemon: Set<Int> = []
-    private var known: Set<Int> = []
+    /// Who refused which lines, by the names of files; "" where there is one only.
+    private var lines: [String: [Int: Judge]] = [:]
+    var count: Int { lines.values.reduce(0) { $0 + $1.count } }
 
     /// The rejects of an import; those of an earlier attempt are taken up where it goes on.
     ///
@@ -38,6 +44,11 @@ final class RejectFile {
         try mapped { try read() }
     }
 
+    /// The lines of a file that somebody refused.
+    func lines(of file: String = "", by judge: Judge) -> Set<Int> {
+        Set((lines[file] ?? [:]).filter { $0.value == judge }.keys)
+    }
+
     private func read() throws {
         let file = try files.open(path, .readWrite)
         var lines = ImportLines(file)
@@ -45,16 +56,20 @@ final class RejectFile {
             // Its write was cut off, so nothing behind it was sent: whoever refused the row will again.
             if Self.isBegun(line), try isCut(at: lines.place) { break }
             let json = try? JSON(parsing: String(decoding: line, as: UTF8.self))
-            guard let number = json?["line"]?.int.flatMap(Int.init(exactly:)),
-                json?["import"]?.string == id
-            else { throw foreign(json) }
-            known.insert(number)
-            if json?["by"]?.string == Judge.daemon.rawValue { refusedByDaemon.insert(number) }
+            guard let json, json["import"]?.string == id, note(json) else { throw foreign(json) }
             end = lines.place.offset
         }
         try file.truncate(to: end)
-        count = known.count
         self.file = file
+    }
+
+    /// Takes up a reject of an earlier attempt; false for what is none.
+    private func note(_ json: JSON) -> Bool {
+        guard let line = json["line"]?.int.flatMap(Int.init(exactly:)),
+            let judge = json["by"]?.string.flatMap(Judge.init(rawValue:))
+        else { return false }
+        lines[json["file"]?.string ?? "", default: [:]][line] = judge
+        return true
     }
 
     /// Whether a line that ends here has no end of its own.
@@ -81,19 +96,25 @@ final class RejectFile {
         )
     }
 
-    /// Keeps a row; on the disk when it returns.
-    func add(_ row: (line: Int, raw: String), _ judge: Judge, _ reason: String) throws {
-        guard known.insert(row.line).inserted else { return }
-        count += 1
-        if judge == .daemon { refusedByDaemon.insert(row.line) }
-        let json = JSON.object([
-            "import": .string(id), "line": .int(Int64(row.line)), "by": .string(judge.rawValue),
-            "error": .string(reason), "row": .string(row.raw),
-        ])
+    /// Keeps rows of a file; on the disk when it returns.
+    ///
+    /// Cost: one flush, however many there are.
+    func add(_ rejects: [Reject], of name: String = "", by judge: Judge) throws {
+        var bytes: [UInt8] = []
+        for reject in rejects where lines[name]?[reject.line] == nil {
+            lines[name, default: [:]][reject.line] = judge
+            var members: [String: JSON] = [
+                "import": .string(id), "line": .int(Int64(reject.line)),
+                "by": .string(judge.rawValue), "error": .string(reject.reason),
+                "row": .string(reject.raw),
+            ]
+            if !name.isEmpty { members["file"] = .string(name) }
+            bytes.put(JSON.object(members).text, "\n")
+        }
+        if bytes.isEmpty { return }
         try mapped {
             let file = try self.file ?? files.open(path, .createNew)
             self.file = file
-            let bytes = Array((json.text + "\n").utf8)
             try file.write(bytes, at: end)
             try file.sync()
             end += UInt64(bytes.count)

@@ -49,6 +49,9 @@ import Testing
             #expect(run.code == 0)
             try Golden.expect(run.output, "show.\(position)")
         }
+        let short = try tandem("log", "show", "3", "-o", "short")
+        #expect(try short.output == tandem("log", "--from", "3", "--to", "3").output)
+        #expect(try tandem("log", "--help").output.contains("-N, --fields"))
         #expect(try tandem("log", "show", "6").code == 1)
         #expect(try tandem("log", "show", "x").code == 2)
         #expect(try tandem("log", "show").code == 2)

@@ -34,6 +34,8 @@ import Testing
             "644 usr/share/man/man1/tandem.1", "644 usr/share/man/man8/tandemd.8",
             "644 usr/share/man/man5/tandemd.yaml.5",
             "644 usr/share/doc/tandem/examples/user-sandbox.conf",
+            "644 usr/share/doc/tandem/examples/flights-map.json",
+            "644 usr/share/doc/tandem/Importing.md",
         ] { #expect(files.contains(file), "\(file) of \(files)") }
         #expect(try CommandRun(path: root + "/usr/bin/tandem", ["--version"]).code == 0)
         let bash = root + "/usr/share/bash-completion/completions/tandem"

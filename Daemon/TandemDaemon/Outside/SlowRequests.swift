@@ -1,0 +1,103 @@
+import TandemModel
+import TandemWire
+
+/// The requests that clients waited for longest, of the last while: for `tandem status` and `tandem top`.
+///
+/// Counted is from the arrival of a request's last bytes to its answer, so with what it waited for others. What waits because it was
+/// asked to, for a position, is none.
+struct SlowRequests {
+    /// A request that was answered.
+    struct Request {
+        var kind: String
+        /// What it was about: an entity; empty for none.
+        var entity = ""
+        var client: UInt64
+        var author: String
+        var pid: Int32
+        /// Nanoseconds of the monotonic clock.
+        var start: UInt64
+        var end: UInt64
+
+        fileprivate var length: UInt64 { end - min(start, end) }
+    }
+
+    private var requests: [Request] = []
+
+    /// Notes a request, if it took long.
+    mutating func note(_ request: Request) {
+        guard request.length >= DaemonLimits.slowRequestNanoseconds else { return }
+        requests.removeAll { !Self.isRecent($0, request.end) }
+        if requests.count < DaemonLimits.slowRequestsKept { return requests.append(request) }
+        let shortest = requests.indices.min { requests[$0].length < requests[$1].length }
+        guard let shortest, requests[shortest].length < request.length else { return }
+        requests[shortest] = request
+    }
+
+    private static func isRecent(_ request: Request, _ now: UInt64) -> Bool {
+        now - min(now, request.end) < DaemonLimits.slowRequestsNanoseconds
+    }
+
+    /// As `tandem status -o json` shows them, the slowest first.
+    func json(at now: UInt64) -> JSON {
+        let recent = requests.filter { Self.isRecent($0, now) }
+        return .array(
+            recent.sorted { ($0.length, $0.end) > ($1.length, $1.end) }.map { request in
+                .object([
+                    "kind": .string(request.kind), "entity": .string(request.entity),
+                    "client": .int(Int64(request.client)), "author": .string(request.author),
+                    "pid": .int(Int64(request.pid)),
+                    "endNanoseconds": .int(Int64(clamping: request.end)),
+                    "microseconds": .int(Int64(clamping: request.length / 1_000)),
+                ])
+            })
+    }
+}
+
+extension Engine {
+    /// Notes that a request was answered just now, that came at a time.
+    func noteAnswered(_ message: ClientMessage, _ session: Session, since start: UInt64) {
+        let entity: String =
+            switch message {
+            case .fetch(let fetch), .explain(let fetch): fetch.request.entity
+            default: ""
+            }
+        noteAnswered(message.title, entity, session, from: start, to: clock.monotonicNanoseconds)
+    }
+
+    /// Notes that something was answered.
+    func noteAnswered(
+        _ kind: String, _ entity: String, _ session: Session, from start: UInt64,
+        to end: UInt64
+    ) {
+        metrics.slow.note(
+            SlowRequests.Request(
+                kind: kind, entity: entity, client: session.id, author: session.author,
+                pid: session.peer.pid, start: start, end: end))
+    }
+}
+
+extension ClientMessage {
+    /// What kind of request it is, for people.
+    var title: String {
+        switch self {
+        case .hello: "hello"
+        case .save: "save"
+        case .insert: "batch insert"
+        case .sync: "sync"
+        case .schema: "schema"
+        case .lease: "lease"
+        case .batch: "batch"
+        case .fetch: "fetch"
+        case .pin: "pin"
+        case .vacuum: "vacuum"
+        case .consumer: "consumer"
+        case .disconnect: "disconnect"
+        case .read: "read"
+        case .verdicts: "verdicts"
+        case .history: "history"
+        case .status: "status"
+        case .blob: "long value"
+        case .explain: "explain"
+        }
+    }
+}

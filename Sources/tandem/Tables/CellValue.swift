@@ -1,0 +1,128 @@
+import Tandem
+
+/// What the text of a cell is as a value of a type.
+enum CellValue {
+    /// The value; nil for a text that is none.
+    ///
+    /// Numbers may have spaces around them, and a whole number may be written as `3.0` or `1e5`. Booleans are true, t, yes, y and 1,
+    /// or their opposites. A date without a zone is of UTC, and one without a time midnight.
+    static func read(_ text: String, _ type: AttributeType) -> Value? {
+        switch type {
+        case .int: return whole(text).map { .int($0) }
+        case .double: return Double(trimmed(text)).flatMap { $0.isNaN ? nil : .double($0) }
+        case .bool: return flag(text.lowercased()).map { .bool($0) }
+        case .date: return date(text).map { .date($0) }
+        case .string: return .string(text)
+        default: return Value(json: .string(text), type: type)
+        }
+    }
+
+    /// A whole number.
+    static func whole(_ text: String) -> Int64? {
+        if let number = Int64(text) { return number }
+        let text = trimmed(text)
+        return Int64(text) ?? Double(text).flatMap { Int64(exactly: $0) }
+    }
+
+    private static func trimmed(_ text: String) -> Substring {
+        var text = text[...]
+        while text.last == " " { text.removeLast() }
+        return text.drop { $0 == " " }
+    }
+
+    private static func flag(_ text: String) -> Bool? {
+        switch text {
+        case "true", "t", "yes", "y", "1": true
+        case "false", "f", "no", "n", "0": false
+        default: nil
+        }
+    }
+
+    private static func date(_ text: String) -> Double? {
+        if let moment = CivilTime(utc: text) { return moment.seconds }
+        if let value = Value(json: .string(text), type: .date), case .date(let seconds) = value {
+            return seconds
+        }
+        return Double(text).flatMap { $0.isFinite ? $0 : nil }
+    }
+}
+
+/// A time of day in a year of the Gregorian calendar, in UTC.
+struct CivilTime: Equatable {
+    var year: Int64
+    var month: Int64 = 1
+    var day: Int64 = 1
+    var hour: Int64 = 0
+    var minute: Int64 = 0
+    var second: Int64 = 0
+
+    /// Seconds since 1970; nil for a day or time that there is not.
+    ///
+    /// 24:00 is the end of a day.
+    var seconds: Double? {
+        guard (-9_999...9_999).contains(year), (1...12).contains(month),
+            (1...Self.days(of: month, in: year)).contains(day), (0...24).contains(hour),
+            (0...59).contains(minute), (0...59).contains(second),
+            hour < 24 || (minute == 0 && second == 0)
+        else { return nil }
+        return Double(dayNumber * 86_400 + hour * 3_600 + minute * 60 + second)
+    }
+
+    private static func days(of month: Int64, in year: Int64) -> Int64 {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    /// Days since 1970-01-01: years begin in March here, so that the day that comes and goes is the last.
+    private var dayNumber: Int64 {
+        let year = month > 2 ? year : year - 1
+        let era = (year >= 0 ? year : year - 399) / 400
+        let ofEra = year - era * 400
+        let ofYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
+        return era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719_468
+    }
+}
+
+extension CivilTime {
+    /// Reads `2013-01-31`, `2013-01-31 10:05:00` and `2013-01-31T10:05:00Z`; nil for anything else.
+    ///
+    /// What most tables have, read without the detour over formatters.
+    init?(utc text: String) {
+        var bytes = Array(text.utf8)[...]
+        guard let year = Self.number(&bytes, 4), Self.take("-", &bytes),
+            let month = Self.number(&bytes, 2), Self.take("-", &bytes),
+            let day = Self.number(&bytes, 2)
+        else { return nil }
+        self.init(year: year, month: month, day: day)
+        if bytes.isEmpty { return }
+        guard Self.take("T", &bytes) || Self.take(" ", &bytes),
+            let hour = Self.number(&bytes, 2), Self.take(":", &bytes),
+            let minute = Self.number(&bytes, 2), Self.take(":", &bytes),
+            let second = Self.number(&bytes, 2)
+        else { return nil }
+        (self.hour, self.minute, self.second) = (hour, minute, second)
+        _ = Self.take("Z", &bytes)
+        guard bytes.isEmpty else { return nil }
+    }
+
+    private static func number(_ bytes: inout ArraySlice<UInt8>, _ digits: Int) -> Int64? {
+        guard bytes.count >= digits else { return nil }
+        var number: Int64 = 0
+        for byte in bytes.prefix(digits) {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            number = number * 10 + Int64(byte - UInt8(ascii: "0"))
+        }
+        bytes = bytes.dropFirst(digits)
+        return number
+    }
+
+    private static func take(_ character: Unicode.Scalar, _ bytes: inout ArraySlice<UInt8>) -> Bool
+    {
+        guard bytes.first == UInt8(ascii: character) else { return false }
+        bytes = bytes.dropFirst()
+        return true
+    }
+}

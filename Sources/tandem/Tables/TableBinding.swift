@@ -1,0 +1,160 @@
+import Tandem
+
+/// Finds what a map names: columns in the header of a file, properties in the model.
+struct TableBinding {
+    private let table: ImportMap.Table
+    private let columns: [String: Int]
+    private let model: CompiledModel
+    let entity: CompiledEntity
+
+    /// Throws ``CommandFailure`` for an entity or columns that are not there.
+    init(_ table: ImportMap.Table, _ columns: [String], _ model: CompiledModel) throws {
+        self.table = table
+        self.model = model
+        self.columns = Dictionary(
+            columns.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        entity = try Self.entity(table, model)
+        let missing = table.columns.subtracting(columns).sorted()
+        guard missing.isEmpty else {
+            throw CommandFailure(
+                "\(table.name) has no column \(missing.joined(separator: ", ")); it has "
+                    + columns.joined(separator: ", "), code: 2)
+        }
+    }
+
+    /// The entity of a file's rows.
+    static func entity(
+        _ table: ImportMap.Table, _ model: CompiledModel
+    ) throws -> CompiledEntity {
+        guard let entity = model.entity(named: table.entity) else {
+            throw CommandFailure(
+                "\(table.name): the model has no entity \(table.entity); see `tandem schema`",
+                code: 2)
+        }
+        return entity
+    }
+
+    // MARK: Attributes
+
+    func attributes() throws -> [TablePlan.Attribute] {
+        try table.attributes.sorted { $0.key < $1.key }.map { name, source in
+            let property = try property(name)
+            guard let type = property.attribute?.type else {
+                throw failure("\(name) is a relationship; it goes to `relationships`")
+            }
+            return TablePlan.Attribute(
+                property: property, type: type, source: try found(source, property, type),
+                hasDefault: !entity.defaults[property.slot].isNull)
+        }
+    }
+
+    private func found(
+        _ source: ImportMap.Source, _ property: CompiledProperty, _ type: AttributeType
+    ) throws -> TablePlan.Source {
+        switch source {
+        case .constant(let json): return .constant(try value(json, property, type))
+        case .column(let name, let values, let nulls):
+            return .cell(
+                columns[name] ?? 0, values: try values.mapValues { try value($0, property, type) },
+                nulls: nulls ?? table.nulls)
+        case .date(let parts):
+            guard type == .date else {
+                throw failure("\(property.name) is of type \(type.rawValue), no date of parts")
+            }
+            let found = parts.map { (part: $0.key, column: columns[$0.value] ?? 0) }
+            return .date(
+                found.sorted { $0.part.rawValue < $1.part.rawValue }, nulls: table.nulls)
+        }
+    }
+
+    private func value(
+        _ json: JSON, _ property: CompiledProperty, _ type: AttributeType
+    ) throws -> Value {
+        guard let value = Value(json: json, type: type), property.accepts(value) else {
+            throw failure(
+                "\(property.name) needs values of type \(type.rawValue), not \(json.text)")
+        }
+        return value
+    }
+
+    // MARK: Links
+
+    func links() throws -> [TablePlan.Link] { try table.links.map(link) }
+
+    private func link(_ link: ImportMap.Link) throws -> TablePlan.Link {
+        let property = try property(link.name)
+        guard let relationship = property.relationship,
+            let destination = model.entity(tagged: relationship.destination)
+        else { throw failure("\(link.name) is an attribute; it goes to `attributes`") }
+        guard !relationship.toMany else {
+            throw failure(
+                "\(link.name) is to-many; map \(relationship.declaration.inverse), the way back")
+        }
+        guard destination.uniqueness.contains(where: { $0.properties == [link.key] }),
+            let key = destination.property(named: link.key), let type = key.attribute?.type
+        else { throw failure("\(destination.name) has no unique attribute \(link.key)") }
+        let found = TablePlan.Link(
+            property: property, destination: destination, key: key, type: type,
+            column: columns[link.column] ?? 0, missing: link.missing)
+        try check(found)
+        return found
+    }
+
+    /// Refuses what would have all rows refused.
+    private func check(_ link: TablePlan.Link) throws {
+        if link.missing == .nil, link.property.needsValue {
+            throw failure(
+                "\(link.property.name) has to lead somewhere; `missing` has to be reject or create")
+        }
+        guard link.missing == .create else { return }
+        let destination = link.destination
+        let needed = destination.properties.first { property in
+            property.needsValue && property.slot != link.key.slot
+                && destination.defaults[property.slot].isNull
+        }
+        if let needed {
+            throw failure(
+                "\(link.property.name) can't create a \(destination.name): its \(needed.name) "
+                    + "needs a value; `missing` has to be nil or reject")
+        }
+    }
+
+    // MARK: Properties
+
+    /// Every row needs what the model wants.
+    func checkRequired() throws {
+        let set = Set(table.attributes.keys).union(table.links.map(\.name))
+        for property in entity.properties where !set.contains(property.name) {
+            guard property.needsValue, entity.defaults[property.slot].isNull else { continue }
+            throw failure("\(entity.name) needs a value for \(property.name); map a column to it")
+        }
+    }
+
+    private func property(_ name: String) throws -> CompiledProperty {
+        guard let property = entity.property(named: name) else {
+            throw failure("\(entity.name) has no property \(name); see `tandem schema`")
+        }
+        return property
+    }
+
+    private func failure(_ message: String) -> CommandFailure {
+        CommandFailure("\(table.name): \(message)", code: 2)
+    }
+}
+
+extension ImportMap.Table {
+    /// A text that is the same in every process for the same file of a map.
+    var canonical: String {
+        let sources = attributes.sorted { $0.key < $1.key }.map { name, source in
+            switch source {
+            case .column(let column, let values, let nulls):
+                "\(name) \(column) \(JSON.object(values).text) \(nulls?.sorted() ?? [])"
+            case .date(let parts):
+                "\(name) \(parts.sorted { $0.key.rawValue < $1.key.rawValue })"
+            case .constant(let json): "\(name) = \(json.text)"
+            }
+        }
+        let links = links.map { "\($0.name) \($0.key) \($0.column) \($0.missing)" }
+        return "\(entity) \(sources) \(links) \(nulls.sorted()) \(delimiter)"
+    }
+}

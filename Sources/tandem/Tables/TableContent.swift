@@ -1,0 +1,60 @@
+import Tandem
+import TandemIO
+
+/// The content of a table, unpacked if need be.
+enum TableContent {
+    /// The path of a file of a map: as it is named, or with or without `.gz`.
+    static func path(_ name: String, in folder: String) throws -> String {
+        let path = folder.hasSuffix("/") ? folder + name : folder + "/" + name
+        let other = name.hasSuffix(ending) ? String(path.dropLast(ending.count)) : path + ending
+        let files = RealFileSystem()
+        guard let found = [path, other].first(where: files.exists) else {
+            throw CommandFailure("\(folder) has no file \(name), which the map names", code: 2)
+        }
+        return found
+    }
+
+    /// Opens a file; what is packed by gzip is unpacked into a file without a name, which goes with its last reader.
+    ///
+    /// It takes as much room in `TMPDIR` as the content has.
+    static func open(_ path: String) throws -> any File {
+        try mapped {
+            guard path.hasSuffix(ending) else { return try RealFileSystem().open(path, .read) }
+            return try unpacked(path)
+        }
+    }
+
+    private static let ending = ".gz"
+
+    private static func unpacked(_ path: String) throws -> any File {
+        let files = RealFileSystem()
+        let gzip = try ChildProcess.start(
+            "/bin/sh", ["-c", "exec gzip -dc -- \"$0\"", path], output: .pipe)
+        let file = try unnamed(files)
+        let progress = ProgressBar("unpack \(path)")
+        defer { progress.end() }
+        var end: UInt64 = 0
+        while true {
+            let bytes = try gzip.read(count: 1 << 16)
+            if bytes.isEmpty { break }
+            try file.write(bytes, at: end)
+            end += UInt64(bytes.count)
+            progress.update(end, of: 0)
+        }
+        switch gzip.wait() {
+        case .exited(0): return file
+        case .exited(127):
+            throw CommandFailure("\(path) is packed, and gzip is not installed; unpack it first")
+        default: throw CommandFailure("gzip can't unpack \(path); see what it said")
+        }
+    }
+
+    private static func unnamed(_ files: RealFileSystem) throws -> any File {
+        let folder = ThisProcess.environment("TMPDIR") ?? "/tmp"
+        let name = ThisProcess.randomBytes(8).map { String($0, radix: 16) }.joined()
+        let path = "\(folder)/tandem-import-\(name)"
+        let file = try files.open(path, .createNew)
+        try files.remove(path)
+        return file
+    }
+}

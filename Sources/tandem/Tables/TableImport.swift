@@ -1,0 +1,110 @@
+import Tandem
+import TandemIO
+
+/// Imports the files of a map, what links lead to first.
+@MainActor final class TableImport {
+    private let folder: String
+    private let map: ImportMap
+    private let id: String
+    private let policy: MergePolicy
+    private let container: PersistentContainer
+    private let model: CompiledModel
+    private let context: ManagedObjectContext
+    private let rejects: RejectFile
+    /// How many objects of each entity are there.
+    private(set) var counts: [String: Int] = [:]
+    /// How many objects were made because links named them.
+    private(set) var stubs: [String: Int] = [:]
+
+    init(
+        _ folder: String, _ map: ImportMap, _ settings: (id: String, policy: MergePolicy),
+        _ container: PersistentContainer, _ rejects: RejectFile
+    ) throws {
+        self.folder = folder
+        self.map = map
+        (id, policy) = settings
+        self.container = container
+        self.rejects = rejects
+        model = try container.storeModel()
+        context = container.makeContext(name: "import")
+    }
+
+    /// The files of a map in their order; throws ``CommandFailure`` for whatever is wrong with any of them.
+    private func files() throws -> [(ImportMap.Table, TableFile)] {
+        for table in map.tables { _ = try TableBinding.entity(table, model) }
+        return try TableOrder.sorted(map.tables, model).map { table in
+            (table, try TableFile(table, in: folder, model))
+        }
+    }
+
+    /// Imports everything; a daemon that can't be reached or refuses all ends it, with what is there so far in ``counts``.
+    func run() async throws {
+        for (table, file) in try files() {
+            try await makeStubs(table, file)
+            let targets = try file.reading.links.map { try LinkTargets($0, container) }
+            try await insert(table, file, targets)
+        }
+    }
+
+    // MARK: Rows
+
+    private func insert(
+        _ table: ImportMap.Table, _ file: TableFile, _ targets: [LinkTargets]
+    ) async throws {
+        let progress = ProgressBar("import \(table.name)")
+        defer { progress.end() }
+        let batches = ImportBatches(
+            context: context, entity: table.entity, policy: policy, rejects: rejects,
+            file: table.name, name: "\(id) \(table.name)")
+        try await batches.run { place, id in
+            let inserted = try await context.insertedRows(table.entity, policy, id: id)
+            let start = TableFile.Start(
+                place: place, inserted: inserted,
+                rejected: rejects.lines(of: table.name, by: .reader),
+                refused: rejects.lines(of: table.name, by: .daemon), targets: targets)
+            await file.begin(start)
+            return TableBatch(file, table.name, rejects) {
+                progress.update($0, of: file.size)
+            }
+        } count: {
+            counts[table.entity, default: 0] += $0
+        }
+    }
+
+    // MARK: Stubs
+
+    /// Makes the objects that links of a file name and that are not there.
+    private func makeStubs(_ table: ImportMap.Table, _ file: TableFile) async throws {
+        let links = file.reading.links
+        guard links.contains(where: { $0.missing == .create }) else { return }
+        for (number, keys) in try await keys(table, file).sorted(by: { $0.key < $1.key }) {
+            let link = links[number]
+            let targets = try LinkTargets(link, container)
+            let missing = keys.count { targets[$0] == nil }
+            guard missing > 0 else { continue }
+            try await insert(keys, link, "\(id) \(table.name) \(link.property.name)")
+            stubs[link.destination.name, default: 0] += missing
+        }
+    }
+
+    /// Inserts an object for each key; those that are there stay as they are, so that the rows are the same in every attempt.
+    private func insert(_ keys: [LinkKey], _ link: TablePlan.Link, _ name: String) async throws {
+        let rows = keys.lazy.map { BatchValues([link.key.name: $0.value]) }
+        let request = BatchInsertRequest(
+            entity: link.destination.name, rows: rows, policy: .storeTrump)
+        try await context.execute(request, id: ImportBatches.id(name))
+    }
+
+    private func keys(
+        _ table: ImportMap.Table, _ file: TableFile
+    ) async throws -> [Int: [LinkKey]] {
+        let progress = ProgressBar("read \(table.name)")
+        defer { progress.end() }
+        var keys = try await file.keys(nil)
+        while let offset = keys.offset {
+            progress.update(offset, of: file.size)
+            keys = try await file.keys(keys)
+        }
+        return keys.byLink
+    }
+}

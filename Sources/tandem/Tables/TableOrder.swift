@@ -1,0 +1,48 @@
+import Tandem
+
+/// In which order files are imported: what links lead to comes first.
+enum TableOrder {
+    /// The files of a map in their order, by name where nothing else says.
+    ///
+    /// Throws ``CommandFailure`` for links that lead round in a circle, and into their own file.
+    static func sorted(
+        _ tables: [ImportMap.Table], _ model: CompiledModel
+    ) throws -> [ImportMap.Table] {
+        var open = tables.sorted { $0.name < $1.name }
+        var sorted: [ImportMap.Table] = []
+        while !open.isEmpty {
+            let next = open.firstIndex { table in
+                !open.contains { leads(table, to: $0, model) }
+            }
+            guard let next else { throw circle(open, model) }
+            sorted.append(open.remove(at: next))
+        }
+        return sorted
+    }
+
+    /// Whether rows of one file may lead to rows of another.
+    private static func leads(
+        _ table: ImportMap.Table, to other: ImportMap.Table, _ model: CompiledModel
+    ) -> Bool {
+        guard let entity = model.entity(named: table.entity),
+            let target = model.entity(named: other.entity)
+        else { return false }
+        return table.links.contains { link in
+            let destination = entity.property(named: link.name)?.relationship?.destination
+            return destination.map { target.ancestors.contains($0) } ?? false
+        }
+    }
+
+    private static func circle(
+        _ tables: [ImportMap.Table], _ model: CompiledModel
+    ) -> CommandFailure {
+        if let own = tables.first(where: { leads($0, to: $0, model) }) {
+            return CommandFailure(
+                "\(own.name): rows of one file can't lead to each other; leave that link out",
+                code: 2)
+        }
+        let names = tables.map(\.name).joined(separator: ", ")
+        return CommandFailure(
+            "the links of \(names) lead round in a circle; leave one of them out", code: 2)
+    }
+}

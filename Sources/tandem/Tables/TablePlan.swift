@@ -1,0 +1,180 @@
+import Tandem
+
+/// A file of a map, with its columns found in the file and its properties in the model.
+struct TablePlan: Sendable {
+    /// Where the value of an attribute comes from, by places of columns.
+    enum Source: Sendable {
+        case cell(Int, values: [String: Value], nulls: Set<String>)
+        case date([(part: ImportMap.DatePart, column: Int)], nulls: Set<String>)
+        case constant(Value)
+    }
+
+    /// An attribute that is set.
+    struct Attribute: Sendable {
+        var property: CompiledProperty
+        var type: AttributeType
+        var source: Source
+        /// Whether an empty cell leaves its default.
+        var hasDefault: Bool
+    }
+
+    /// A link that is set.
+    struct Link: Sendable {
+        var property: CompiledProperty
+        var destination: CompiledEntity
+        /// The attribute of the destination, and its type.
+        var key: CompiledProperty
+        var type: AttributeType
+        var column: Int
+        var missing: ImportMap.Missing
+    }
+
+    let table: ImportMap.Table
+    let entity: CompiledEntity
+    let attributes: [Attribute]
+    let links: [Link]
+    /// What stands for the map in what stands for a row.
+    private let seed: [UInt8]
+    /// How many bytes of it there are.
+    static let seedBytes = 32
+
+    /// Finds everything, or throws ``CommandFailure`` for what is not there or can't come to a good end.
+    init(_ table: ImportMap.Table, columns: [String], _ model: CompiledModel) throws {
+        let binding = try TableBinding(table, columns, model)
+        self.table = table
+        entity = binding.entity
+        attributes = try binding.attributes()
+        links = try binding.links()
+        try binding.checkRequired()
+        seed = Array(StableHash(Array("\(table.canonical)".utf8)).description.utf8)
+    }
+
+    // MARK: Rows
+
+    /// What stands for a row when an import goes on: the map and what stands in the file, so not what links lead to by now.
+    func identity(_ bytes: [UInt8]) -> [UInt8] { seed + bytes }
+
+    /// What a row sets.
+    ///
+    /// Throws a ``ImportValues/Misfit`` for a cell that is no value of its attribute, or a link that leads to nothing.
+    func values(
+        _ cells: [String?], _ targets: [LinkTargets]
+    ) throws(ImportValues.Misfit) -> BatchValues {
+        var values = BatchValues([:])
+        values.attributes.reserveCapacity(attributes.count)
+        for attribute in attributes {
+            let value = try attribute.value(cells)
+            if value.isNull, attribute.hasDefault { continue }
+            values.attributes[attribute.property.name] = value
+        }
+        for (link, targets) in zip(links, targets) {
+            guard let key = try link.key(cells, table.nulls) else {
+                try link.leadNowhere()
+                continue
+            }
+            if let id = targets[key] {
+                values.objects[link.property.name] = [id]
+            } else if link.missing != .nil {
+                throw ImportValues.Misfit(
+                    reason: "\(link.property.name): there is no \(link.destination.name) whose "
+                        + "\(link.key.name) is \(key.value.json.text)")
+            }
+        }
+        return values
+    }
+}
+
+extension TablePlan.Attribute {
+    /// The value in a row.
+    fileprivate func value(_ cells: [String?]) throws(ImportValues.Misfit) -> Value {
+        let value: Value
+        switch source {
+        case .constant(let constant): value = constant
+        case .cell(let column, let values, let nulls):
+            value = try cell(cells[column], values, nulls)
+        case .date(let parts, let nulls): value = try date(parts, nulls, cells)
+        }
+        if value.isNull, hasDefault { return value }
+        if let problem = property.problem(with: value, content: { _ in nil }) {
+            throw ImportValues.Misfit(reason: "\(property.name): \(problem)")
+        }
+        return value
+    }
+
+    private func cell(
+        _ text: String?, _ values: [String: Value], _ nulls: Set<String>
+    ) throws(ImportValues.Misfit) -> Value {
+        guard let text, !nulls.contains(text) else { return .null }
+        if !values.isEmpty, let value = values[text] { return value }
+        guard let value = CellValue.read(text, type), property.accepts(value) else {
+            throw ImportValues.Misfit(
+                reason: "\(property.name) needs a value of type \(type.rawValue), not "
+                    + JSON.string(text).text)
+        }
+        return value
+    }
+
+    /// A date of parts; none where one of them is missing.
+    private func date(
+        _ parts: [(part: ImportMap.DatePart, column: Int)], _ nulls: Set<String>,
+        _ cells: [String?]
+    ) throws(ImportValues.Misfit) -> Value {
+        var time = CivilTime(year: 0)
+        for (part, column) in parts {
+            guard let text = cells[column], !nulls.contains(text) else { return .null }
+            guard let number = CellValue.whole(text) else {
+                throw ImportValues.Misfit(
+                    reason: "\(property.name): its \(part) is no number: \(JSON.string(text).text)")
+            }
+            time.set(part, number)
+        }
+        guard let seconds = time.seconds else {
+            let cells = parts.map { "\($0.part) \(cells[$0.column] ?? "")" }
+            throw ImportValues.Misfit(
+                reason: "\(property.name): there is no such time: " + cells.joined(separator: ", "))
+        }
+        return .date(seconds)
+    }
+}
+
+extension CivilTime {
+    fileprivate mutating func set(_ part: ImportMap.DatePart, _ number: Int64) {
+        switch part {
+        case .year: year = number
+        case .month: month = number
+        case .day: day = number
+        case .hour: hour = number
+        case .minute: minute = number
+        case .second: second = number
+        // The remainder of a negative number is one too, and no minute.
+        case .time: (hour, minute) = (number / 100, number % 100)
+        }
+    }
+}
+
+extension TablePlan.Link {
+    /// The key of the object that a row leads to; nil where it leads nowhere.
+    func key(
+        _ cells: [String?], _ nulls: Set<String>
+    ) throws(ImportValues.Misfit) -> LinkKey? {
+        guard let text = cells[column], !nulls.contains(text) else { return nil }
+        guard let value = CellValue.read(text, type) else {
+            throw ImportValues.Misfit(
+                reason: "\(property.name): a \(key.name) is of type \(type.rawValue), not "
+                    + JSON.string(text).text)
+        }
+        return LinkKey(value: value)
+    }
+
+    /// Throws where a row has to lead somewhere and does not say where.
+    fileprivate func leadNowhere() throws(ImportValues.Misfit) {
+        guard property.needsValue else { return }
+        throw ImportValues.Misfit(
+            reason: "\(property.name): \(CompiledProperty.leadsNowhere)")
+    }
+
+    /// Whether an object of the destination may have this key; what breaks the rules is no stub either.
+    func allows(_ key: LinkKey) -> Bool {
+        self.key.problem(with: key.value, content: { _ in nil }) == nil
+    }
+}

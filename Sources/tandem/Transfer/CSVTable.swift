@@ -1,0 +1,153 @@
+import Tandem
+import TandemIO
+
+/// A table as RFC 4180 has it: the names of the columns in the first record, then a record for each row.
+struct CSVTable {
+    /// A record behind the first.
+    struct Record {
+        /// The number of its first line.
+        var line: Int
+        /// As it stands in the file.
+        var bytes: [UInt8]
+        /// One for each column: nil for an empty one that is not quoted.
+        var cells: [String?] = []
+        /// Why it can't be read.
+        var problem: String?
+
+        var text: String { String(decoding: bytes, as: UTF8.self) }
+    }
+
+    /// The names in the first record.
+    let columns: [String]
+    private let file: any File
+    private let delimiter: UInt8
+    private var lines: ImportLines
+    /// Where the next record begins.
+    var place: ImportLines.Place { lines.place }
+
+    /// Reads the first record; throws ``CommandFailure`` where that names no columns.
+    init(_ file: any File, _ name: String, delimiter: UInt8 = UInt8(ascii: ",")) throws {
+        self.file = file
+        self.delimiter = delimiter
+        lines = ImportLines(file)
+        guard let (bytes, _) = try Self.record(&lines, delimiter),
+            String(validating: bytes, as: UTF8.self) != nil,
+            let cells = CSVCells.split(bytes, delimiter)
+        else { throw CommandFailure("\(name) has no names of columns in its first line", code: 2) }
+        columns = cells.map { $0 ?? "" }
+        guard Set(columns).count == columns.count, !columns.contains("") else {
+            throw CommandFailure(
+                "\(name): each column needs a name of its own in the first line", code: 2)
+        }
+    }
+
+    /// Goes on at a place between two records.
+    mutating func go(to place: ImportLines.Place) { lines = ImportLines(file, from: place) }
+
+    /// The next record, also one that can't be read; nil behind the last.
+    mutating func next() throws -> Record? {
+        while let (bytes, line) = try Self.record(&lines, delimiter) {
+            if bytes.isEmpty { continue }
+            var record = Record(line: line, bytes: bytes)
+            record.problem = read(&record)
+            return record
+        }
+        return nil
+    }
+
+    /// Parts a record into its cells, or says why that can't be.
+    private func read(_ record: inout Record) -> String? {
+        guard String(validating: record.bytes, as: UTF8.self) != nil else {
+            return ImportRow.notUTF8
+        }
+        guard let cells = CSVCells.split(record.bytes, delimiter) else {
+            return "a quotation mark is missing"
+        }
+        record.cells = cells
+        return cells.count == columns.count
+            ? nil : "it has \(cells.count) cells, the first line \(columns.count)"
+    }
+
+    /// The lines of a record, which goes on while a quotation is open, and the number of the first.
+    private static func record(
+        _ lines: inout ImportLines, _ delimiter: UInt8
+    ) throws -> ([UInt8], Int)? {
+        let number = lines.place.line
+        guard var bytes = try lines.next() else { return nil }
+        guard bytes.contains(UInt8(ascii: "\"")) else { return (bytes, number) }
+        var state = CSVState.atCell
+        for byte in bytes { state.take(byte, delimiter) }
+        while state == .quoted, bytes.count < longest {
+            let end = Array((lines.endedInReturn ? "\r\n" : "\n").utf8)
+            guard let more = try lines.next() else { break }
+            for byte in more { state.take(byte, delimiter) }
+            bytes += end + more
+        }
+        return (bytes, number)
+    }
+
+    /// A quotation that goes on for longer was never ended.
+    private static let longest = 32 << 20
+}
+
+/// Where in a record of a table one is.
+private enum CSVState {
+    case atCell, plain, quoted, atQuote
+
+    /// A quotation mark is one where a cell begins, and else a character like others.
+    mutating func take(_ byte: UInt8, _ delimiter: UInt8) {
+        switch (self, byte) {
+        case (.atCell, UInt8(ascii: "\"")), (.atQuote, UInt8(ascii: "\"")): self = .quoted
+        case (.quoted, UInt8(ascii: "\"")): self = .atQuote
+        case (.quoted, _): break
+        case (_, delimiter): self = .atCell
+        default: self = .plain
+        }
+    }
+}
+
+/// Parts records into cells.
+enum CSVCells {
+    private static let mark = UInt8(ascii: "\"")
+
+    /// The cells of a record in UTF-8: nil for an empty one that is not quoted; nil as a whole where a quotation does not end.
+    static func split(_ bytes: [UInt8], _ delimiter: UInt8 = UInt8(ascii: ",")) -> [String?]? {
+        bytes.withUnsafeBufferPointer { bytes in
+            var cells: [String?] = []
+            var start = 0
+            while true {
+                let isQuoted = start < bytes.count && bytes[start] == mark
+                let end: Int
+                if isQuoted {
+                    guard let (cell, behind) = quoted(bytes, start + 1) else { return nil }
+                    guard behind == bytes.count || bytes[behind] == delimiter else { return nil }
+                    cells.append(cell)
+                    end = behind
+                } else {
+                    end = bytes[start...].firstIndex(of: delimiter) ?? bytes.count
+                    cells.append(
+                        end == start ? nil : String(decoding: bytes[start..<end], as: UTF8.self))
+                }
+                if end == bytes.count { return cells }
+                start = end + 1
+            }
+        }
+    }
+
+    /// The cell whose quotation begins at a place, and where it has ended; two marks stand for one.
+    private static func quoted(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ start: Int
+    ) -> (String, Int)? {
+        var cell: [UInt8] = []
+        var at = start
+        while let end = bytes[at...].firstIndex(of: mark) {
+            cell += bytes[at..<end]
+            guard end + 1 < bytes.count, bytes[end + 1] == mark else {
+                return (String(decoding: cell, as: UTF8.self), end + 1)
+            }
+            cell.append(mark)
+            at = end + 2
+        }
+        return nil
+    }
+}

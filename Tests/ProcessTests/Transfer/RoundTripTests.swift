@@ -1,0 +1,97 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// What `tandem export` prints is what `tandem import` reads, whatever properties are called and values are.
+@Suite(.timeLimit(.minutes(2))) struct RoundTripTests {
+    let place: Place
+    let daemon: DaemonProcess
+
+    init() throws {
+        place = try Place()
+        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+    }
+
+    private static let model = """
+        {"entities": {
+            "Team": {"attributes": {"name": {"type": "string"}, "id": {"type": "int"},
+                    "entity": {"type": "string"}, "rate": {"type": "double"}},
+                "relationships": {"players": {"to": "Player", "toMany": true, "inverse": "team"},
+                    "captain": {"to": "Player", "inverse": "captainOf"},
+                    "friends": {"to": "Player", "toMany": true, "inverse": "likes"}}},
+            "Player": {"attributes": {"name": {"type": "string"}},
+                "relationships": {"team": {"to": "Team", "inverse": "players"},
+                    "captainOf": {"to": "Team", "inverse": "captain"},
+                    "likes": {"to": "Team", "toMany": true, "inverse": "friends"}}}}}
+        """
+
+    private func tandem(_ arguments: String...) throws -> CommandRun {
+        try CommandRun("tandem", arguments + ["--socket", place.socket])
+    }
+
+    @MainActor private func seed() throws {
+        let container = PersistentContainer(
+            model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
+        let context = container.makeContext(name: "seeds")
+        let player = try context.insert("Player")
+        for (number, rate) in [-0.0, .infinity, -.infinity, 0.1].enumerated() {
+            let team = try context.insert("Team")
+            team["name"] = .string("team \(number)")
+            team["id"] = .int(Int64(number))
+            team["entity"] = .string("Player")
+            team["rate"] = .double(rate)
+            if number > 0 { continue }
+            player.setObject(team, for: "team")
+            player.setObject(team, for: "captainOf")
+            team.add(player, to: "friends")
+        }
+        try context.save()
+    }
+
+    private func rates() throws -> [String] {
+        try tandem("export", "Team").json.map { $0["values"]?["rate"]?.text ?? "?" }
+    }
+
+    @Test(arguments: ["ndjson", "csv"]) @MainActor
+    func `values and names come back, and members stay where they are`(format: String) throws {
+        defer { daemon.end(SIGTERM) }
+        try seed()
+        let path = place.path + "/teams." + format
+        let out = try tandem("export", "Team", "-o", format).output
+        try out.write(toFile: path, atomically: true, encoding: .utf8)
+        let run = try tandem("import", path, "--entity", "Team")
+        #expect(run.code == 0, "\(run.output)")
+        let rates = try rates()
+        #expect(rates == ["-0.0", #""Infinity""#, #""-Infinity""#, "0.1"] + rates.prefix(4))
+        let teams = try tandem("fetch", "Team", "--sort", "id", "-o", "json").json
+        #expect(teams.map { $0["values"]?["id"]?.int } == [0, 0, 1, 1, 2, 2, 3, 3])
+        #expect(teams.allSatisfy { $0["values"]?["entity"]?.string == "Player" })
+        // The player is in one team, and the copy has only what several can have.
+        let exported = try tandem("export", "Team").json
+        #expect(
+            exported.map { $0["values"]?["players"]?.array?.count } == [1]
+                + Array(repeating: 0, count: 7))
+        #expect(
+            exported.map { $0["values"]?["captain"] == .null } == [false]
+                + Array(repeating: true, count: 7))
+        #expect(
+            exported.map { $0["values"]?["friends"]?.array?.count } == [1, 0, 0, 0, 1, 0, 0, 0])
+    }
+
+    @Test @MainActor func `what does not fit on the disk is told`() throws {
+        defer { daemon.end(SIGTERM) }
+        try seed()
+        let program = DaemonProcess.products + "/tandem"
+        for verb in ["export Team", "log", "fetch Team", "status"] {
+            let run = try CommandRun(
+                path: "/bin/sh",
+                ["-c", "'\(program)' \(verb) --socket '\(place.socket)' 2>&1 >/dev/full"])
+            #expect(run.code == 1, "\(verb)")
+            #expect(run.output.contains("tandem: cannot write <output>: No space left on device"))
+        }
+        // A reader that has enough is none.
+        let line = "'\(program)' log -f --socket '\(place.socket)' | head -n 1 >/dev/null"
+        #expect(try CommandRun(path: "/bin/bash", ["-o", "pipefail", "-c", line]).code == 0)
+    }
+}

@@ -1,0 +1,322 @@
+import Foundation
+import Tandem
+import TandemIO
+import TestSupport
+import Testing
+
+/// `tandem import FOLDER --map FILE`: files become objects and links, whatever is missing or wrong, and after every kill.
+@Suite(.timeLimit(.minutes(3))) struct TableImportTests {
+    let place: Place
+    let daemon: DaemonProcess
+
+    init() throws {
+        place = try Place()
+        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        try FileManager.default.createDirectory(
+            atPath: place.path + "/data", withIntermediateDirectories: true)
+    }
+
+    private static var flights: String {
+        "/" + #filePath.split(separator: "/").dropLast(2).joined(separator: "/") + "/Flights"
+    }
+
+    private static let model = """
+        {"entities": {
+            "Team": {"attributes": {"name": {"type": "string", "optional": false},
+                    "zone": {"type": "string", "min": 2}, "wins": {"type": "int", "default": 7}},
+                "relationships": {"players": {"to": "Player", "toMany": true, "inverse": "team"}},
+                "uniqueness": [["name"]]},
+            "Club": {"parent": "Team", "attributes": {"founded": {"type": "date"}}},
+            "Player": {"attributes": {"name": {"type": "string", "optional": false},
+                    "goals": {"type": "int"}, "keeper": {"type": "bool"}, "born": {"type": "date"}},
+                "relationships": {"team": {"to": "Team", "inverse": "players"}},
+                "uniqueness": [["name"]]}}}
+        """
+
+    private static let map = """
+        {"files": {
+            "teams.csv": {"entity": "Team", "attributes": {"name": "Name", "zone": "Zone", "wins": "Wins"}},
+            "players.csv": {"entity": "Player", "null": ["NA"],
+                "attributes": {"name": "who", "goals": "goals", "born": {"year": "y", "month": "m"},
+                    "keeper": {"column": "place", "values": {"goal": true, "field": false}}},
+                "relationships": {"team": {"by": {"name": "team"}, "missing": "MISSING"}}}}}
+        """
+
+    private func tandem(_ arguments: [String]) throws -> CommandRun {
+        try CommandRun("tandem", arguments + ["--socket", place.socket])
+    }
+
+    private func write(_ name: String, _ text: String) throws {
+        try text.write(toFile: place.path + "/" + name, atomically: true, encoding: .utf8)
+    }
+
+    private func install(map: String = map) throws {
+        try write("model.json", Self.model)
+        try write("map.json", map)
+        #expect(try tandem(["schema", "apply", place.path + "/model.json"]).code == 0)
+    }
+
+    private func run(_ more: String...) throws -> CommandRun {
+        try tandem(["import", place.path + "/data", "--map", place.path + "/map.json"] + more)
+    }
+
+    private func expect(
+        _ run: CommandRun, _ code: Int32, _ parts: String...,
+        at place: SourceLocation = #_sourceLocation
+    ) {
+        #expect(run.code == code, "\(run.output)", sourceLocation: place)
+        for part in parts {
+            #expect(run.output.contains(part), "\(run.output)", sourceLocation: place)
+        }
+    }
+
+    private func rejects() throws -> [JSON] {
+        try String(contentsOfFile: place.path + "/map.json.rejects", encoding: .utf8)
+            .split(separator: "\n").map { try JSON(parsing: String($0)) }
+    }
+
+    /// The players with what they lead to.
+    private func players() throws -> [String] {
+        let fetch = ["fetch", "Player", "--sort", "name", "--select", "name,goals,team.name"]
+        return try tandem(fetch + ["-o", "json"]).json.map { row in
+            ["name", "goals", "team.name"].map { row[$0]?.text ?? "?" }.joined(separator: " ")
+        }
+    }
+
+    private func writePlayers() throws {
+        try write("data/teams.csv", "Name,Zone,Wins\nQatar,Asia,1\nGhana,Africa,\n")
+        try write(
+            "data/players.csv",
+            """
+            who,goals,place,y,m,team
+            A,1,goal,1990,2,Ghana
+            B,many,goal,1990,2,Ghana
+            C,NA,field,NA,2,NA
+            D, 3.0 ,left,1990,2,Qatar
+            E,3,,1990,13,Qatar
+            F,2,field,1990,12,Tuvalu
+            A,5,goal,1990,1,Ghana
+            G,2
+            """)
+    }
+
+    @Test(arguments: ["nil", "reject", "create"])
+    func `files become objects and links in the order that links need`(missing: String) throws {
+        defer { daemon.end(SIGTERM) }
+        try install(map: Self.map.replacing("MISSING", with: missing))
+        try writePlayers()
+        let run = try run("--id", "x")
+        expect(run, 1, "imported 2 objects of Team")
+        let unknown = ["nil": ["\"F\" 2 null"], "reject": [], "create": ["\"F\" 2 \"Tuvalu\""]]
+        #expect(try players() == [#""A" 1 "Ghana""#, #""C" null null"#] + (unknown[missing] ?? []))
+        // A column that is empty leaves the default, a stub has nothing but its key.
+        let teams = try tandem(["fetch", "Team", "--sort", "name", "-o", "json"]).json
+        #expect(
+            teams.map { $0["values"]?["wins"]?.int } == [7, 1] + (missing == "create" ? [7] : []))
+        #expect(run.output.contains("made 1 objects of Team for links") == (missing == "create"))
+        let found = try rejects().sorted { ($0["line"]?.int ?? 0) < ($1["line"]?.int ?? 0) }
+        #expect(
+            found.map { $0["line"]?.int } == [3, 5, 6] + (missing == "reject" ? [7] : []) + [8, 9])
+        #expect(found.allSatisfy { $0["file"]?.string == "players.csv" })
+        #expect(found[0]["error"]?.string == "goals needs a value of type int, not \"many\"")
+        #expect(found[0]["row"]?.string == "B,many,goal,1990,2,Ghana")
+        #expect(found[1]["error"]?.string == "keeper needs a value of type bool, not \"left\"")
+        #expect(found[2]["error"]?.string == "born: there is no such time: month 13, year 1990")
+        if missing == "reject" {
+            #expect(
+                found[3]["error"]?.string == "team: there is no Team whose name is \"Tuvalu\"")
+        }
+        #expect(found[found.count - 2]["by"]?.string == "daemon")
+        // Again under its id it finds that all is there, also when what links named has come by then.
+        try write("more.ndjson", #"{"name": "Tuvalu"}"#)
+        _ = try tandem(["import", place.path + "/more.ndjson", "--entity", "Team"])
+        let before = try players()
+        expect(try self.run("--id", "x"), 1, "imported 2 objects of Team")
+        #expect(try players() == before)
+        #expect(try rejects().count == found.count)
+    }
+
+    @Test func `a map that can't come to a good end is refused before anything is imported`()
+        throws
+    {
+        defer { daemon.end(SIGTERM) }
+        try install()
+        try writePlayers()
+        let link = #"{"team": {"by": {"name": "team"}}}"#
+        func map(_ players: String) -> String {
+            """
+            {"files": {"teams.csv": {"entity": "Team", "attributes": {"name": "Name"}},
+                "players.csv": \(players)}}
+            """
+        }
+        func player(_ attributes: String, _ links: String = link) -> String {
+            map(#"{"entity": "Player", "attributes": \#(attributes), "relationships": \#(links)}"#)
+        }
+        for (map, reason) in [
+            ("{", "map.json is no JSON"),
+            ("[]", "the map has to be an object"),
+            ("{\"files\": {}}", "names no files"),
+            ("{\"filess\": {}}", "unknown key `filess`; known are files, null"),
+            (map("{}"), "players.csv needs `entity`"),
+            (map(#"{"entity": "Plyer"}"#), "the model has no entity Plyer"),
+            (player("{}"), "Player needs a value for name"),
+            (player(#"{"name": "whom"}"#), "has no column whom; it has who,"),
+            (player(#"{"nam": "who"}"#), "Player has no property nam"),
+            (player(#"{"name": {"column": "who", "value": 1}}"#), "not both"),
+            (player(#"{"name": {"month": "m"}}"#), "or the `year` of a date"),
+            (player(#"{"name": {"year": "y"}}"#), "of type string, no date of parts"),
+            (player(#"{"name": {"value": 1}}"#), "needs values of type string, not 1"),
+            (player(#"{"name": "who", "team": "team"}"#), "it goes to `relationships`"),
+            (player(#"{"name": "who"}"#, #"{"team": {}}"#), "needs `by`"),
+            (
+                player(#"{"name": "who"}"#, #"{"team": {"by": {"zone": "team"}}}"#),
+                "Team has no unique attribute zone"
+            ),
+            (
+                player(
+                    #"{"name": "who"}"#, #"{"team": {"by": {"name": "team"}, "missing": "no"}}"#),
+                "one of nil, reject, create as `missing`"
+            ),
+            (
+                map(#"{"entity": "Team", "attributes": {"name": "who"}, "delimiter": "::"}"#),
+                "one character of ASCII"
+            ),
+            (
+                map(
+                    #"{"entity": "Team", "attributes": {"name": "who"},"#
+                        + #" "relationships": {"players": {"by": {"name": "who"}}}}"#),
+                "players is to-many; map team, the way back"
+            ),
+            (#"{"files": {"x.csv": {"entity": "Team"}}}"#, "has no file x.csv"),
+        ] {
+            try write("map.json", map)
+            let run = try run()
+            expect(run, 2, reason)
+            #expect(run.lines.last?.hasPrefix("tandem: ") == true)
+        }
+        #expect(try tandem(["count", "Team"]).output == "0\n")
+        expect(try run("--entity", "Team"), 2, "it is the map that says")
+    }
+
+    @Test func `subentities are led to, and what is packed is unpacked`() throws {
+        defer { daemon.end(SIGTERM) }
+        try install(
+            map: Self.map.replacing("MISSING", with: "reject").replacing(
+                "teams.csv\": {\"entity\": \"Team\"", with: "teams.csv\": {\"entity\": \"Club\""))
+        try write("data/teams.csv", "Name,Zone,Wins\nAjax,Europe,3\n")
+        try write(
+            "data/players.csv", "who,goals,place,y,m,team\n\"Jo \"\"J\"\" B\",1,,1990,2,Ajax\n")
+        let gzip = try CommandRun(path: "/bin/sh", ["-c", "gzip '\(place.path)'/data/*.csv"])
+        #expect(gzip.code == 0)
+        expect(try run(), 0, "imported 1 objects of Club", "imported 1 objects of Player")
+        #expect(try players() == [#""Jo \"J\" B" 1 "Ajax""#])
+        try write("data/teams.csv.gz", "no gzip")
+        expect(try run(), 1, "gzip can't unpack")
+    }
+
+    @Test func `the map of the flights fits their model`() throws {
+        defer { daemon.end(SIGTERM) }
+        let files = [
+            "airlines.csv": "carrier,name\nUA,United Air Lines Inc.\n",
+            "airports.csv": """
+            faa,name,lat,lon,alt,tz,dst,tzone
+            EWR,Newark Liberty Intl,40.6925,-74.168667,18,-5,A,America/New_York
+            IAH,George Bush Intercontinental,29.984433,-95.341442,97,-6,U,\\N
+
+            """,
+            "planes.csv": """
+            tailnum,year,type,manufacturer,model,engines,seats,speed,engine
+            N14228,1999,Fixed wing multi engine,BOEING,737-824,2,149,NA,Turbo-fan
+
+            """,
+            "flights.csv": """
+            year,month,day,dep_time,sched_dep_time,dep_delay,arr_time,sched_arr_time,arr_delay,carrier,flight,tailnum,origin,dest,air_time,distance,hour,minute,time_hour
+            2013,1,1,517,515,2,830,819,11,UA,1545,N14228,EWR,IAH,227,1400,5,15,2013-01-01T10:00:00Z
+            2013,1,1,NA,2359,NA,NA,0,NA,UA,1,NA,EWR,SJU,NA,1598,23,59,2013-01-02T04:00:00Z
+            2013,1,1,1,1,1,1,1,1,UA,2,N0,EWR,IAH,1,1,1,1,2013-01-01T10:00:00Z
+            2013,1,1,1,1,1,1,1,1,ZZ,3,N0,EWR,IAH,1,1,1,1,2013-01-01T10:00:00Z
+
+            """,
+        ]
+        for (name, text) in files { try write("data/" + name, text) }
+        #expect(try tandem(["schema", "apply", Self.flights + "/model.json"]).code == 0)
+        let run = try tandem([
+            "import", place.path + "/data", "--map", Self.flights + "/map.json", "--rejects",
+            place.path + "/rejects",
+        ])
+        expect(run, 1, "imported 3 objects of Flight", "made 1 objects of Airport for links")
+        let rejected = try String(contentsOfFile: place.path + "/rejects", encoding: .utf8)
+        #expect(rejected.contains("airline: there is no Airline whose code is \\\"ZZ\\\""))
+        let select = "number,day,scheduledDeparture,plane.tailNumber,destination.code,plane.built"
+        let rows = try tandem([
+            "fetch", "Flight", "--sort", "number", "--select", select, "-o", "json",
+        ])
+        .json
+        #expect(rows.map { $0["plane.tailNumber"]?.string } == [nil, "N0", "N14228"])
+        #expect(rows.map { $0["destination.code"]?.string } == ["SJU", "IAH", "IAH"])
+        // 2013-01-01 00:00, 05:15 and 23:59; 1999-01-01.
+        #expect(rows[2]["day"]?.number == 1_356_998_400)
+        #expect(rows[2]["scheduledDeparture"]?.number == 1_357_017_300)
+        #expect(rows[0]["scheduledDeparture"]?.number == 1_357_084_740)
+        #expect(rows[2]["plane.built"]?.number == 915_148_800)
+        let airports = try tandem(["fetch", "Airport", "--sort", "code", "-o", "json"]).json
+        #expect(airports.map { $0["values"]?["hasSummerTime"]?.bool } == [true, nil, nil])
+        #expect(airports[1]["values"]?["zone"] == .null)
+    }
+
+    @Test
+    func `law 3: an import of a folder that is killed anywhere goes on, and no row comes twice`()
+        throws
+    {
+        defer { daemon.end(SIGTERM) }
+        try install(map: Self.map.replacing("MISSING", with: "create"))
+        let seed = Seed.value(0)
+        var random = SplitMix(seed)
+        let count = 12_000
+        try write(
+            "data/teams.csv",
+            "Name,Zone,Wins\n" + (0..<1_500).map { "team \($0),Asia,\($0)\n" }.joined())
+        // The daemon refuses a second player of a name.
+        let names = (0..<count).map { $0 % 1_777 == 1_776 ? "p \($0 - 1_000)" : "p \($0)" }
+        let rows = names.enumerated().map { index, name in
+            "\(name),\(index),goal,1990,\(index % 997 == 0 ? 13 : 1),team \(index % 4_000)\n"
+        }
+        try write("data/players.csv", "who,goals,place,y,m,team\n" + rows.joined())
+        let options = [
+            "import", place.path + "/data", "--map", place.path + "/map.json", "--id", "mine",
+            "--socket", place.socket,
+        ]
+        var kills = 0
+        for entity in ["Team", "Team", "Player", "Player", "Player"] {
+            let before = try counted(entity)
+            let aim = before + Int.random(in: 1...2_000, using: &random)
+            let child = try ChildProcess.start(
+                DaemonProcess.products + "/tandem", options, output: .null)
+            while try counted(entity) < aim, child.status == nil {}
+            if child.status == nil { kills += 1 }
+            child.kill()
+            child.wait()
+        }
+        #expect(kills > 0, "seed \(seed)")
+        let refused = names.indices.count { $0 % 1_777 == 1_776 }
+        let unfit = names.indices.count { $0 % 997 == 0 }
+        let run = try CommandRun("tandem", options)
+        expect(
+            run, 1, "imported \(count - refused - unfit) objects of Player",
+            "\(refused + unfit) rows were rejected")
+        #expect(try counted("Player") == count - refused - unfit)
+        #expect(try counted("Team") == 4_000)
+        let names2 = try tandem(["fetch", "Player", "--select", "@count", "--where", "team = nil"])
+        #expect(names2.output.contains("@count=0"))
+        #expect(try rejects().count == refused + unfit)
+        // Once more it only finds that all is there.
+        #expect(
+            try CommandRun("tandem", options).output.contains("imported \(count - refused - unfit)")
+        )
+        #expect(try counted("Player") == count - refused - unfit)
+    }
+
+    private func counted(_ entity: String) throws -> Int {
+        try Int(tandem(["count", entity]).lines.first ?? "") ?? 0
+    }
+}

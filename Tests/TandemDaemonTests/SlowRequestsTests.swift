@@ -1,0 +1,83 @@
+import Synchronization
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Which requests the daemon remembers as slow.
+@Suite struct SlowRequestsTests {
+    private func request(_ client: UInt64, _ milliseconds: UInt64, at second: UInt64 = 1)
+        -> SlowRequests.Request
+    {
+        let end = second * 1_000_000_000
+        return SlowRequests.Request(
+            kind: "fetch", entity: "Team", client: client, author: "a", pid: 7,
+            start: end - milliseconds * 1_000_000, end: end)
+    }
+
+    private func clients(_ slow: SlowRequests, at second: UInt64 = 1) -> [Int64] {
+        (slow.json(at: second * 1_000_000_000).array ?? []).compactMap { $0["client"]?.int }
+    }
+
+    @Test func `the slowest are kept, the slowest first, and quick ones not at all`() {
+        var slow = SlowRequests()
+        slow.note(request(99, 9))
+        #expect(clients(slow) == [])
+        let most = DaemonLimits.slowRequestsKept
+        for number in 1...(2 * most) { slow.note(request(UInt64(number), 10 + UInt64(number))) }
+        #expect(clients(slow) == (1...most).map { Int64(2 * most + 1 - $0) })
+        slow.note(request(77, 11))
+        #expect(!clients(slow).contains(77))
+        let first = slow.json(at: 1_000_000_000).array?.first
+        #expect(first?["microseconds"]?.int == Int64(10 + 2 * most) * 1_000)
+        #expect(first?["kind"]?.string == "fetch" && first?["entity"]?.string == "Team")
+    }
+
+    @Test func `what is long ago makes room, and is not shown`() {
+        var slow = SlowRequests()
+        let most = DaemonLimits.slowRequestsKept
+        for number in 1...most { slow.note(request(UInt64(number), 900)) }
+        let later: UInt64 = 1 + DaemonLimits.slowRequestsNanoseconds / 1_000_000_000
+        #expect(clients(slow, at: later - 1).count == most)
+        #expect(clients(slow, at: later) == [])
+        slow.note(request(50, 20, at: later))
+        #expect(clients(slow, at: later) == [50])
+    }
+
+    /// Some looks at it are 20 ms apart, so that what came before the last of them has waited.
+    private final class JumpyClock: Clock {
+        private let clock = ManualClock(monotonicNanoseconds: 1)
+        private let left = Mutex(0)
+        var wallMicroseconds: Int64 { clock.wallMicroseconds }
+        var monotonicNanoseconds: UInt64 {
+            let jumps = left.withLock { left in
+                if left > 0 { left -= 1 }
+                return left > 0
+            }
+            if jumps { clock.advance(byNanoseconds: 20_000_000) }
+            return clock.monotonicNanoseconds
+        }
+
+        func jump(looks: Int) { left.withLock { $0 = looks } }
+    }
+
+    @Test func `what clients waited for is in the status, with who waited`() throws {
+        let clock = JumpyClock()
+        let bench = try EngineBench(engineClock: clock)
+        let client = try bench.client(Hello(author: "slow one"))
+        clock.jump(looks: 20)
+        _ = try client.save([try bench.bench.insert("Node", client.lease)])
+        clock.jump(looks: 20)
+        _ = try client.fetch(Fetch(request: FetchRequest(entity: "Node")))
+        let slow = bench.engine.status["slowRequests"]?.array ?? []
+        let kinds = slow.compactMap { $0["kind"]?.string }
+        #expect(kinds.contains("save") && kinds.contains("fetch"), "\(kinds)")
+        let fetch = try #require(slow.first { $0["kind"]?.string == "fetch" })
+        #expect(fetch["entity"]?.string == "Node")
+        #expect(slow.allSatisfy { $0["author"]?.string == "slow one" })
+        #expect(slow.allSatisfy { ($0["microseconds"]?.int ?? 0) >= 20_000 })
+    }
+}
