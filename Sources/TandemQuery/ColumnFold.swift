@@ -14,6 +14,8 @@ public struct ColumnFold {
     private var groups: [Group] = []
     /// The places of groups or of distinct rows, by the bytes of what makes them one.
     private var known: [[UInt8]: Int] = [:]
+    /// About the bytes of the rows, and of the numbers that are summed.
+    public private(set) var bytes = 0
 
     fileprivate struct Group {
         /// The bytes of what it is grouped by, which order it.
@@ -47,6 +49,7 @@ public struct ColumnFold {
             let key = Self.key(row)
             guard known.updateValue(groups.count, forKey: key) == nil else { return }
         }
+        bytes += Self.size(of: row)
         groups.append(Group(key: [], cells: row.map { .value($0) }))
     }
 
@@ -79,8 +82,10 @@ public struct ColumnFold {
         let place = known[key] ?? groups.count
         if place == groups.count {
             known[key] = place
+            bytes += key.count + Self.size(of: values)
             groups.append(Group(key: key, cells: begin(values)))
         }
+        bytes += columns.summed * MemoryLayout<Value>.stride
         for (index, at) in columns.places.enumerated() {
             groups[place].cells[index].add(at.map { values[$0] })
         }
@@ -116,6 +121,10 @@ public struct ColumnFold {
     /// Whether some values of a column are doubles: sums of integers that have no room in one are, beside others that are integers.
     private func hasDoubles(_ column: Int) -> Bool {
         groups.contains { if case .double = $0.cells[column].whole { true } else { false } }
+    }
+
+    private static func size(of row: [Value]) -> Int {
+        row.reduce(0) { $0 + MemoryLayout<Value>.stride + $1.contentBytes }
     }
 
     // MARK: Sameness
@@ -163,5 +172,16 @@ extension Value {
     /// An integer as a double; any other value as it is.
     fileprivate var asDouble: Value {
         if case .int(let number) = self { .double(Double(number)) } else { self }
+    }
+}
+
+extension Value {
+    /// The bytes of a text or of data.
+    fileprivate var contentBytes: Int {
+        switch self {
+        case .string(let text), .url(let text): text.utf8.count
+        case .data(let data): data.count
+        default: 0
+        }
     }
 }

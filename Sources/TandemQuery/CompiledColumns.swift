@@ -11,6 +11,8 @@ public struct CompiledColumns: Sendable {
     let places: [Int?]
     /// The places of the values by which objects are grouped.
     let groupPlaces: [Int]
+    /// How many columns are sums, or made of one, which keep every number.
+    let summed: Int
     /// By which columns groups are ordered.
     let order: [(column: Int, key: SortKey)]
     /// Which groups are told of; nil for all.
@@ -43,6 +45,7 @@ public struct CompiledColumns: Sendable {
             columns.objects(of: request), refreshKeyPaths: keyPaths, in: model)
         places = columns.columns.map { $0.keyPath.flatMap { keyPaths.firstIndex(of: $0) } }
         groupPlaces = Array(columns.groupBy.indices)
+        summed = columns.columns.count { $0.aggregate == .sum || $0.aggregate == .avg }
         order = try Self.order(columns, request)
         having = try Self.having(columns, places, objects)
         try check()

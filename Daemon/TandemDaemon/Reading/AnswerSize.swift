@@ -48,6 +48,11 @@ final class AnswerSize {
 
     private func add(_ more: Int) throws(TandemError) {
         bytes += more
+        try check(bytes)
+    }
+
+    /// Throws `limitExceeded` for more bytes than an answer may hold.
+    func check(_ bytes: Int) throws(TandemError) {
         guard bytes <= limits.readBytes else {
             throw counts.refusal(
                 .readBytes, limits,

@@ -20,12 +20,14 @@ struct ColumnAnswer {
         let reader = PastReader(
             store: StoreReader(committer.store, budget: budget), past: past)
         var fold = ColumnFold(columns)
+        let size = AnswerSize(committer)
         for stored in objects {
             budget.beginObject()
             guard let values = columns.values(stored.object, stored.row, reader) else {
                 throw Self.failure(budget)
             }
             fold.add(values)
+            try size.check(fold.bytes)
         }
         budget.beginObject()
         guard let rows = fold.rows(reader) else { throw Self.failure(budget) }
@@ -34,7 +36,7 @@ struct ColumnAnswer {
 
     private static func failure(_ budget: ReadBudget) -> any Error {
         budget.refusal ?? budget.failure
-            ?? StoreError(.failed, "a row could not be read while its values were fetched")
+            ?? StoreError(.damaged, "a row could not be read while its values were fetched")
     }
 }
 
