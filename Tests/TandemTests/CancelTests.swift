@@ -18,7 +18,11 @@ import Testing
         daemon = try EmbeddedDaemon(.inMemory())
         script = ScriptedTransport(daemon.transport)
         func container(_ transport: Transport) -> PersistentContainer {
-            PersistentContainer(entities: [Bucket.self, Content.self], transport: transport)
+            var limits = ClientLimits()
+            // An answer is held until a test has had its turn, which takes long where many wait for the main actor.
+            limits.answerMilliseconds = 3_600_000
+            return PersistentContainer(
+                entities: [Bucket.self, Content.self], transport: transport, limits: limits)
         }
         context = container(script.transport)
             .makeContext(name: "asker", mergesAutomatically: true)

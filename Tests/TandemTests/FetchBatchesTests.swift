@@ -38,6 +38,8 @@ import Testing
     {
         var limits = ClientLimits()
         limits.listedReferences = listed
+        // An answer is held until a test has had its turn, which takes long where many wait for the main actor.
+        limits.answerMilliseconds = 3_600_000
         return PersistentContainer(
             entities: [Bucket.self, Content.self], author: "reader",
             transport: script.transport, limits: limits
