@@ -17,6 +17,9 @@ public final class CompiledModel: Sendable {
     /// The numbers given so far, by what they are given to; ones no longer used included.
     public let identifiers: [String: UInt16]
 
+    /// The numbers of the links that have an order.
+    public let orderedLinks: Set<UInt16>
+
     private let byName: [String: CompiledEntity]
     private let byTag: [CompiledEntity?]
 
@@ -60,6 +63,9 @@ public final class CompiledModel: Sendable {
         self.version = version
         self.identifiers = compiler.identifiers
         hash = model.hash
+        orderedLinks = Set(
+            entities.flatMap(\.properties).compactMap(\.relationship).filter(\.isOrdered)
+                .map(\.linkID))
         byName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0) })
         var byTag = [CompiledEntity?](
             repeating: nil, count: Int(entities.map(\.tag).max() ?? 0) + 1)
@@ -288,6 +294,8 @@ public final class CompiledRelationship: Sendable {
 
     /// Whether it leads to any number of objects.
     public let toMany: Bool
+    /// Whether its members have an order: a ``Rank`` each.
+    public let isOrdered: Bool
     /// Whether it may lead nowhere.
     public let isOptional: Bool
     /// Whether the number of members may be against the rules.
@@ -305,6 +313,7 @@ public final class CompiledRelationship: Sendable {
         self.inverseToMany = inverseToMany
         self.linkID = linkID
         toMany = declaration.toMany
+        isOrdered = declaration.toMany && declaration.ordered
         isOptional = declaration.optional
         limitsCount =
             toMany

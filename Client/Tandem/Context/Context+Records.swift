@@ -213,7 +213,7 @@ extension ManagedObjectContext {
         }
         for list in answer.members {
             try check(list.members + [list.owner])
-            record(list.owner).members[list.slot] = Set(list.members)
+            record(list.owner).hold(list)
         }
     }
 
