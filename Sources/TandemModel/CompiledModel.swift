@@ -17,9 +17,6 @@ public final class CompiledModel: Sendable {
     /// The numbers given so far, by what they are given to; ones no longer used included.
     public let identifiers: [String: UInt16]
 
-    /// The numbers of the links that have an order.
-    public let orderedLinks: Set<UInt16>
-
     private let byName: [String: CompiledEntity]
     private let byTag: [CompiledEntity?]
 
@@ -63,9 +60,6 @@ public final class CompiledModel: Sendable {
         self.version = version
         self.identifiers = compiler.identifiers
         hash = model.hash
-        orderedLinks = Set(
-            entities.flatMap(\.properties).compactMap(\.relationship).filter(\.isOrdered)
-                .map(\.linkID))
         byName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0) })
         var byTag = [CompiledEntity?](
             repeating: nil, count: Int(entities.map(\.tag).max() ?? 0) + 1)
