@@ -27,7 +27,8 @@ public struct Change: Hashable, Sendable {
     public var deleted: Row?
     /// The values before an update of what changed in the row, by slot.
     public var before: [SlotValue]
-    /// The members that to-many relationships gained and lost, by slot, then number.
+    /// The members that to-many relationships gained and lost, by slot, then number; one that moved in an ordered one is
+    /// lost at its old rank, then gained at its new one.
     public var links: [LinkChange]
 
     /// A change of the given content.
@@ -70,23 +71,6 @@ public struct SlotValue: Hashable, Sendable {
     }
 }
 
-/// A member that a to-many relationship gained or lost.
-public struct LinkChange: Hashable, Sendable {
-    /// The slot of the relationship in the owner's entity.
-    public var slot: Int
-    /// The member.
-    public var target: ObjectReference
-    /// Whether it came or went.
-    public var isAdded: Bool
-
-    /// A gain or loss of `target`.
-    public init(slot: Int, target: ObjectReference, isAdded: Bool) {
-        self.slot = slot
-        self.target = target
-        self.isAdded = isAdded
-    }
-}
-
 extension Change {
     /// Appends the change without its entity, which its chunk names.
     func encode(into writer: inout ByteWriter) {
@@ -103,12 +87,7 @@ extension Change {
             }
         }
         writer.count(links.count)
-        for link in links {
-            writer.count(link.slot)
-            writer.bool(link.isAdded)
-            writer.uint16(link.target.tag)
-            writer.uint64(link.target.number)
-        }
+        for link in links { link.encode(into: &writer) }
     }
 
     init(tag: EntityTag, from reader: inout ByteReader) throws(CodingError) {
@@ -125,12 +104,8 @@ extension Change {
         case .touch: break
         }
         if kind == .update { before = try Change.before(from: &reader) }
-        for _ in 0..<(try reader.count(itemBytes: 12)) {
-            let slot = try Change.slot(from: &reader)
-            let isAdded = try reader.bool()
-            let tag = try reader.uint16()
-            let target = ObjectReference(tag: tag, number: try reader.uint64())
-            links.append(LinkChange(slot: slot, target: target, isAdded: isAdded))
+        for _ in 0..<(try reader.count(itemBytes: LinkChange.minimumBytes)) {
+            links.append(try LinkChange(from: &reader))
         }
     }
 
@@ -164,6 +139,6 @@ extension Change {
             row?.isValid(for: entity) ?? true, deleted?.isValid(for: entity) ?? true
         else { return false }
         return before.allSatisfy { $0.slot < count && entity.properties[$0.slot].accepts($0.value) }
-            && links.allSatisfy { $0.slot < count && entity.properties[$0.slot].isToMany }
+            && links.allSatisfy { $0.slot < count && $0.isValid(for: entity.properties[$0.slot]) }
     }
 }

@@ -310,6 +310,8 @@ public final class CompiledRelationship: Sendable {
 
     /// Whether it leads to any number of objects.
     public let toMany: Bool
+    /// Whether its members have an order: a ``Rank`` each.
+    public let isOrdered: Bool
     /// Whether it may lead nowhere.
     public let isOptional: Bool
     /// Whether the number of members may be against the rules.
@@ -327,6 +329,7 @@ public final class CompiledRelationship: Sendable {
         self.inverseToMany = inverseToMany
         self.linkID = linkID
         toMany = declaration.toMany
+        isOrdered = declaration.toMany && declaration.ordered
         isOptional = declaration.optional
         limitsCount =
             toMany

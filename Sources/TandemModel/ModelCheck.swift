@@ -98,9 +98,8 @@ enum ModelCheck {
         _ relationship: Relationship, of entity: Entity, _ model: Model
     ) -> [String] {
         var messages: [String] = []
-        if relationship.ordered {
-            messages.append(
-                "ordered relationships aren't supported yet; keep the order in an attribute")
+        if relationship.ordered, !relationship.toMany {
+            messages.append("`ordered` is for to-many relationships")
         }
         messages += check(counts: relationship)
         guard let destination = model.entities[relationship.destination] else {

@@ -43,6 +43,17 @@ public final class PastGraph {
         let left = now.filter { links[$0] != true }
         return (left + links.filter { !$0.value }.map(\.key)).sorted()
     }
+
+    /// The members of an ordered relationship as they were and as they stood, from how they stand now.
+    public func places(
+        _ now: [RankPlan.Place], of object: ObjectReference, slot: Int
+    ) -> [RankPlan.Place] {
+        guard let before = window.changes[object.number]?.ranks[slot] else { return now }
+        let ranks = Dictionary(now.map { ($0.member, $0.rank) }, uniquingKeysWith: { $1 })
+        return members(now.map(\.member), of: object, slot: slot)
+            .map { (member: $0, rank: before[$0] ?? ranks[$0] ?? nil) }
+            .sorted(by: RankPlan.isBefore)
+    }
 }
 
 /// Reads the graph as it was at an earlier position, or as it is.

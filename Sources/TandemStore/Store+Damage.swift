@@ -52,13 +52,27 @@ extension Store {
         return ObjectReference(tag: tag, number: key.bigEndian(0, as: UInt64.self))
     }
 
-    /// The object whose number ends a key and whose tag is the value.
+    /// The object whose number ends a key and whose tag is the value; a link that `isOrdered` may have a rank behind it.
     func object(
-        endOf key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in table: StoreTable
+        endOf key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in table: StoreTable,
+        isOrdered: Bool = true
     ) throws(StoreError) -> ObjectReference {
         guard key.count >= 8 else { throw damaged(table, 0, "a key that ends in no number") }
         let number = key.bigEndian(key.count - 8, as: UInt64.self)
-        return ObjectReference(tag: try tag(value, of: number, in: table), number: number)
+        // Behind the tag of a link in an order there is a rank.
+        let hasRank = table == .links && isOrdered && value.count > 2
+        let first = hasRank ? UnsafeRawBufferPointer(rebasing: value[..<2]) : value
+        return ObjectReference(tag: try tag(first, of: number, in: table), number: number)
+    }
+
+    /// The rank behind the tag in the value of a link.
+    func rank(
+        _ value: UnsafeRawBufferPointer, of member: ObjectNumber
+    ) throws(StoreError) -> Rank {
+        guard value.count > 2, let rank = Rank(value[2...]) else {
+            throw damaged(.links, member, "a link without a rank in an order")
+        }
+        return rank
     }
 
     /// The tag that is a value.

@@ -60,7 +60,8 @@ extension Store {
         var members: [ObjectReference] = []
         let prefix = StoreKey.links(relationship.linkID, of: owner)
         try current.scan(tables.links, prefix: prefix) { (key, value) throws(StoreError) -> Bool in
-            members.append(try object(endOf: key, value, in: .links))
+            members.append(
+                try object(endOf: key, value, in: .links, isOrdered: relationship.isOrdered))
             return true
         }
         return members

@@ -4,7 +4,7 @@ import TandemModel
 ///
 ///     rows      tag (2) number (8)                      → version (8) row
 ///     numbers   number (8)                              → tag (2); kept after a deletion
-///     links     link id (2) owner (8) member (8)        → member's tag (2)
+///     links     link id (2) owner (8) member (8)        → member's tag (2) [rank, where there is an order]
 ///     indexes   index id (2) tuple (≤ 480) number (8)   → tag (2)
 ///     unique    constraint id (2) hash of tuple (16)    → tag (2) number (8)
 ///     saves     uid (4) save id                         → position (8) content hash (16) inserted … wrote (1) [batch]

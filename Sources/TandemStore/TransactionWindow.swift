@@ -16,6 +16,8 @@ public struct TransactionWindow: Sendable {
         public internal(set) var isRowUntouched: Bool
         /// Members by slot: true for those that came, false for those that went, against the state before.
         public internal(set) var links: [Int: [ObjectReference: Bool]] = [:]
+        /// The ranks before of members of ordered relationships whose links changed, by slot; nil for those that came.
+        public internal(set) var ranks: [Int: [ObjectReference: Rank?]] = [:]
         /// Every property that any of the transactions changed.
         public internal(set) var mask = PropertyMask()
     }
@@ -44,6 +46,7 @@ public struct TransactionWindow: Sendable {
             net.after = change.row
         }
         for link in change.links {
+            net.noteRank(link)
             if net.links[link.slot]?[link.target] == !link.isAdded {
                 net.links[link.slot]?[link.target] = nil
             } else {
@@ -52,5 +55,14 @@ public struct TransactionWindow: Sendable {
         }
         net.mask = net.mask.union(change.changed)
         changes[change.object.number] = net
+    }
+}
+
+extension TransactionWindow.NetChange {
+    /// Keeps the rank that a member had before the first of its links that changed.
+    fileprivate mutating func noteRank(_ link: LinkChange) {
+        guard link.rank != nil, ranks[link.slot]?[link.target] == nil else { return }
+        ranks[link.slot, default: [:]]
+            .updateValue(link.isAdded ? nil : link.rank, forKey: link.target)
     }
 }

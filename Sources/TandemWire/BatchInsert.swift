@@ -138,8 +138,8 @@ extension BatchInsert.Row {
             try reader.slotValue()
         }
         links = try reader.links()
-        guard links.allSatisfy(\.isAdded) else {
-            throw CodingError(expected: "a row that only adds links", offset: start)
+        guard links.allSatisfy({ $0.action != .remove }) else {
+            throw CodingError(expected: "a row that removes no links", offset: start)
         }
     }
 }

@@ -132,25 +132,41 @@ public struct MemberList: WireCodable {
     public var slot: Int
     /// The members: by number, or in their own order if the relationship is ordered.
     public var members: [ObjectReference]
+    /// Where each of them stands, as many as members; nil in a relationship without order.
+    public var ranks: [Rank]?
 
     /// The members of the relationship in `slot` of `owner`.
-    public init(owner: ObjectReference, slot: Int, members: [ObjectReference]) {
+    public init(
+        owner: ObjectReference, slot: Int, members: [ObjectReference], ranks: [Rank]? = nil
+    ) {
+        precondition(ranks.map { $0.count == members.count } ?? true, "Each member has a rank.")
         self.owner = owner
         self.slot = slot
         self.members = members
+        self.ranks = ranks
     }
 
-    /// Appends the binary form.
+    /// Appends the binary form: where ranks follow, the slot is written with ``PropertyMask/capacity`` more.
     public func encode(into writer: inout ByteWriter) {
         writer.reference(owner)
-        writer.count(slot)
+        writer.count(ranks == nil ? slot : slot + PropertyMask.capacity)
         writer.references(members)
+        for rank in ranks ?? [] { writer.rank(rank) }
     }
 
     /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         owner = try reader.reference()
-        slot = try reader.slot()
+        let start = reader.offset
+        let slot = try reader.varint()
+        guard slot < UInt64(2 * PropertyMask.capacity) else {
+            throw CodingError(expected: "the slot of a relationship", offset: start)
+        }
+        self.slot = Int(slot) % PropertyMask.capacity
         members = try reader.references()
+        guard Int(slot) >= PropertyMask.capacity else { return }
+        var ranks: [Rank] = []
+        for _ in members { ranks.append(try reader.rank()) }
+        self.ranks = ranks
     }
 }

@@ -2,7 +2,7 @@ public import TandemModel
 
 /// What a save does to one object.
 public enum SaveOperation: WireCodable {
-    /// A new object with what was set, the daemon fills in defaults; every link is an added one.
+    /// A new object with what was set, the daemon fills in defaults; no link is a removed one.
     case insert(object: ObjectReference, values: [SlotValue], links: [LinkChange])
     /// Other values and links, based on a version; 0 takes whatever the store has.
     ///
@@ -51,8 +51,8 @@ public enum SaveOperation: WireCodable {
                 try reader.slotValue()
             }
             let links = try reader.links()
-            guard links.allSatisfy(\.isAdded) else {
-                throw CodingError(expected: "an insert that only adds links", offset: start)
+            guard links.allSatisfy({ $0.action != .remove }) else {
+                throw CodingError(expected: "an insert that removes no links", offset: start)
             }
             self = .insert(object: object, values: values, links: links)
         case 2:

@@ -48,11 +48,7 @@ extension ByteWriter {
         item.value.encode(into: &self)
     }
 
-    mutating func link(_ link: LinkChange) {
-        count(link.slot)
-        bool(link.isAdded)
-        reference(link.target)
-    }
+    mutating func link(_ link: LinkChange) { link.encode(into: &self) }
 }
 
 // MARK: Reading
@@ -138,13 +134,9 @@ extension ByteReader {
         return SlotValue(slot: slot, value: try Value(from: &self))
     }
 
-    mutating func link() throws(CodingError) -> LinkChange {
-        let slot = try slot()
-        let isAdded = try bool()
-        return LinkChange(slot: slot, target: try reference(), isAdded: isAdded)
-    }
-
     mutating func links() throws(CodingError) -> [LinkChange] {
-        try list(itemBytes: 12) { reader throws(CodingError) in try reader.link() }
+        try list(itemBytes: LinkChange.minimumBytes) { reader throws(CodingError) in
+            try LinkChange(from: &reader)
+        }
     }
 }

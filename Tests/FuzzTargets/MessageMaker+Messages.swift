@@ -147,9 +147,11 @@ extension MessageMaker {
                 Objects(
                     position: u64(), objects: list { $0.stored() }, missing: references(),
                     members: list { maker in
-                        MemberList(
-                            owner: maker.reference(), slot: maker.slot(),
-                            members: maker.references())
+                        let members = maker.references()
+                        let ranks = maker.bool() ? members.compactMap { _ in maker.rank() } : nil
+                        return MemberList(
+                            owner: maker.reference(), slot: maker.slot(), members: members,
+                            ranks: ranks)
                     }))
         case .saved:
             .saved(

@@ -81,7 +81,16 @@ package struct MessageMaker {
     }
 
     package mutating func link(isAdded: Bool? = nil) -> LinkChange {
-        LinkChange(slot: slot(), target: reference(), isAdded: isAdded ?? bool())
+        let actions: [LinkChange.Action] =
+            isAdded == true ? [.add, .place] : [.add, .place, .remove]
+        return LinkChange(
+            slot: slot(), target: reference(), actions[int(0...(actions.count - 1))],
+            rank: bool() ? rank() : nil)
+    }
+
+    /// A rank; there always is one.
+    package mutating func rank() -> Rank? {
+        Rank(bytes(Rank.byteLimit - 1) + [UInt8(int(1...255))])
     }
 
     package mutating func position() -> Position {

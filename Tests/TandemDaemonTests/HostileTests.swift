@@ -259,7 +259,7 @@ import Testing
         let client = try bench.client()
         try client.save([try bench.bench.insert("Group", 1)])
         let group = try bench.bench.reference("Group", 1)
-        let text = Value.string(String(repeating: "x", count: 20_000))
+        let text = Value.string(String(repeating: "x", count: 18_000))
         let from = bench.position.number
         try client.save(
             [try bench.bench.insert("Node", 2, ["name": text])]

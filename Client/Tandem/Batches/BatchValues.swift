@@ -48,9 +48,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
             let property = try property(name, in: entity)
             let targets = try ids.map { id throws(TandemError) in try reference(id, model) }
             if property.isToMany {
-                links += Set(targets).map {
-                    LinkChange(slot: property.slot, target: $0, isAdded: true)
-                }
+                links += Self.links(property, to: targets)
                 continue
             }
             guard property.relationship != nil, targets.count <= 1 else {
@@ -62,8 +60,22 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         }
         return (
             values.sorted { $0.slot < $1.slot },
-            links.sorted { ($0.slot, $0.target.number) < ($1.slot, $1.target.number) }
+            links.sorted(by: LinkChange.isBefore)
         )
+    }
+
+    /// The members of a new object, each where it is named first if there is an order.
+    private static func links(
+        _ property: CompiledProperty, to targets: [ObjectReference]
+    ) -> [LinkChange] {
+        var seen: Set<ObjectReference> = []
+        let members = targets.filter { seen.insert($0).inserted }
+        let ranks =
+            property.relationship?.isOrdered == true
+            ? RankPlan(members.map { ($0, nil) }).changed : [:]
+        return members.map {
+            LinkChange(slot: property.slot, target: $0, .add, rank: ranks[$0])
+        }
     }
 
     private func property(

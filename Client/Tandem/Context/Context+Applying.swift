@@ -27,7 +27,7 @@ extension ManagedObjectContext {
             take(changes, at, into: record, version: group.versions[reference.number])
             let kind = changes[at].kind
             // What is taken back says nothing of the members that the object had.
-            if group.isBackward, kind == .insert { record.members.removeAll() }
+            if group.isBackward, kind == .insert { record.forgetMembers() }
             guard let object = record.object, object.isRead || !children.isEmpty else { continue }
             let isWhole = kind == .insert || kind == .delete
             touched.append((object, isWhole ? nil : changes[at].changed))
@@ -85,6 +85,7 @@ extension ManagedObjectContext {
             record.row = changes[at].row
             record.version = version ?? merged
             record.isMissing = false
+            record.ranks.removeAll()
             for slot in record.entity.toManySlots { record.members[slot] = [] }
         case .update:
             // What is pushed is followed from then on: the row is as good as one that was read.
@@ -108,14 +109,18 @@ extension ManagedObjectContext {
     private func takeLinks(_ change: Change, into record: ObjectRecord) {
         let toMany = record.members.keys.filter { change.changed.contains($0) }
         for slot in toMany where !change.links.contains(where: { $0.slot == slot }) {
-            if change.kind != .insert { record.members[slot] = nil }
+            guard change.kind != .insert else { continue }
+            record.members[slot] = nil
+            record.ranks[slot] = nil
         }
-        for link in change.links {
+        for link in change.links where record.members[link.slot] != nil {
             if link.isAdded {
                 record.members[link.slot]?.insert(link.target)
             } else {
                 record.members[link.slot]?.remove(link.target)
             }
+            guard let rank = link.rank else { continue }
+            record.ranks[link.slot, default: [:]][link.target] = link.isAdded ? rank : nil
         }
     }
 

@@ -226,7 +226,7 @@ extension ManagedObjectContext {
         }
         for list in answer.members {
             try check(list.members + [list.owner])
-            record(list.owner).members[list.slot] = Set(list.members)
+            record(list.owner).hold(list)
         }
     }
 

@@ -131,6 +131,11 @@ private struct Handover {
                 parent.add(parent.record(member), to: property.slot, of: mine)
             }
         }
+        for (slot, places) in record.pending.ranks {
+            let members = parent.members(of: mine, slot)
+            parent.place(
+                places.filter { members?.contains($0.key) ?? true }, slot, of: mine)
+        }
     }
 
     /// A value, null for an object that the parent deleted meanwhile.

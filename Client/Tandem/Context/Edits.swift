@@ -14,20 +14,22 @@ struct Edits {
     var added: [Int: Set<ObjectReference>] = [:]
     /// The members that to-many relationships lost, by slot.
     var removed: [Int: Set<ObjectReference>] = [:]
+    /// The places that members of ordered relationships got, by slot; one that came without is the last.
+    var ranks: [Int: [ObjectReference: Rank]] = [:]
     /// The order in which objects were first changed.
     var serial = 0
 
     /// True when there is nothing to save.
     @inline(__always)
-    var isEmpty: Bool { kind == .none && values.isEmpty && added.isEmpty && removed.isEmpty }
+    var isEmpty: Bool { kind == .none && values.isEmpty && !hasLinks }
 
-    /// Whether to-many relationships gained or lost members.
+    /// Whether to-many relationships gained, lost or moved members.
     @inline(__always)
-    var hasLinks: Bool { !added.isEmpty || !removed.isEmpty }
+    var hasLinks: Bool { !added.isEmpty || !removed.isEmpty || !ranks.isEmpty }
 
     /// The slots that were changed.
     var slots: Set<Int> {
-        Set(values.keys).union(added.keys).union(removed.keys)
+        Set(values.keys).union(added.keys).union(removed.keys).union(ranks.keys)
     }
 
     /// The slots that were changed, as a mask.
@@ -37,6 +39,7 @@ struct Edits {
         guard hasLinks else { return mask }
         for slot in added.keys { mask.insert(slot) }
         for slot in removed.keys { mask.insert(slot) }
+        for slot in ranks.keys { mask.insert(slot) }
         return mask
     }
 
@@ -65,6 +68,8 @@ struct Edits {
     mutating func remove(
         _ member: ObjectReference, from slot: Int, below: Set<ObjectReference>? = nil
     ) {
+        // Its place goes with it: should it come again, it comes as the last.
+        ranks[slot]?[member] = nil
         let wasAdded = added[slot]?.remove(member) != nil
         if below?.contains(member) ?? !wasAdded { removed[slot, default: []].insert(member) }
         tidy(slot)
@@ -73,6 +78,12 @@ struct Edits {
     private mutating func tidy(_ slot: Int) {
         if added[slot]?.isEmpty == true { added[slot] = nil }
         if removed[slot]?.isEmpty == true { removed[slot] = nil }
+        if ranks[slot]?.isEmpty == true { ranks[slot] = nil }
+    }
+
+    /// Gives members of an ordered relationship other places.
+    mutating func place(_ members: [ObjectReference: Rank], in slot: Int) {
+        if !members.isEmpty { ranks[slot, default: [:]].merge(members) { $1 } }
     }
 
     /// These edits with later ones on top: what a failed save leaves.
@@ -85,6 +96,7 @@ struct Edits {
         for (slot, members) in later.removed {
             for member in members { result.remove(member, from: slot) }
         }
+        for (slot, places) in later.ranks { result.place(places, in: slot) }
         if later.kind != .none {
             result.kind = later.kind
             result.isPreview = later.isPreview
@@ -100,6 +112,10 @@ struct Edits {
         }
         for (slot, members) in removed where members.contains(old) {
             removed[slot] = members.subtracting([old]).union([new])
+        }
+        for slot in ranks.keys {
+            guard let rank = ranks[slot]?.removeValue(forKey: old) else { continue }
+            ranks[slot]?[new] = rank
         }
     }
 

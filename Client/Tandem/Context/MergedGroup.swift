@@ -91,7 +91,7 @@ extension Change {
     /// The change that takes this one back; nil where a row is missing.
     fileprivate func undone(in entity: CompiledEntity) -> Change? {
         var back = self
-        for index in back.links.indices { back.links[index].isAdded.toggle() }
+        back.links = back.links.map(\.reversed).sorted(by: LinkChange.isBefore)
         switch kind {
         case .touch: break
         case .insert:
@@ -120,8 +120,20 @@ enum NetEffect {
             var target: ObjectReference
         }
 
+        /// Whether a member is there before and after, and where it stands.
+        struct Stay {
+            var before: LinkChange?
+            var after: LinkChange?
+
+            /// What is left of it: nothing of one that is back at its place.
+            var changes: [LinkChange] {
+                if let before, let after, before.rank == after.rank { return [] }
+                return [before, after].compactMap { $0 }
+            }
+        }
+
         var change: Change
-        var links: [End: Bool] = [:]
+        var links: [End: Stay] = [:]
         var slots: Set<Int> = []
 
         init(_ change: Change) {
@@ -134,17 +146,16 @@ enum NetEffect {
             for link in more {
                 let end = End(slot: link.slot, target: link.target)
                 slots.insert(link.slot)
-                links[end] = links[end] == !link.isAdded ? nil : link.isAdded
+                var stay = links[end] ?? Stay(before: link.isAdded ? nil : link)
+                stay.after = link.isAdded ? link : nil
+                links[end] = stay.changes.isEmpty ? nil : stay
             }
         }
 
         /// The change with its links; those that came and went leave nothing.
         var whole: Change {
             var whole = change
-            whole.links = links.map {
-                LinkChange(slot: $0.key.slot, target: $0.key.target, isAdded: $0.value)
-            }
-            whole.links.sort { ($0.slot, $0.target.number) < ($1.slot, $1.target.number) }
+            whole.links = links.values.flatMap(\.changes).sorted(by: LinkChange.isBefore)
             for slot in slots.subtracting(links.keys.lazy.map(\.slot)) {
                 whole.changed.remove(slot)
             }

@@ -25,6 +25,7 @@ extension ModelTranslation {
         }
         take(edits.added, of: old, in: now, &result, \.added)
         take(edits.removed, of: old, in: now, &result, \.removed)
+        takePlaces(edits.ranks, of: old, in: now, &result)
         if edits.kind == .insert { setNewDefaults(of: old, in: now, &result.edits) }
         // A record without edits has no serial either.
         if result.edits.isEmpty { result.edits = Edits() }
@@ -53,6 +54,23 @@ extension ModelTranslation {
             }
             guard let property, !known.isEmpty else { continue }
             result.edits[keyPath: target][property.slot] = Set(known)
+        }
+    }
+
+    private func takePlaces(
+        _ ranks: [Int: [ObjectReference: Rank]], of old: CompiledEntity, in now: CompiledEntity,
+        _ result: inout TranslatedEdits
+    ) {
+        for (slot, places) in ranks {
+            let property = self.property(old.properties[slot], in: now)
+            guard let property, property.relationship?.isOrdered == true else {
+                result.lost.insert("\(old.name).\(old.properties[slot].name)")
+                continue
+            }
+            for (member, rank) in places {
+                guard let member = try? reference(member) else { continue }
+                result.edits.ranks[property.slot, default: [:]][member] = rank
+            }
         }
     }
 

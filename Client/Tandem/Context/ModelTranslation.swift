@@ -141,10 +141,14 @@ struct ModelTranslation {
     ) throws(TandemError) -> [LinkChange] {
         var result: [LinkChange] = []
         for link in links {
+            let property = try property(link.slot, of: tag)
+            guard link.rank == nil || property.relationship?.isOrdered == true else {
+                throw lacks("the order of \(property.name)")
+            }
             result.append(
                 LinkChange(
-                    slot: try property(link.slot, of: tag).slot,
-                    target: try reference(link.target), isAdded: link.isAdded))
+                    slot: property.slot, target: try reference(link.target), link.action,
+                    rank: link.rank))
         }
         return result
     }

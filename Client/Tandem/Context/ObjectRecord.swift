@@ -1,4 +1,5 @@
 import TandemModel
+import TandemWire
 
 /// What a context knows of one object: the merged row, what is in flight, what is pending.
 ///
@@ -20,6 +21,8 @@ final class ObjectRecord {
     @exclusivity(unchecked) var isMissing = false
     /// The members of to-many relationships as of the context's position, where they are held.
     @exclusivity(unchecked) var members: [Int: Set<ObjectReference>] = [:]
+    /// Where members of ordered relationships stand, of those that are held.
+    @exclusivity(unchecked) var ranks: [Int: [ObjectReference: Rank]] = [:]
     /// What an unanswered save carries.
     @exclusivity(unchecked) var inFlight = Edits()
     /// What the next save will carry.
@@ -121,6 +124,20 @@ final class ObjectRecord {
         row = nil
         let isBased = version != 0 && (hasEdits || steps > 0)
         version = position.map { isBased ? max($0, refusedFor) : 0 } ?? 0
-        if !members.isEmpty { members.removeAll() }
+        if !members.isEmpty { forgetMembers() }
+    }
+
+    /// Forgets the members of all relationships.
+    func forgetMembers() {
+        members.removeAll()
+        ranks.removeAll()
+    }
+
+    /// Takes over the members of a relationship as of the context's position.
+    func hold(_ list: MemberList) {
+        members[list.slot] = Set(list.members)
+        ranks[list.slot] = list.ranks.map {
+            Dictionary(zip(list.members, $0), uniquingKeysWith: { $1 })
+        }
     }
 }

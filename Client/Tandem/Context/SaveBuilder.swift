@@ -80,7 +80,7 @@ struct SaveBuilder {
             let values = record.insertedValues
             writer.insert(reference, values: values.count)
             for (slot, value) in values { writer.value(slot, value) }
-            writer.links((links[reference.number] ?? []).filter(\.isAdded))
+            writer.links((links[reference.number] ?? []).filter { $0.action != .remove })
         case .none:
             writeValues(of: record, into: &writer)
             writer.links(links.isEmpty ? [] : links[reference.number] ?? [])
@@ -161,7 +161,7 @@ struct SaveBuilder {
             let values = record.insertedValues
             writer.insert(object, values: values.count)
             for (slot, value) in values { writer.value(slot, neutral(value)) }
-            writer.links(neutral((links[reference.number] ?? []).filter(\.isAdded)))
+            writer.links(neutral((links[reference.number] ?? []).filter { $0.action != .remove }))
         case .none:
             let values = record.sentValues
             writer.update(reference, baseVersion: 0, values: values.count)
@@ -173,7 +173,8 @@ struct SaveBuilder {
     private func neutral(_ links: [LinkChange]) -> [LinkChange] {
         if links.isEmpty { return links }
         let mapped = links.map {
-            LinkChange(slot: $0.slot, target: neutral($0.target), isAdded: $0.isAdded)
+            LinkChange(
+                slot: $0.slot, target: neutral($0.target), $0.action, rank: $0.rank)
         }
         return mapped.sorted {
             ($0.slot, $0.target.tag, $0.target.number) < ($1.slot, $1.target.tag, $1.target.number)
@@ -228,17 +229,22 @@ private struct SentLinks {
         let edits = record.pending
         var result: [LinkChange] = []
         for property in record.entity.properties {
-            guard let relationship = property.relationship, relationship.toMany,
-                relationship.inverseToMany
-            else { continue }
+            guard let relationship = property.relationship, relationship.toMany else { continue }
             let slot = property.slot
+            var ranks = edits.ranks[slot] ?? [:]
             for (members, isAdded) in [
                 (edits.added[slot], true), (edits.removed[slot], false),
-            ] {
+            ] where relationship.inverseToMany {
                 for member in (members ?? []).sorted()
                 where isSender(record.reference, relationship, member, ordinals) {
-                    result.append(LinkChange(slot: slot, target: member, isAdded: isAdded))
+                    let rank = isAdded ? ranks.removeValue(forKey: member) : nil
+                    result.append(
+                        LinkChange(slot: slot, target: member, isAdded: isAdded, rank: rank))
                 }
+            }
+            // Membership is for the other end to say, or as it was.
+            for (member, rank) in ranks.sorted(by: { $0.key < $1.key }) {
+                result.append(LinkChange(slot: slot, target: member, .place, rank: rank))
             }
         }
         return result

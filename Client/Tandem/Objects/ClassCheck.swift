@@ -41,6 +41,10 @@ enum ClassCheck {
         if let optional = type as? any OptionalShown.Type {
             return mismatch(optional.wrapped, property)
         }
+        if type is any ArrayShown.Type, property.isToMany {
+            let isOrdered = property.relationship?.isOrdered == true
+            return isOrdered ? nil : "a to-many relationship without order"
+        }
         if type is any SetShown.Type { return property.isToMany ? nil : what(property) }
         if type is ManagedObject.Type {
             return property.relationship != nil && !property.isToMany ? nil : what(property)
@@ -94,3 +98,7 @@ extension Optional: OptionalShown {
 private protocol SetShown {}
 
 extension Set: SetShown {}
+
+private protocol ArrayShown: SetShown {}
+
+extension Array: SetShown, ArrayShown where Element: ManagedObject {}

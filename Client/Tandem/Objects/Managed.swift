@@ -5,6 +5,7 @@ public import TandemModel
 ///     @Managed("wins") var wins: Int
 ///     @Managed("captain") var captain: Player?
 ///     @Managed("players") var players: Set<Player>
+///     @Managed("lineup") var lineup: [Player]             // of an ordered relationship
 ///
 /// A type without nil shows its zero (0, "", false, the epoch) where the store has no value.
 @propertyWrapper
@@ -95,5 +96,17 @@ extension Set: ManagedValue where Element: ManagedObject {
         let before = Set.read(from: object, property)
         for member in before.subtracting(self) { object.remove(member, from: property.name) }
         for member in subtracting(before) { object.add(member, to: property.name) }
+    }
+}
+
+extension Array: ManagedValue where Element: ManagedObject {
+    /// The objects at the end of an ordered to-many relationship, in their order.
+    public static func read(from object: ManagedObject, _ property: CompiledProperty) -> [Element] {
+        object.orderedObjects(property.name).compactMap { $0 as? Element }
+    }
+
+    /// Replaces the objects at the end of an ordered to-many relationship; see ``ManagedObject/setOrderedObjects(_:for:)``.
+    public func write(to object: ManagedObject, _ property: CompiledProperty) {
+        object.setOrderedObjects(self, for: property.name)
     }
 }

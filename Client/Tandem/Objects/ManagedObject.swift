@@ -149,25 +149,76 @@ open class ManagedObject: Observable {
 
     /// The objects at the end of a to-many relationship; loading them may block.
     public func objects(_ relationship: String) -> Set<ManagedObject> {
-        guard let context = managedObjectContext else { return [] }
+        guard let context = managedObjectContext, let slot = loadedMembers(relationship) else {
+            return []
+        }
+        return Set((context.members(of: record, slot) ?? []).map { context.object($0) })
+    }
+
+    /// The objects at the end of a to-many relationship in their order, or by number where there is none; loading them may block.
+    public func orderedObjects(_ relationship: String) -> [ManagedObject] {
+        guard let context = managedObjectContext, let slot = loadedMembers(relationship) else {
+            return []
+        }
+        return (context.membersInOrder(of: record, slot) ?? []).map { context.object($0) }
+    }
+
+    /// Loads the members of a relationship and returns its slot.
+    private func loadedMembers(_ relationship: String) -> Int? {
+        guard let context = managedObjectContext else { return nil }
         let wanted = toMany(relationship).slot
         access(wanted)
         if record.members(wanted) == nil {
             context.fire { try $0.loadStep([], members: [(record.reference, wanted)]) }
         }
         // Loading may have brought another model.
-        guard let slot = record.entity.slot(of: relationship) else { return [] }
-        return Set((context.members(of: record, slot) ?? []).map { context.object($0) })
+        return record.entity.slot(of: relationship)
     }
 
-    /// Adds an object to a to-many relationship; the other end follows.
+    /// Adds an object to a to-many relationship, in an ordered one as the last; the other end follows.
     ///
-    /// Adding a member does nothing.
+    /// Adding a member does nothing. Of an ordered relationship the members are loaded, which may block.
     public func add(_ member: ManagedObject, to relationship: String) {
         let property = toMany(relationship)
         checkContext(of: member)
         check(member.record.reference, property)
-        managedObjectContext?.add(member.record, to: property.slot, of: record)
+        guard property.relationship?.isOrdered == true else {
+            managedObjectContext?.add(member.record, to: property.slot, of: record)
+            return
+        }
+        let members = orderedObjects(relationship)
+        if !members.contains(member) { setOrderedObjects(members + [member], for: relationship) }
+    }
+
+    /// Puts an object into an ordered relationship, or a member elsewhere: afterwards it stands at `index`; the other end follows.
+    ///
+    /// It is one change of a link, whatever stands around it; loading the members may block. An index beyond the end traps.
+    ///
+    ///     team.insert(player, into: "players", at: 0)
+    public func insert(_ member: ManagedObject, into relationship: String, at index: Int) {
+        var members = orderedObjects(relationship).filter { $0 !== member }
+        precondition(
+            members.indices.contains(index) || index == members.count,
+            "\(entityName).\(relationship) has no place \(index).")
+        members.insert(member, at: index)
+        setOrderedObjects(members, for: relationship)
+    }
+
+    /// Replaces the objects at the end of an ordered relationship; the other ends follow.
+    ///
+    /// Those that are in order with each other keep their places, so that saves of others that insert or move meet as few changes as
+    /// can be. What is named twice stands where it is named first. Loading the members may block; a relationship without order traps.
+    public func setOrderedObjects(_ members: [ManagedObject], for relationship: String) {
+        let property = toMany(relationship)
+        precondition(
+            property.relationship?.isOrdered == true,
+            "\(entityName).\(relationship) has no order; add and remove its members.")
+        for member in members {
+            checkContext(of: member)
+            check(member.record.reference, property)
+        }
+        guard let slot = loadedMembers(relationship) else { return }
+        managedObjectContext?.setMembers(members.map(\.record), slot, of: record)
     }
 
     /// Removes an object from a to-many relationship; the other end follows.

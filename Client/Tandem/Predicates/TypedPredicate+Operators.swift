@@ -141,6 +141,31 @@ extension KeyPath where Root: ManagedObject {
         !any(condition)
     }
 
+    /// The condition holds for at least one of the objects of an ordered relationship.
+    public func any<Member: ManagedObject>(
+        _ condition: TypedPredicate<Member>
+    ) -> TypedPredicate<Root> where Value == [Member] {
+        TypedPredicate { () throws(TandemError) in
+            MemberCondition.any(try members, "x", in: try condition.objectPredicate.of("x"))
+        }
+    }
+
+    /// The condition holds for all of the objects of an ordered relationship; of none it does.
+    public func all<Member: ManagedObject>(
+        _ condition: TypedPredicate<Member>
+    ) -> TypedPredicate<Root> where Value == [Member] {
+        TypedPredicate { () throws(TandemError) in
+            MemberCondition.all(try members, "x", in: try condition.objectPredicate.of("x"))
+        }
+    }
+
+    /// The condition holds for none of the objects of an ordered relationship.
+    public func none<Member: ManagedObject>(
+        _ condition: TypedPredicate<Member>
+    ) -> TypedPredicate<Root> where Value == [Member] {
+        !any(condition)
+    }
+
     private var members: QueryExpression {
         get throws(TandemError) { QueryExpression(try KeyPathTrace.path(of: self)) }
     }

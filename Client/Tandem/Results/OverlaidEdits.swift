@@ -77,27 +77,45 @@ struct OverlayStep {
             let slot = property.slot
             let shown = Links(before?.edits, slot)
             let shows = Links(change, slot).then(Links(after?.edits, slot))
-            if shown != shows { return true }
+            if shown.differs(from: shows) { return true }
         }
         return false
     }
 }
 
-/// The members that a relationship gained and lost.
-private struct Links: Equatable {
+/// The members that a relationship gained and lost, and the places that it gave to members.
+private struct Links {
     var added: Set<ObjectReference> = []
     var removed: Set<ObjectReference> = []
+    var ranks: [ObjectReference: Rank] = [:]
 
     init() {}
 
     init(_ edits: Edits?, _ slot: Int) {
         added = edits?.added[slot] ?? []
         removed = edits?.removed[slot] ?? []
+        ranks = edits?.ranks[slot] ?? [:]
     }
 
     init(_ change: Change?, _ slot: Int) {
         for link in change?.links ?? [] where link.slot == slot {
-            if link.isAdded { added.insert(link.target) } else { removed.insert(link.target) }
+            if !link.isAdded {
+                removed.insert(link.target)
+            } else if removed.remove(link.target) == nil {
+                added.insert(link.target)
+            }
+            ranks[link.target] = link.isAdded ? link.rank : nil
+        }
+    }
+
+    /// Whether they show other members, or another order; one that came without a place may have got its own at the save.
+    func differs(from other: Links) -> Bool {
+        if added != other.added || removed != other.removed { return true }
+        return Set(ranks.keys).union(other.ranks.keys).contains { member in
+            guard let mine = ranks[member], let theirs = other.ranks[member] else {
+                return !added.contains(member)
+            }
+            return mine != theirs
         }
     }
 
@@ -106,6 +124,8 @@ private struct Links: Equatable {
         var result = Links()
         result.added = added.subtracting(later.removed).union(later.added.subtracting(removed))
         result.removed = removed.subtracting(later.added).union(later.removed.subtracting(added))
+        result.ranks = ranks.merging(later.ranks) { $1 }
+        for member in later.removed { result.ranks[member] = nil }
         return result
     }
 }

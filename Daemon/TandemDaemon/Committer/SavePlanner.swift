@@ -46,6 +46,7 @@ struct SavePlanner {
             let found = try planner.uniqueness(objects)
             if found.isEmpty {
                 try planner.validate(objects)
+                try planner.graph.settleOrder(objects)
                 return try planner.plan(objects, replaced)
             }
             replaced += found
@@ -194,11 +195,14 @@ struct SavePlanner {
         _ object: ObjectReference, _ links: [LinkChange], _ mapping: ReferenceMapping
     ) throws {
         for link in links {
-            if link.isAdded {
-                try graph.add(mapping[link.target], to: object, link.slot)
-            } else {
-                try graph.remove(mapping[link.target], from: object, link.slot)
+            let target = mapping[link.target]
+            switch link.action {
+            case .add: try graph.add(target, to: object, link.slot)
+            case .remove: try graph.remove(target, from: object, link.slot)
+            case .place: break
             }
+            guard link.action != .remove, let rank = link.rank else { continue }
+            try graph.place(target, in: object, link.slot, at: rank)
         }
     }
 

@@ -166,7 +166,7 @@ final class WorkingGraph {
         objects[member.number]?.remove(owner, from: relationship.inverseSlot)
     }
 
-    private func toMany(
+    func toMany(
         _ owner: ObjectReference, _ slot: Int
     ) throws(TandemError) -> CompiledRelationship {
         let relationship = try relationship(owner, slot)

@@ -28,7 +28,16 @@ final class WorkingObject {
     struct LinkDelta {
         var added: Set<ObjectReference> = []
         var removed: Set<ObjectReference> = []
-        var isEmpty: Bool { added.isEmpty && removed.isEmpty }
+        /// The places that the save gives to members of an ordered relationship, or to what may become one.
+        var wanted: [ObjectReference: Rank] = [:]
+        /// The ranks of those that go or move, and of those that come or move, once the save is planned.
+        var ranks = RankDelta()
+    }
+
+    /// Ranks that members have in the store, and those that the save gives.
+    struct RankDelta {
+        var before: [ObjectReference: Rank] = [:]
+        var after: [ObjectReference: Rank] = [:]
     }
 
     init(stored: Store.Stored, entity: CompiledEntity, _ model: CompiledModel) {
@@ -92,10 +101,20 @@ final class WorkingObject {
 
     /// Notes that a member went; one that had just come never was.
     func remove(_ member: ObjectReference, from slot: Int) {
+        // Its place went with it: should it come again, it comes as the last.
+        links[slot]?.wanted[member] = nil
         if links[slot, default: LinkDelta()].added.remove(member) == nil {
             links[slot]?.removed.insert(member)
         }
     }
+
+    /// Notes the place of a member, which counts if it is one when the save is planned.
+    func place(_ member: ObjectReference, in slot: Int, at rank: Rank) {
+        links[slot, default: LinkDelta()].wanted[member] = rank
+    }
+
+    /// Takes over what the order of a relationship comes to.
+    func settle(_ slot: Int, _ ranks: RankDelta) { links[slot]?.ranks = ranks }
 
     /// The row as the save leaves it.
     var row: Row {
@@ -152,9 +171,15 @@ final class WorkingObject {
         if links.isEmpty { return [] }
         var changes: [LinkChange] = []
         for (slot, delta) in links {
-            changes += delta.added.map { LinkChange(slot: slot, target: $0, isAdded: true) }
-            changes += delta.removed.map { LinkChange(slot: slot, target: $0, isAdded: false) }
+            // Whoever moves goes and comes.
+            let (before, after) = (delta.ranks.before, delta.ranks.after)
+            changes += delta.added.union(after.keys).map {
+                LinkChange(slot: slot, target: $0, .add, rank: after[$0])
+            }
+            changes += delta.removed.union(before.keys).map {
+                LinkChange(slot: slot, target: $0, .remove, rank: before[$0])
+            }
         }
-        return changes.sorted { ($0.slot, $0.target.number) < ($1.slot, $1.target.number) }
+        return changes.sorted(by: LinkChange.isBefore)
     }
 }

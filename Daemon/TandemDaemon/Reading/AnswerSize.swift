@@ -46,6 +46,9 @@ final class AnswerSize {
         try add(count * MemoryLayout<ObjectReference>.stride)
     }
 
+    /// Counts ranks.
+    func add(ranks count: Int) throws(TandemError) { try add(count * (32 + Rank.byteLimit)) }
+
     private func add(_ more: Int) throws(TandemError) {
         bytes += more
         try check(bytes)

@@ -194,11 +194,10 @@ struct Answerer {
                     "\(model.id(of: request.owner)) has no to-many relationship "
                         + "\(request.slot)")
             }
-            let now = try committer.store.members(of: request.owner.number, relationship)
-            let members = past?.members(now, of: request.owner, slot: request.slot) ?? now
-            try size.add(references: 1 + members.count)
-            answer.members.append(
-                MemberList(owner: request.owner, slot: request.slot, members: members))
+            let list = try members(request, relationship, past)
+            try size.add(references: 1 + list.members.count)
+            try size.add(ranks: list.ranks?.count ?? 0)
+            answer.members.append(list)
         }
         if read.memberRows { try addMemberRows(to: &answer, past, size) }
         engine.follow(read.interests, session)
@@ -215,6 +214,23 @@ struct Answerer {
             try size.add(stored.row)
             answer.objects.append(StoredObject(stored))
         }
+    }
+
+    private func members(
+        _ request: MemberRequest, _ relationship: CompiledRelationship, _ past: PastGraph?
+    ) throws -> MemberList {
+        let (owner, slot) = (request.owner, request.slot)
+        guard relationship.isOrdered else {
+            let now = try committer.store.members(of: owner.number, relationship)
+            let members = past?.members(now, of: owner, slot: slot) ?? now
+            return MemberList(owner: owner, slot: slot, members: members)
+        }
+        let now = try committer.store.places(of: owner.number, relationship)
+        let places = past?.places(now, of: owner, slot: slot) ?? now
+        // A link without a rank was an error before.
+        return MemberList(
+            owner: owner, slot: slot, members: places.map(\.member),
+            ranks: places.compactMap(\.rank))
     }
 
     private func content(of blob: BlobReference) throws -> [UInt8] {

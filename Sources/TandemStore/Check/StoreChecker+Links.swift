@@ -3,7 +3,7 @@ import TandemModel
 /// Links: both ends are there, and both ends know of each other.
 extension StoreChecker {
     func checkLink(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
-        guard key.count == 18, value.count == 2 else {
+        guard key.count == 18, value.count >= 2 else {
             return stray(.badKey, key, nil, "it has not the form of a link")
         }
         let parts = key.withUnsafeBytes {
@@ -30,12 +30,33 @@ extension StoreChecker {
             let message = "\(id(member)?.description ?? "?") does not name it"
             return stray(.strayLink, key, (owner, property), message)
         }
-        guard value != StoreKey.tag(member.tag) else { return }
+        checkRank(key, value, (owner, property), relationship)
+        guard value.prefix(2) != StoreKey.tag(member.tag)[...] else { return }
         find(
             StoreFinding(
                 .wrongLinkEntity, .links, key, object: id(owner), property: property.name,
                 "\(id(member)?.description ?? "?") is kept under another entity",
-                [.put(.links, key: key, value: StoreKey.tag(member.tag))]))
+                [.put(.links, key: key, value: StoreKey.tag(member.tag) + value[2...])]))
+    }
+
+    /// A link has a rank where there is an order, and nowhere else.
+    private func checkRank(
+        _ key: [UInt8], _ value: [UInt8],
+        _ place: (owner: ObjectReference, property: CompiledProperty),
+        _ relationship: CompiledRelationship
+    ) {
+        let rank = value[2...]
+        guard relationship.isOrdered ? Rank(rank) == nil : !rank.isEmpty else { return }
+        let message =
+            relationship.isOrdered
+            ? "a member has no rank that can be read"
+            : "a member has a rank where there is no order"
+        find(
+            StoreFinding(
+                .badValue, .links, key, object: id(place.owner), property: place.property.name,
+                message,
+                relationship.isOrdered
+                    ? [] : [.put(.links, key: key, value: Array(value[..<2]))]))
     }
 
     /// Whether the to-one reference of a member leads to its owner.
@@ -61,8 +82,16 @@ extension StoreChecker {
             StoreFinding(
                 .missingLink, .links, key, object: id(member), property: inverse.name,
                 "\(id(owner)?.description ?? "?") has it as a member and is not among its own",
-                [.put(.links, key: key, value: StoreKey.tag(owner.tag))]))
+                repairs(ofMissing: key, to: owner, inverse.relationship)))
         return true
+    }
+
+    /// A missing link is put again, unless it had a place that only the journal knows.
+    func repairs(
+        ofMissing key: [UInt8], to member: ObjectReference, _ relationship: CompiledRelationship?
+    ) -> [StoreFinding.Repair] {
+        relationship?.isOrdered == true
+            ? [] : [.put(.links, key: key, value: StoreKey.tag(member.tag))]
     }
 
     private func stray(

@@ -125,7 +125,7 @@ extension StoreChecker {
             StoreFinding(
                 .missingLink, .links, key, object: id(owner), property: property.name,
                 "\(id(member)?.description ?? "?") names it and is not among its members",
-                [.put(.links, key: key, value: StoreKey.tag(member.tag))]))
+                repairs(ofMissing: key, to: member, property.relationship)))
     }
 
     private func checkOtherEnd(

@@ -20,7 +20,8 @@ enum BridgeValues {
                 continue
             }
             if property.isToMany {
-                values[property.name] = JSON(object.objects(property.name).map(\.id).sorted())
+                let members = object.orderedObjects(property.name).map(\.id)
+                values[property.name] = JSON(object.entity.shown(members, of: property.name))
             } else {
                 values[property.name] = json(object[property.name], model)
             }
@@ -39,7 +40,10 @@ enum BridgeValues {
         for (name, value) in object.values where properties?.contains(name) ?? true {
             values[name] = json(try context.withContent(value), model)
         }
-        for (name, members) in object.members { values[name] = JSON(members.sorted()) }
+        for (name, members) in object.members {
+            let entity = model.entity(named: object.id.entity)
+            values[name] = JSON(entity?.shown(members, of: name) ?? members)
+        }
         return .object([
             "id": JSON(object.id), "entity": .string(object.id.entity), "values": .object(values),
         ])

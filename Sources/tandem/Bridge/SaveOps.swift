@@ -48,6 +48,10 @@ import Tandem
         let object = try living(op.required("update", op["update"]))
         try set(try op.object("set") ?? [:], of: object)
         for (name, members) in try op.object("add") ?? [:] {
+            // To come last it has to be known who is there.
+            if try toMany(name, of: object).isOrdered {
+                try context.loadMembersInPlace(name, of: object)
+            }
             for member in try self.members(members, name, of: object) {
                 object.add(member, to: name)
             }
@@ -102,6 +106,9 @@ import Tandem
     ) throws {
         let wanted = try members(json, name, of: object)
         try context.loadMembersInPlace(name, of: object)
+        if try toMany(name, of: object).isOrdered {
+            return object.setOrderedObjects(wanted, for: name)
+        }
         for member in object.objects(name) where !wanted.contains(member) {
             object.remove(member, from: name)
         }

@@ -59,10 +59,11 @@ struct CSVFormat: EntryFormat {
             if change.kind != .update, pair.allSatisfy(\.isEmpty) { return nil }
             return [property.name] + pair
         }
-        let links = change.links.map { link in
+        let links = ShownLink.all(of: change).map { link in
             let member = model.id(of: link.target).description
             let name = entity.properties[link.slot].name
-            return link.isAdded ? [name, "", member] : [name, member, ""]
+            // One that moved was there before and after.
+            return [name, link.sign == .came ? "" : member, link.sign == .went ? "" : member]
         }
         return values + links
     }

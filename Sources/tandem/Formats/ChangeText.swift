@@ -57,8 +57,8 @@ struct ChangeText {
             let after = change.row?.value(item.slot, in: entity) ?? .null
             return "\(entity.properties[item.slot].name) \(text(item.value))→\(text(after))"
         }
-        let links = change.links.map { link in
-            "\(entity.properties[link.slot].name)\(link.isAdded ? "+" : "-")"
+        let links = ShownLink.all(of: change).map { link in
+            "\(entity.properties[link.slot].name)\(link.sign.rawValue)"
                 + model.id(of: link.target).description
         }
         return (values + links).joined(separator: " ")

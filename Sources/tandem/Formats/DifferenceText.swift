@@ -53,10 +53,10 @@ struct DifferenceText {
     }
 
     private func links(_ change: Change, _ entity: CompiledEntity) -> [Detail] {
-        change.links.map { link in
+        ShownLink.all(of: change).map { link in
             (
                 entity.properties[link.slot].name,
-                "\(link.isAdded ? "+" : "-") \(text(.reference(link.target)))"
+                "\(link.sign.rawValue) \(text(.reference(link.target)))"
             )
         }
     }

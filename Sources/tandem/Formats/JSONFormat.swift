@@ -173,17 +173,21 @@ struct JSONFormat: EntryFormat {
     }
 
     private func links(_ change: Change, _ entity: CompiledEntity, _ model: CompiledModel) -> JSON {
-        let slots = Set(change.links.map(\.slot)).sorted()
+        let shown = ShownLink.all(of: change)
         return .array(
-            slots.map { slot in
-                func members(_ isAdded: Bool) -> JSON {
-                    let links = change.links.filter { $0.slot == slot && $0.isAdded == isAdded }
-                    return .array(links.map { .string(model.id(of: $0.target).description) })
+            Set(shown.map(\.slot)).sorted().map { slot in
+                func members(_ sign: ShownLink.Sign) -> [JSON] {
+                    shown.filter { $0.slot == slot && $0.sign == sign }
+                        .map { .string(model.id(of: $0.target).description) }
                 }
-                return .object([
-                    "property": .string(entity.properties[slot].name), "added": members(true),
-                    "removed": members(false),
-                ])
+                var json: [String: JSON] = [
+                    "property": .string(entity.properties[slot].name),
+                    "added": .array(members(.came)), "removed": .array(members(.went)),
+                ]
+                if entity.properties[slot].relationship?.isOrdered == true {
+                    json["moved"] = .array(members(.moved))
+                }
+                return .object(json)
             })
     }
 

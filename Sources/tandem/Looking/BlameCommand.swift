@@ -85,9 +85,9 @@ struct Blame {
             let slot = entity.slot(of: item.property)
         else { return nil }
         if entity.properties[slot].isToMany {
-            let links = step.change.links.filter { $0.slot == slot }
+            let links = ShownLink.all(of: step.change).filter { $0.slot == slot }
             return .string(
-                links.map { ($0.isAdded ? "+" : "-") + model.id(of: $0.target).description }
+                links.map { $0.sign.rawValue + model.id(of: $0.target).description }
                     .joined(separator: " "))
         }
         guard let row = step.change.row else { return .null }

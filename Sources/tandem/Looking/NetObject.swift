@@ -7,8 +7,8 @@ struct NetObject {
     private(set) var isGone = false
     private(set) var before: [String: String] = [:]
     private(set) var after: [String: String] = [:]
-    /// Members that came (true) or went, by relationship.
-    private(set) var links: [String: [String: Bool]] = [:]
+    /// Members that came, went or moved, by relationship.
+    private(set) var links: [String: [String: NetLink]] = [:]
 
     init(_ id: String) { self.id = id }
 
@@ -57,11 +57,9 @@ struct NetObject {
 
     private mutating func add(_ link: LinkChange, _ name: String, _ model: CompiledModel) {
         let target = model.id(of: link.target).description
-        if let earlier = links[name]?[target], earlier != link.isAdded {
-            links[name]?[target] = nil
-        } else {
-            links[name, default: [:]][target] = link.isAdded
-        }
+        var net = links[name]?[target] ?? NetLink(before: link.isAdded ? nil : link)
+        net.after = link.isAdded ? link : nil
+        links[name, default: [:]][target] = net.sign == nil ? nil : net
     }
 
     private func all(
@@ -82,13 +80,17 @@ struct NetObject {
             new[item.property] = item.after.flatMap { try? JSON(parsing: $0) }
         }
         let relations = links.sorted { $0.key < $1.key }.map { name, members -> JSON in
-            func list(_ isAdded: Bool) -> JSON {
-                .array(
-                    members.filter { $0.value == isAdded }.keys.sorted().map { .string($0) })
+            func list(_ sign: ShownLink.Sign) -> [JSON] {
+                members.filter { $0.value.sign == sign }.keys.sorted().map { .string($0) }
             }
-            return .object([
-                "property": .string(name), "added": list(true), "removed": list(false),
-            ])
+            var json: [String: JSON] = [
+                "property": .string(name), "added": .array(list(.came)),
+                "removed": .array(list(.went)),
+            ]
+            if members.contains(where: { $0.value.isOrdered }) {
+                json["moved"] = .array(list(.moved))
+            }
+            return .object(json)
         }
         return .object([
             "object": .string(id), "type": .string(kind.word), "before": .object(old),
@@ -103,7 +105,9 @@ struct NetObject {
                 (item.property, "\(item.before ?? "") → \(item.after ?? "")".trimmed)
             }
             + links.sorted { $0.key < $1.key }.flatMap { name, members in
-                members.sorted { $0.key < $1.key }.map { (name, "\($1 ? "+" : "-") \($0)") }
+                members.sorted { $0.key < $1.key }.map {
+                    (name, "\($1.sign?.rawValue ?? "") \($0)")
+                }
             }
         let width = details.map(\.0.count).max() ?? 0
         return [style.paint("\(kind.word) \(id)", Style.Role(kind))]
@@ -111,5 +115,21 @@ struct NetObject {
                 let start = text.hasPrefix(" ") ? String(text.dropFirst()) : text
                 return "    \(name.padded(to: width + 1))\(start)"
             }
+    }
+}
+
+/// A member of a to-many relationship before several transactions and after them.
+struct NetLink {
+    var before: LinkChange?
+    var after: LinkChange?
+
+    /// Whether it has a place in an order.
+    var isOrdered: Bool { before?.rank != nil || after?.rank != nil }
+
+    /// What became of it; nil when it is there as before, or not.
+    var sign: ShownLink.Sign? {
+        guard let before else { return after == nil ? nil : .came }
+        guard let after else { return .went }
+        return before.rank == after.rank ? nil : .moved
     }
 }

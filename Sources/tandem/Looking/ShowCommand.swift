@@ -39,8 +39,8 @@ struct ObjectState {
     private var last: ObjectStory.Step?
     /// The last transaction that did something to it.
     private var changedAt: UInt64 = 0
-    private var members: [String: Set<ObjectNumber>] = [:]
-    private var references: [ObjectNumber: ObjectReference] = [:]
+    /// The members that are known, with their places.
+    private var members: [String: [ObjectReference: Rank?]] = [:]
     /// Whether the journal goes back to where the object came to be, so that no member is missing.
     private var isWhole = false
 
@@ -77,11 +77,10 @@ struct ObjectState {
         guard let entity = step.entity else { return }
         for link in step.change.links {
             let name = entity.properties[link.slot].name
-            references[link.target.number] = link.target
             if link.isAdded {
-                members[name, default: []].insert(link.target.number)
+                members[name, default: [:]].updateValue(link.rank, forKey: link.target)
             } else {
-                members[name]?.remove(link.target.number)
+                members[name]?.removeValue(forKey: link.target)
             }
         }
     }
@@ -96,7 +95,8 @@ struct ObjectState {
     }
 
     private func targets(_ name: String) -> [ObjectReference] {
-        (members[name] ?? []).sorted().compactMap { references[$0] }
+        (members[name] ?? [:]).map { RankPlan.Place(member: $0.key, rank: $0.value) }
+            .sorted(by: RankPlan.isBefore).map(\.member)
     }
 
     /// An object for `-o json`.

@@ -38,7 +38,8 @@ struct ExportWriter {
             var values = object.values.mapValues(json)
             for name in derived { values[name] = nil }
             for (name, ids) in object.members {
-                values[name] = .array(ids.sorted().map { .string($0.description) })
+                values[name] = .array(
+                    entity.shown(ids, of: name).map { .string($0.description) })
             }
             let json = JSON.object([
                 "entity": .string(object.id.entity), "id": .string(object.id.description),
@@ -61,7 +62,7 @@ struct ExportWriter {
 
     private func cell(_ name: String, of object: ObjectSnapshot) -> String {
         if let ids = object.members[name] {
-            return ids.sorted().map(\.description).joined(separator: " ")
+            return entity.shown(ids, of: name).map(\.description).joined(separator: " ")
         }
         let value = object[name]
         if value.isNull { return "" }

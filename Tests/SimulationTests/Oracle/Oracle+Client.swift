@@ -196,9 +196,9 @@ extension Oracle {
         else { return }
         let members = truth.members(of: list.owner.number, relationship.linkID, at: position)
         expect(
-            list.members.map(\.number) == members.sorted(), 3,
+            list.members.map(\.number) == members, 3,
             "the members of \(list.owner.number) at \(position) are read as "
-                + "\(list.members.map(\.number)), the fold is \(members.sorted())")
+                + "\(list.members.map(\.number)), the fold is \(members)")
     }
 
     /// A piece of the past.

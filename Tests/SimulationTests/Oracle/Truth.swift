@@ -28,7 +28,7 @@ struct Truth {
     private(set) var models: [(position: UInt64, model: CompiledModel)] = []
     private(set) var tags: [ObjectNumber: EntityTag] = [:]
     private var images: [ObjectNumber: [Image]] = [:]
-    private var links: [LinkKey: [(position: UInt64, members: Set<ObjectNumber>)]] = [:]
+    private var links: [LinkKey: [(position: UInt64, members: [ObjectNumber: Rank?])]] = [:]
     private var saves: [SaveKey: UInt64] = [:]
     /// How far batches came, and where.
     private var batches: [SaveKey: (progress: BatchProgress, position: UInt64)] = [:]
@@ -66,10 +66,18 @@ struct Truth {
         return image
     }
 
+    /// The members in their order, where there is one, and else by number.
     func members(
         of owner: ObjectNumber, _ link: UInt16, at position: UInt64
-    ) -> Set<ObjectNumber> {
-        links[LinkKey(owner: owner, link: link)]?.last { $0.position <= position }?.members ?? []
+    ) -> [ObjectNumber] {
+        let last = links[LinkKey(owner: owner, link: link)]?.last { $0.position <= position }
+        let members = last?.members ?? [:]
+        return members.sorted { a, b in
+            guard let first = a.value, let second = b.value, first != second else {
+                return a.key < b.key
+            }
+            return first < second
+        }.map(\.key)
     }
 
     /// The objects of an entity, or of one that inherits from it, at a position.
@@ -191,14 +199,14 @@ struct Truth {
             throw Violation(3, "transaction \(position) links over an attribute")
         }
         let key = LinkKey(owner: owner, link: relationship.linkID)
-        var members = links[key]?.last?.members ?? []
-        let isNew =
-            link.isAdded
-            ? members.insert(link.target.number).inserted
-            : members.remove(link.target.number) != nil
-        guard isNew else {
+        var members = links[key]?.last?.members ?? [:]
+        // What goes has the place it had.
+        let known = members.updateValue(link.rank, forKey: link.target.number)
+        let isNew = link.isAdded ? known == nil : known == .some(link.rank)
+        guard isNew, (link.rank != nil) == relationship.isOrdered else {
             throw Violation(3, "transaction \(position) links \(owner) against what was there")
         }
+        if !link.isAdded { members.removeValue(forKey: link.target.number) }
         links[key, default: []].append((position, members))
     }
 }

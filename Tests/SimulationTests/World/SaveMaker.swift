@@ -74,7 +74,7 @@ struct SaveMaker {
             if let value = value(property, &chance) {
                 values.append(SlotValue(slot: property.slot, value: value))
             } else if property.isToMany, let member = member(property, &chance) {
-                links.append(LinkChange(slot: property.slot, target: member, isAdded: true))
+                links.append(link(property, member, isAdded: true, &chance))
             }
         }
         return .insert(object: object, values: values, links: links)
@@ -91,11 +91,25 @@ struct SaveMaker {
                 let base = then?.slot(of: property.name).flatMap { image?.values?[$0] }
                 values.append(SaveValue(slot: property.slot, value: value, base: base))
             } else if property.isToMany, let member = member(property, &chance) {
-                links.append(
-                    LinkChange(slot: property.slot, target: member, isAdded: chance.percent(60)))
+                let isAdded = chance.percent(60)
+                links.append(link(property, member, isAdded: isAdded, &chance))
             }
         }
         return .update(object: object, baseVersion: version, values: values, links: links)
+    }
+
+    /// A member that comes or goes; in an order it comes with a place or as the last, or just gets another place.
+    private func link(
+        _ property: CompiledProperty, _ member: ObjectReference, isAdded: Bool,
+        _ chance: inout Chance
+    ) -> LinkChange {
+        let slot = property.slot
+        guard isAdded, property.relationship?.isOrdered == true, chance.percent(70) else {
+            return LinkChange(slot: slot, target: member, isAdded: isAdded)
+        }
+        let rank = Rank([UInt8(chance.number(1...9))])
+        return LinkChange(
+            slot: slot, target: member, chance.percent(60) ? .add : .place, rank: rank)
     }
 
     private func value(_ property: CompiledProperty, _ chance: inout Chance) -> Value? {
@@ -147,9 +161,11 @@ enum WorldModels {
                 Relationship("group", to: "Group", inverse: "nodes")
                 Relationship("parent", to: "Node", inverse: "children")
                 Relationship(
-                    "children", to: "Node", inverse: "parent", toMany: true, deleteRule: .cascade)
-                Relationship("tags", to: "Tag", inverse: "nodes", toMany: true)
-                Relationship("friends", to: "Node", inverse: "friends", toMany: true)
+                    "children", to: "Node", inverse: "parent", toMany: true, ordered: true,
+                    deleteRule: .cascade)
+                Relationship("tags", to: "Tag", inverse: "nodes", toMany: true, ordered: true)
+                Relationship(
+                    "friends", to: "Node", inverse: "friends", toMany: true, ordered: true)
             }
             Entity("Leaf", parent: "Node") { Attribute("colour", .string) }
             Entity("Badge") {

@@ -113,6 +113,6 @@ extension Truth {
         guard let entity = tags[number].flatMap({ model(at: position)?.entity(tagged: $0) }),
             let relationship = entity.property(named: name)?.relationship
         else { return [] }
-        return members(of: number, relationship.linkID, at: position)
+        return Set(members(of: number, relationship.linkID, at: position))
     }
 }

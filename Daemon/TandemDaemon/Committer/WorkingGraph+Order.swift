@@ -1,0 +1,77 @@
+import TandemModel
+import TandemStore
+
+/// The order of ordered to-many relationships while a save is planned.
+extension WorkingGraph {
+    /// Notes the place of a member in an ordered relationship; it counts if the save leaves it a member.
+    ///
+    /// Throws `usage` for a relationship without order.
+    func place(
+        _ member: ObjectReference, in owner: ObjectReference, _ slot: Int, at rank: Rank
+    ) throws {
+        let relationship = try toMany(owner, slot)
+        guard relationship.isOrdered else {
+            throw TandemError(
+                .usage,
+                "\(model.id(of: owner)).\(relationship.declaration.name) has no order; leave out "
+                    + "the places of its members")
+        }
+        objects[owner.number]?.place(member, in: slot, at: rank)
+    }
+
+    /// Settles what all members that came, went or moved have as their ranks; for when everything else is planned.
+    ///
+    /// Cost: a point read for each of them; where members came without a place, all links of their owner.
+    func settleOrder(_ objects: [WorkingObject]) throws {
+        for working in objects {
+            for (slot, delta) in working.links {
+                guard let relationship = working.entity.properties[slot].relationship,
+                    relationship.isOrdered
+                else { continue }
+                working.settle(slot, try ranks(of: working, delta, relationship))
+            }
+        }
+    }
+
+    private func ranks(
+        of owner: WorkingObject, _ delta: WorkingObject.LinkDelta,
+        _ relationship: CompiledRelationship
+    ) throws -> WorkingObject.RankDelta {
+        var ranks = WorkingObject.RankDelta()
+        func stored(_ member: ObjectReference) throws -> Rank? {
+            guard !owner.isInserted else { return nil }
+            return try store.rank(of: member.number, in: owner.object.number, relationship)
+        }
+        for member in delta.removed { ranks.before[member] = try stored(member) }
+        for (member, wanted) in delta.wanted where !delta.removed.contains(member) {
+            if delta.added.contains(member) {
+                ranks.after[member] = wanted
+            } else if let before = try stored(member), before != wanted {
+                ranks.before[member] = before
+                ranks.after[member] = wanted
+            }
+        }
+        let last = delta.added.filter { delta.wanted[$0] == nil }.sorted()
+        if !last.isEmpty, !owner.isDeleted { try append(last, to: owner, relationship, &ranks) }
+        return ranks
+    }
+
+    /// Puts members behind all others; where there is no room, others get new ranks as well.
+    private func append(
+        _ members: [ObjectReference], to owner: WorkingObject,
+        _ relationship: CompiledRelationship, _ ranks: inout WorkingObject.RankDelta
+    ) throws {
+        let stored =
+            owner.isInserted ? [] : try store.places(of: owner.object.number, relationship)
+        let staying = stored.filter { ranks.before[$0.member] == nil }
+        let placed = ranks.after.map { RankPlan.Place(member: $0.key, rank: $0.value) }
+        let places = (staying + placed).sorted(by: RankPlan.isBefore)
+        let plan = RankPlan(places + members.map { ($0, nil) })
+        let before = Dictionary(
+            uniqueKeysWithValues: staying.map { ($0.member, $0.rank) })
+        for (member, rank) in plan.changed {
+            ranks.after[member] = rank
+            if let old = before[member] ?? nil { ranks.before[member] = old }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+/// Which members of an ordered relationship get which ranks, so that they stand in a wanted order.
+///
+/// A longest run of members that are in order already keeps its ranks; the others get new ones between those. Where that would make
+/// ranks long, neighbours get new ones, too. What comes out depends on nothing else.
+///
+///     let plan = RankPlan([(a, rankOfA), (c, nil), (b, rankOfB)])
+///     plan.changed                                        // [c: a rank between the two]
+public struct RankPlan: Sendable {
+    /// A member, and where it stands so far; nil for one that has no place yet.
+    public typealias Place = (member: ObjectReference, rank: Rank?)
+
+    /// The ranks of those that have to move, or come.
+    public private(set) var changed: [ObjectReference: Rank] = [:]
+    private let places: [Place]
+    /// Which places keep their ranks.
+    private var keeps: [Bool]
+
+    /// A plan for distinct members in the order that is wanted.
+    ///
+    /// Cost: O(n log n), and nothing to speak of for what is in order.
+    public init(_ places: [Place]) {
+        self.places = places
+        keeps = Self.longestRun(places)
+        var start = 0
+        while start < places.count {
+            if keeps[start] {
+                start += 1
+            } else {
+                start = place(from: start)
+            }
+        }
+    }
+
+    /// Gives ranks to the run of members without any that begins at a place, and to as many neighbours as it takes; returns what comes behind.
+    private mutating func place(from start: Int) -> Int {
+        var run = start..<(keeps[start...].firstIndex(of: true) ?? places.count)
+        var neighbours = 1
+        // Neighbours that give way leave room for many more: so it happens seldom.
+        var limit = Rank.byteLimit / 2
+        while true {
+            let isWhole = run == places.indices
+            if let ranks = ranks(of: run, limit: isWhole ? Rank.byteLimit : limit) {
+                for (place, rank) in zip(run, ranks) {
+                    keeps[place] = true
+                    changed[places[place].member] = rank
+                }
+                return run.upperBound
+            }
+            // A list that no ranks are left for has more members than can be counted.
+            precondition(!isWhole, "\(places.count) members are too many to be ranked.")
+            run = widened(run, by: neighbours)
+            neighbours *= 2
+            limit = Rank.byteLimit / 4
+        }
+    }
+
+    private func ranks(of run: Range<Int>, limit: Int) -> [Rank]? {
+        let low = run.lowerBound > 0 ? rank(run.lowerBound - 1) : nil
+        let high = run.upperBound < places.count ? rank(run.upperBound) : nil
+        return Rank.between(low, high, count: run.count, limit: limit)
+    }
+
+    /// The rank of a place as it is planned so far.
+    private func rank(_ place: Int) -> Rank? {
+        changed[places[place].member] ?? places[place].rank
+    }
+
+    /// A run with neighbours on either side, ending where a place has its rank.
+    private func widened(_ run: Range<Int>, by count: Int) -> Range<Int> {
+        let low = max(0, run.lowerBound - count)
+        let high = min(places.count, run.upperBound + count)
+        return low..<(keeps[high...].firstIndex(of: true) ?? places.count)
+    }
+
+    /// Marks a longest run of places that are in order.
+    private static func longestRun(_ places: [Place]) -> [Bool] {
+        var kept = [Bool](repeating: false, count: places.count)
+        var tails: [Int] = []
+        var previous = [Int](repeating: -1, count: places.count)
+        for at in places.indices where places[at].rank != nil {
+            var (low, high) = (0, tails.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if isBefore(places[tails[middle]], places[at]) {
+                    low = middle + 1
+                } else {
+                    high = middle
+                }
+            }
+            if low > 0 { previous[at] = tails[low - 1] }
+            if low == tails.count { tails.append(at) } else { tails[low] = at }
+        }
+        var at = tails.last ?? -1
+        while at >= 0 {
+            kept[at] = true
+            at = previous[at]
+        }
+        return kept
+    }
+
+    /// The order of members: by rank, those without one last, and by number among equals.
+    public static func isBefore(_ a: Place, _ b: Place) -> Bool {
+        guard let first = a.rank, let second = b.rank, first != second else {
+            if (a.rank == nil) != (b.rank == nil) { return b.rank == nil }
+            return a.member.number < b.member.number
+        }
+        return first < second
+    }
+}
