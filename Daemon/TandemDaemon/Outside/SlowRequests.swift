@@ -97,6 +97,7 @@ extension ClientMessage {
         case .history: "history"
         case .status: "status"
         case .blob: "long value"
+        case .cancel: "cancel"
         case .explain: "explain"
         }
     }
