@@ -46,8 +46,13 @@ public struct RowMigration: Sendable {
         for derivation in new.derivations {
             guard let slot = sources[derivation.slot]?.slot else { continue }
             let before = old.derivations.first { $0.slot == slot }
-            if before?.kind != derivation.kind || before?.source != sources[derivation.source]?.slot
-            {
+            let source = sources[derivation.source]?.slot
+            // A relationship of the same name may have other links.
+            let isSame = source.map { slot in
+                old.properties[slot].relationship?.linkID
+                    == new.properties[derivation.source].relationship?.linkID
+            }
+            if before?.kind != derivation.kind || before?.source != source || isSame != true {
                 sources[derivation.slot] = nil
             }
         }

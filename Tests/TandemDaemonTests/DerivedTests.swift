@@ -117,6 +117,32 @@ extension CommitBench {
         }
     }
 
+    @Test func `law 6: a count of other links under the same name is made anew`() throws {
+        func model(on owner: String, inverse: String) -> Model {
+            var model = Model {
+                Entity("Base") {}
+                Entity("Team", parent: "Base") {}
+                Entity("Player") { Relationship(inverse, to: owner, inverse: "players") }
+            }
+            model.entities[owner]?.relationships["players"] = Relationship(
+                "players", to: "Player", inverse: inverse, toMany: true)
+            model.derive("Team", "n", .int, .count("players"))
+            return model
+        }
+        let bench = try CommitBench(model: model(on: "Team", inverse: "team"))
+        try bench.save([try bench.insert("Team", 1)])
+        let team = Value.reference(try bench.reference("Team", 1))
+        try bench.save(try (2...3).map { try bench.insert("Player", $0, ["team": team]) })
+        #expect(try bench.value("Team", 1, "n") == .int(2))
+        let next = try CompiledModel(
+            model(on: "Base", inverse: "base"), replacing: try bench.model)
+        try bench.committer.install(next, by: Principal())
+        #expect(try bench.value("Team", 1, "n") == .int(0))
+        #expect(try bench.wrongDerived() == [])
+        try bench.rebuild()
+        #expect(try bench.wrongDerived() == [])
+    }
+
     @Test func `whoever sets one is refused, with the object and the property`() throws {
         let bench = try CommitBench(model: derivedModel)
         try bench.save([try bench.insert("Group", 1)])

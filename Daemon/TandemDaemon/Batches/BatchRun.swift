@@ -39,6 +39,8 @@ final class BatchRun: BatchWork {
     private var own: Set<UInt64> = []
     /// What others changed so that it is no longer meant, before the batch itself changed it.
     private var excluded: Set<ObjectReference> = []
+    /// Objects to come that are meant whatever their derived values say, as the batch itself may have changed these.
+    private var derived: Set<ObjectReference> = []
     /// How many objects a transaction may have at most, and how many the next one has.
     private var most = WireLimits.batchObjects
     private var pace = BatchPace()
@@ -241,8 +243,21 @@ final class BatchRun: BatchWork {
         let row = try committer.readable { () throws(StoreError) in try store.stored(object) }
         guard let stored = row, !excluded.contains(object) else { return false }
         // What only the batch changed is still what was found.
-        guard stored.version > foundAt ?? 0, !own.contains(stored.version) else { return true }
+        if stored.version > foundAt ?? 0, !own.contains(stored.version) {
+            return try matches(stored, committer)
+        }
+        // A derived value changes without the row's version.
+        guard readsDerived, !derived.contains(object) else { return true }
         return try matches(stored, committer)
+    }
+
+    /// Whether the predicate reads derived values of the objects themselves.
+    private var readsDerived: Bool {
+        guard let compiled, !compiled.entity.derivations.isEmpty else { return false }
+        return compiled.paths.contains { path in
+            path.hops.isEmpty
+                && compiled.entity.derivations.contains { $0.slot == path.final?.slot }
+        }
     }
 
     private func matches(_ stored: Store.Stored, _ committer: Committer) throws -> Bool {
@@ -276,6 +291,8 @@ final class BatchRun: BatchWork {
                 if isMeant { part.progress.done += 1 }
             } else if !isMeant {
                 part.excluded.append(object)
+            } else if readsDerived {
+                part.derived.append(object)
             }
         }
     }
@@ -301,6 +318,7 @@ final class BatchRun: BatchWork {
         next = part.next
         progress = part.progress
         excluded.formUnion(part.excluded)
+        derived.formUnion(part.derived)
         guard let position = part.position else { return }
         self.position = position
         own.insert(position)
@@ -334,4 +352,6 @@ struct BatchPart {
     var needsKeeping = false
     /// Objects to come that are no longer meant.
     var excluded: [ObjectReference] = []
+    /// Objects to come that are meant, and whose derived values may be the batch's from now on.
+    var derived: [ObjectReference] = []
 }
