@@ -259,10 +259,14 @@ extension Store {
     ) throws(StoreError) {
         guard let relationship = entity.properties[link.slot].relationship else { return }
         let key = SmallKey(link: relationship.linkID, object.number, link.target.number)
-        guard link.isAdded else { return _ = try open.delete(tables.links, key) }
+        guard link.isAdded else {
+            lastRanks.remove(link.rank, relationship.linkID, of: object.number)
+            return _ = try open.delete(tables.links, key)
+        }
         guard let rank = link.rank else {
             return try open.put(tables.links, key, tag: link.target.tag)
         }
+        lastRanks.add(rank, relationship.linkID, of: object.number)
         try open.put(tables.links, key, count: 2 + rank.bytes.count) { value in
             value.storeBytes(of: link.target.tag.bigEndian, as: UInt16.self)
             UnsafeMutableRawBufferPointer(rebasing: value[2...]).copyBytes(from: rank.bytes)

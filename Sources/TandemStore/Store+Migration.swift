@@ -19,6 +19,7 @@ extension Store {
         let installed = installation.model
         if let model {
             writtenRows.removeAll()
+            lastRanks.removeAll()
             let migration = StoreMigration(self, from: model, to: installed, at: position, open)
             try migration.run()
             uncommittedChanges += migration.written

@@ -18,6 +18,18 @@ extension Store {
         return places.sorted(by: RankPlan.isBefore)
     }
 
+    /// The last rank of an ordered relationship; nil where there is no member.
+    ///
+    /// Throws `damaged` for a link without a rank. Cost: nothing to speak of where it is known; else reads all links of the owner.
+    public func lastRank(
+        of owner: ObjectNumber, _ relationship: CompiledRelationship
+    ) throws(StoreError) -> Rank? {
+        if let last = lastRanks.last(relationship.linkID, of: owner) { return last }
+        let last = try places(of: owner, relationship).last?.rank
+        lastRanks.note(last, relationship.linkID, of: owner)
+        return last
+    }
+
     /// The rank of a member of an ordered relationship; nil for what is no member.
     public func rank(
         of member: ObjectNumber, in owner: ObjectNumber, _ relationship: CompiledRelationship

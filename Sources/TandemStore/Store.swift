@@ -41,6 +41,8 @@ public final class Store {
 
     /// Rows of the open transaction or of the last checkpoint.
     var writtenRows = RowCache()
+    /// Of ordered relationships, as the open transaction has them.
+    var lastRanks = LastRanks()
 
     let environment: LMDBEnvironment
     let tables: StoreTables
@@ -330,6 +332,7 @@ public final class Store {
         uncommittedChanges = 0
         uncommittedBytes = 0
         writtenRows.removeAll()
+        lastRanks.removeAll()
         saveRuns = SaveRuns()
         guard let bytes = try transaction.get(tables.meta, MetaKey.model.key) else {
             return model = nil

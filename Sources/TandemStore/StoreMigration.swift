@@ -158,6 +158,7 @@ final class StoreMigration {
             written += 1
         }
         store.writtenRows.removeAll()
+        store.lastRanks.removeAll()
     }
 
     private func count(

@@ -56,11 +56,26 @@ extension WorkingGraph {
         return ranks
     }
 
+    /// Ranks behind all that are there or come with the save; nil where there is no room.
+    private func last(
+        behindAllOf owner: WorkingObject, _ relationship: CompiledRelationship,
+        _ ranks: WorkingObject.RankDelta, count: Int
+    ) throws -> [Rank]? {
+        let stored =
+            owner.isInserted ? nil : try store.lastRank(of: owner.object.number, relationship)
+        let last = (ranks.after.values + [stored].compactMap(\.self)).max()
+        return Rank.between(last, nil, count: count, limit: Rank.byteLimit / 2)
+    }
+
     /// Puts members behind all others; where there is no room, others get new ranks as well.
     private func append(
         _ members: [ObjectReference], to owner: WorkingObject,
         _ relationship: CompiledRelationship, _ ranks: inout WorkingObject.RankDelta
     ) throws {
+        if let behind = try last(behindAllOf: owner, relationship, ranks, count: members.count) {
+            ranks.after.merge(zip(members, behind)) { $1 }
+            return
+        }
         let stored =
             owner.isInserted ? [] : try store.places(of: owner.object.number, relationship)
         let staying = stored.filter { ranks.before[$0.member] == nil }
