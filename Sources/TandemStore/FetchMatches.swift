@@ -136,7 +136,8 @@ final class FetchMatches {
     /// The sort key of a match, of which is noted what a list needs; nil when that is not known.
     private func key(_ object: ObjectReference, _ row: RowView) -> [UInt8]? {
         guard notes != nil else { return request.sortKey(object, row, reader) }
-        bytes += notes?.bytesOfOne ?? 0
+        let before = notes?.bytes ?? 0
+        defer { bytes += (notes?.bytes ?? 0) - before }
         return notes?.note(object, row, request, reader)
     }
 

@@ -17,6 +17,8 @@ struct ListNotes {
     /// For each ordinal and hop the place among those reached, from 1 on, or 0.
     private var links: [UInt32] = []
     private var ends: [ObjectReference?] = []
+    /// About the bytes that it holds.
+    private(set) var bytes = 0
 
     init(_ request: CompiledRequest, _ hops: ListHops) {
         self.hops = hops
@@ -25,9 +27,6 @@ struct ListNotes {
 
     /// How many were noted.
     var count: Int { sectionOf.count }
-
-    /// About the bytes of what one more takes.
-    var bytesOfOne: Int { MemoryLayout<UInt32>.stride * (1 + hops.count) }
 
     /// Forgets what the store may have changed since: before each step.
     func beginStep() { memo.clear() }
@@ -40,6 +39,7 @@ struct ListNotes {
         guard let place = request.place(of: object, row, reader, memo),
             hops.follow(row, request, reader, into: &ends)
         else { return nil }
+        bytes += MemoryLayout<UInt32>.stride * (1 + hops.count)
         sectionOf.append(self.place(ofSection: place.section))
         for end in ends { links.append(end.map { self.place(of: $0) } ?? 0) }
         return place.key
@@ -49,6 +49,8 @@ struct ListNotes {
         if let last = sectionOf.last, sections[Int(last)] == name { return last }
         if let place = sectionPlaces[name] { return place }
         sections.append(name)
+        // The name, and its place in the table.
+        bytes += 2 * name.utf8.count + 64
         sectionPlaces[name] = UInt32(sections.count - 1)
         return UInt32(sections.count - 1)
     }
@@ -56,6 +58,7 @@ struct ListNotes {
     private mutating func place(of object: ObjectReference) -> UInt32 {
         if let place = reachedPlaces[object.number] { return place }
         reached.append(object)
+        bytes += MemoryLayout<ObjectReference>.stride + 32
         reachedPlaces[object.number] = UInt32(reached.count)
         return UInt32(reached.count)
     }

@@ -173,8 +173,11 @@ extension FetchedResultsController: ResultsParticipant {
     /// Takes a list without the rows' values; the daemon judges what becomes of it if it reaches more than is held here.
     private func take(_ answer: Fetched, _ places: ListPlaces, _ plan: ResultsPlan) {
         let hops = ResultsLinks(plan, pinsRows: false).hops
-        guard opening != nil, [0, hops].contains(places.hops),
-            places.objects.allSatisfy({ plan.compiled.includes(tag: $0.tag) })
+        // Another answer to the same question opened the list already.
+        guard opening != nil else { return }
+        guard [0, hops].contains(places.hops),
+            places.objects.allSatisfy({ plan.compiled.includes(tag: $0.tag) }),
+            places.reached.allSatisfy({ plan.compiled.model.entity(tagged: $0.tag) != nil })
         else {
             return refuse(TandemError(.storage, "the places of the list's objects can't be read"))
         }

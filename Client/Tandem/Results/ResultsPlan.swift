@@ -150,6 +150,7 @@ final class ResultsPlan: Sendable {
         (asked.limit, asked.offset) = (nil, 0)
         return asked == unlimited && (fetch.request.limit == nil) == (needed == nil)
             && fetch.related == relatedPaths
+            && (fetch.list == nil || fetch.list?.isOf(self) == true)
     }
 
     /// Whether a change of an object reached by a path can matter.
@@ -237,5 +238,12 @@ final class ResultsPlan: Sendable {
 extension PropertyMask {
     fileprivate mutating func formUnion(_ slot: Int?) {
         if let slot { insert(slot) }
+    }
+}
+
+extension ListDetails {
+    /// Whether a list that was asked for is divided and refreshed as a plan says.
+    fileprivate func isOf(_ plan: ResultsPlan) -> Bool {
+        sectionKeyPath == plan.sectionKeyPath && refreshKeyPaths == plan.compiled.refreshKeyPaths
     }
 }
