@@ -160,6 +160,32 @@ import Testing
         #expect(try bridge.ask(#"{"do": "save", "ops": []}"#)["position"] == .int(2))
     }
 
+    @Test func `what is derived is refused, also beside what it follows from`() throws {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let bridge = try daemon.bridge()
+        try bridge.ask(
+            """
+            {"do": "schema", "apply": {"entities": {"Team": {"attributes": {
+            "name": {"type": "string"},
+            "folded": {"type": "string", "derived": "canonical:(name)"}}}}}}
+            """)
+        try bridge.ask(
+            #"{"do": "save", "ops": [{"insert": "Team", "as": "t", "set": {"name": "A"}}]}"#)
+        for op in [
+            #"{"insert": "Team", "set": {"folded": "abc", "name": "X"}}"#,
+            #"{"insert": "Team", "set": {"folded": null}}"#,
+            #"{"update": "$t", "set": {"folded": "abc", "name": "X"}}"#,
+        ] {
+            let error = try bridge.answer(#"{"do": "save", "ops": [\#(op)]}"#)["error"]
+            #expect(error?["code"] == .string("validation"), "\(op)")
+            let message = try #require(error?["message"]?.string)
+            #expect(message.contains("it is derived, canonical:(name), and can't be set"))
+        }
+        let teams = try bridge.ask(#"{"do": "fetch", "entity": "Team"}"#)
+        #expect(teams.ids == ["Team/1"] && teams.firstValues?["folded"] == .string("a"))
+    }
+
     @Test func `a stale context has a conflict, value by value, and policies settle it`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }

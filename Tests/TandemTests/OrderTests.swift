@@ -73,9 +73,9 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
     private func names(_ squad: Squad) -> String { squad.runners.map(\.name).joined() }
     private func songNames(_ squad: Squad) -> String { squad.songs.map(\.name).joined() }
 
-    private func fresh(_ look: (Squad) -> String) throws -> String {
+    private func fresh(_ look: (Squad) -> String, of other: Squad? = nil) throws -> String {
         let context = fixture.container("fresh").makeContext(name: "fresh")
-        return look(try context.existingObject(with: squad.typedID))
+        return look(try context.existingObject(with: (other ?? squad).typedID))
     }
 
     /// The squad's links in the last transaction.
@@ -228,6 +228,34 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         try context.save()
         #expect(try fresh(names) == "ca")
         #expect(try fresh(songNames) == "zyx")
+    }
+
+    @Test func `a child hands over the places of members that it edited after their owner`() throws
+    {
+        squad.runners = try runners("abc")
+        try context.save()
+        let child = context.makeChild(name: "new owner")
+        let made = try squad.runners.map { try child.existingObject(with: $0.typedID) }
+        let copy = try child.insert(Squad.self)
+        copy.runners = [made[2], made[0], made[1]]
+        try child.save()
+        let team = try context.existingObject(with: copy.typedID)
+        #expect(names(team) == "cab" && names(squad).isEmpty)
+        try context.save()
+        #expect(try fresh(names, of: team) == "cab")
+        squad.runners = try runners("de")
+        try context.save()
+        // The parent holds the list, and hears of the owner before the new member.
+        #expect(names(team) == "cab")
+        let form = context.makeChild(name: "old owner")
+        let owner = try form.existingObject(with: team.typedID)
+        owner.name = "edited first"
+        let late = try #require(squad.runners.first)
+        owner.runners.insert(try form.existingObject(with: late.typedID), at: 0)
+        try form.save()
+        #expect(names(team) == "dcab" && names(squad) == "e")
+        try context.save()
+        #expect(try fresh(names, of: team) == "dcab")
     }
 
     @Test func `typed conditions and the order of classes`() throws {

@@ -83,7 +83,10 @@ private struct Handover {
             // What delete rules are expected to do is the parent's to show.
             $0.pending.kind != .insert && !$0.pending.isPreview && isWanted($0)
         }
-        for record in news + wanted where record.pending.kind != .delete { change(record) }
+        let changed = (news + wanted).filter { $0.pending.kind != .delete }
+        for record in changed { change(record) }
+        // Only now all members are there that any of them gives a place.
+        for record in changed { placeMembers(of: record) }
         for record in wanted where record.pending.kind == .delete {
             parent.delete(parent.object(record.reference))
         }
@@ -131,6 +134,10 @@ private struct Handover {
                 parent.add(parent.record(member), to: property.slot, of: mine)
             }
         }
+    }
+
+    private func placeMembers(of record: ObjectRecord) {
+        let mine = parent.record(record.reference)
         for (slot, places) in record.pending.ranks {
             let members = parent.members(of: mine, slot)
             parent.place(

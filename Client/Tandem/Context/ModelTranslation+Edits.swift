@@ -1,4 +1,5 @@
 import TandemModel
+import TandemQuery
 
 /// Edits in the slots of another entity.
 struct TranslatedEdits {
@@ -16,29 +17,61 @@ extension ModelTranslation {
         result.edits.kind = edits.kind
         result.edits.isPreview = edits.isPreview
         result.edits.serial = edits.serial
-        for (slot, value) in edits.values {
-            if let (slot, value) = place(value, of: old.properties[slot], in: now) {
-                result.edits.values[slot] = value
-            } else if edits.kind != .insert || value != old.defaults[slot] {
-                result.lost.insert("\(old.name).\(old.properties[slot].name)")
-            }
-        }
+        takeValues(edits, of: old, in: now, &result)
         take(edits.added, of: old, in: now, &result, \.added)
         take(edits.removed, of: old, in: now, &result, \.removed)
         takePlaces(edits.ranks, of: old, in: now, &result)
         if edits.kind == .insert { setNewDefaults(of: old, in: now, &result.edits) }
+        foldAnew(in: now, &result.edits)
         // A record without edits has no serial either.
         if result.edits.isEmpty { result.edits = Edits() }
         return result
     }
 
+    private func takeValues(
+        _ edits: Edits, of old: CompiledEntity, in now: CompiledEntity,
+        _ result: inout TranslatedEdits
+    ) {
+        // What was folded here is folded anew, as the new model says.
+        for (slot, value) in edits.values where !edits.isFolded(value, slot, of: old) {
+            if let (slot, value) = place(value, slot, of: old, in: now) {
+                result.edits.values[slot] = value
+            } else if edits.kind != .insert || value != old.defaults[slot] {
+                result.lost.insert("\(old.name).\(old.properties[slot].name)")
+            }
+        }
+    }
+
     private func place(
-        _ value: Value, of property: CompiledProperty, in now: CompiledEntity
+        _ value: Value, _ slot: Int, of old: CompiledEntity, in now: CompiledEntity
     ) -> (slot: Int, value: Value)? {
-        guard let property = self.property(property, in: now), property.accepts(value),
+        guard let property = holder(of: slot, of: old, in: now), property.accepts(value),
             let value = try? self.value(value)
         else { return nil }
         return (property.slot, value)
+    }
+
+    /// The same property in the new model if both are set, or both are computed alike.
+    ///
+    /// What was set can't stay where values are computed now: every save would be refused for its sake.
+    private func holder(
+        of slot: Int, of old: CompiledEntity, in now: CompiledEntity
+    ) -> CompiledProperty? {
+        guard let same = property(old.properties[slot], in: now),
+            now.derivation(of: same.slot)?.kind == old.derivation(of: slot)?.kind
+        else { return nil }
+        return same
+    }
+
+    /// Lets folded texts follow their sources at once, as they do after an edit.
+    private func foldAnew(in now: CompiledEntity, _ edits: inout Edits) {
+        for derivation in now.derivations where derivation.kind == .folded {
+            // One that somebody set stays, and is refused.
+            guard edits.values[derivation.slot] == nil,
+                let source = edits.values[derivation.source]
+            else { continue }
+            edits.values[derivation.slot] = CompiledDerivation.folded(source)
+        }
     }
 
     private func take(
@@ -74,12 +107,29 @@ extension ModelTranslation {
         }
     }
 
-    /// Gives a new object the defaults of properties that its entity did not have when it was made.
+    /// Gives a new object the defaults of properties that its entity did not have, or computed in another way, when it was made.
     private func setNewDefaults(
         of old: CompiledEntity, in now: CompiledEntity, _ edits: inout Edits
     ) {
-        let known = PropertyMask(old.properties.compactMap { property($0, in: now)?.slot })
+        let known = PropertyMask(
+            old.properties.compactMap { holder(of: $0.slot, of: old, in: now)?.slot })
         for (slot, value) in now.defaults.enumerated()
         where !value.isNull && !known.contains(slot) { edits.values[slot] = value }
+    }
+}
+
+extension Edits {
+    /// Whether a value is the folded text of another one of these.
+    fileprivate func isFolded(_ value: Value, _ slot: Int, of entity: CompiledEntity) -> Bool {
+        guard let derivation = entity.derivation(of: slot), derivation.kind == .folded,
+            let source = values[derivation.source]
+        else { return false }
+        return CompiledDerivation.folded(source) == value
+    }
+}
+
+extension CompiledEntity {
+    fileprivate func derivation(of slot: Int) -> CompiledDerivation? {
+        derived.contains(slot) ? derivations.first { $0.slot == slot } : nil
     }
 }

@@ -73,6 +73,8 @@ import Tandem
                 throw TandemError(
                     .unknownProperty, "\(object.entityName) has no property `\(name)`")
             }
+            // The context refuses it too, but not where a source set later has taken its place.
+            if let refusal = TandemError.derived(property, of: object.id) { throw refusal }
             if property.isToMany {
                 try replaceMembers(name, of: object, with: json)
             } else if let relationship = property.relationship {
