@@ -54,6 +54,13 @@ public final class StandardStream: Sendable {
         }
     }
 
+    /// Notices that the reader of a pipe went away, without writing anything: for whoever may have nothing to write for long.
+    public func noticeReader() {
+        var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+        guard !isClosed, poll(&entry, 1, 0) > 0, entry.revents & Int16(POLLERR) != 0 else { return }
+        closedBy.store(EPIPE, ordering: .relaxed)
+    }
+
     private func waitForRoom() {
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         _ = poll(&entry, 1, -1)

@@ -208,7 +208,16 @@ import Testing
         let status = try #require(try tandem("status", "-o", "json").json.first)
         #expect(status["position"]?.int == 3 && status["store"]?.string == place.store)
         #expect(try tandem("status").output.contains(position.description))
-        #expect(try tandem("clients").output.contains("tandem"))
+        let container = PersistentContainer(socket: place.socket, author: "follower")
+        defer { container.close() }
+        _ = try container.makeContext(name: "main").fetch(FetchRequest(entity: "Team"))
+        let clients = try tandem("clients")
+        #expect(clients.code == 0)
+        let rows = clients.lines.map { $0.split(separator: " ").map(String.init) }
+        #expect(
+            rows.contains {
+                $0.contains("follower") && $0.dropFirst().first == "\(ThisProcess.processID)"
+            }, "\(clients.output)")
         #expect(try tandem("wait", "3").output == "\(position)\n")
     }
 

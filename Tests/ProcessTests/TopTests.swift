@@ -43,6 +43,30 @@ import Testing
         #expect(Set(authors) == ["pages", "tandem"])
     }
 
+    @Test @MainActor func `a save between two looks is a rate of saves, flushes and requests`()
+        throws
+    {
+        defer { daemon.end(SIGTERM) }
+        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
+        defer { container.close() }
+        let context = container.makeContext(name: "main")
+        _ = try context.insert("Page")
+        try context.save()
+        let before = TopLook(try JSON(parsing: try container.status()), time: 0)
+        _ = try context.insert("Page")
+        try context.save()
+        let now = TopLook(try JSON(parsing: try container.status()), time: 2_000_000_000)
+        let frame = TopFrame(before: before, now: now)
+        #expect(frame.json["transactions"]?.number == 0.5 && frame.json["batches"]?.number == 0.5)
+        #expect((frame.json["receivedBytes"]?.number ?? 0) > 0)
+        #expect((frame.json["sentBytes"]?.number ?? 0) > 0)
+        let client = try #require(frame.clients.first { $0.json["author"]?.string == "pages" })
+        #expect((client.requests ?? 0) > 0, "\(client)")
+        let lines = frame.lines(style: Style(), width: 200, height: 24)
+        #expect(lines[1].hasPrefix("saves 0.5/s in 0.5 flushes/s, in "), "\(lines)")
+    }
+
     @Test func `the slowest requests stand below the longest stalls, with who asked`() throws {
         let status = JSON.object([
             "slowRequests": .array([

@@ -49,7 +49,9 @@ import Testing
         let nested = FetchRequest(
             entity: "Node",
             predicate: try ObjectPredicate(
-                format: "SUBQUERY(nodes, $n, $n.\(path(64)) > 0).@count > 0"))
+                format:
+                    "SUBQUERY(nodes, $n, SUBQUERY($n.nodes, $m, $m.\(path(64)) > 0).@count > 0).@count > 0"
+            ))
         #expect(refusal(nested) == .limitExceeded)
     }
 

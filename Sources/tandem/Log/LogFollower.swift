@@ -34,9 +34,11 @@ final class LogFollower {
                     place = try goOn(from: place, end, reason, isJSON)
                 }
                 try advance(&place, through: end, show)
+                output.noticeReader()
             } catch let error as TandemError where Self.isPassing(error) {
                 source.startAnew()
                 sayWaiting(error)
+                output.noticeReader()
             } catch let error as TandemError where error.code == .historyExpired {
                 place = try goOn(from: place, try source.lastPosition(), "", isJSON)
             }

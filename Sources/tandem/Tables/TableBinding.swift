@@ -42,6 +42,9 @@ struct TableBinding {
             guard let type = property.attribute?.type else {
                 throw failure("\(name) is a relationship; it goes to `relationships`")
             }
+            guard property.derivation == nil else {
+                throw failure("\(name) is derived and can't be set; leave it out")
+            }
             return TablePlan.Attribute(
                 property: property, type: type, source: try found(source, property, type),
                 hasDefault: !entity.defaults[property.slot].isNull)

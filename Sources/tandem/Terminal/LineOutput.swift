@@ -19,6 +19,9 @@ final class LineOutput {
     /// Whether the reader is gone.
     var isClosed: Bool { StandardStream.output.isClosed }
 
+    /// Notices that the reader went away although there is nothing to write.
+    func noticeReader() { StandardStream.output.noticeReader() }
+
     /// Appends whole lines.
     func write(_ lines: (inout [UInt8]) -> Void) {
         lines(&bytes)
