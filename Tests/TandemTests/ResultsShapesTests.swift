@@ -192,6 +192,40 @@ import Testing
         #expect(lines.withLock(\.count) <= 2 + 1_000 / 32)
     }
 
+    @Test func `law 4: a long list that is asked for twice while it opens is followed`()
+        async throws
+    {
+        let bucket = try writer.insert(Bucket.self)
+        for number in 0..<100 {
+            let content = try writer.insert(Content.self)
+            (content.size, content.bucket) = (number, bucket)
+        }
+        try await writer.save()
+        var limits = ClientLimits()
+        limits.cachedRows = 8
+        let container = PersistentContainer(
+            entities: fixture.types, author: "narrow", transport: fixture.transport, limits: limits)
+        let context = container.makeContext(name: "narrow")
+        let list = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Content", sort: ["bucket.name", "size"]),
+            context: context, sectionNameKeyPath: "bucket.name")
+        let fetches = (0..<3).map { _ in Task { try await list.performFetch() } }
+        for fetch in fetches { try await fetch.value }
+        bucket.name = "x"
+        try writer.insert(Content.self).size = 1_000
+        try await context.reach(try await writer.save())
+        #expect(list.error == nil)
+        #expect(list.sections.map(\.name) == ["", "x"])
+        #expect(list.sections.map(\.numberOfObjects) == [1, 100])
+        // Other sections are asked for while the list opens.
+        let fetch = Task { try await list.performFetch() }
+        await Task.yield()
+        list.sectionNameKeyPath = nil
+        try await list.performFetch()
+        _ = try? await fetch.value
+        #expect(list.sections.map(\.numberOfObjects) == [101])
+    }
+
     @Test func `a change says why: own properties, and key paths to others`() throws {
         let (near, far) = (try writer.insert(Bucket.self), try writer.insert(Bucket.self))
         (near.name, far.name) = ("a", "b")
