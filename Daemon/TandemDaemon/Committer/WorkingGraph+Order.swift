@@ -21,7 +21,7 @@ extension WorkingGraph {
 
     /// Settles what all members that came, went or moved have as their ranks; for when everything else is planned.
     ///
-    /// Cost: a point read for each of them; where members came without a place, all links of their owner.
+    /// Cost: a point read for each of them; where members came without a place and the last one is not known, all links of their owner.
     func settleOrder(_ objects: [WorkingObject]) throws {
         for working in objects {
             for (slot, delta) in working.links {

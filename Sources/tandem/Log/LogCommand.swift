@@ -51,10 +51,13 @@ struct LogCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("F"), .long],
-        help: "All values of a field of matches.")
+        help: "All values of a field of matches; -N: all fields.")
     var field: String?
 
-    @Flag(name: [.customShort("N"), .long], help: "All fields of matches.")
+    // The help of -F names it: all has to fit a screen.
+    @Flag(
+        name: [.customShort("N"), .long],
+        help: ArgumentHelp("All fields of matches.", visibility: .hidden))
     var fields = false
 
     @Option(

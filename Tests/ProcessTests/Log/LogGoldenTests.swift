@@ -51,7 +51,7 @@ import Testing
         }
         let short = try tandem("log", "show", "3", "-o", "short")
         #expect(try short.output == tandem("log", "--from", "3", "--to", "3").output)
-        #expect(try tandem("log", "--help").output.contains("-N, --fields"))
+        #expect(try tandem("log", "--help").output.contains("-N: all fields"))
         #expect(try tandem("log", "show", "6").code == 1)
         #expect(try tandem("log", "show", "x").code == 2)
         #expect(try tandem("log", "show").code == 2)
