@@ -3,76 +3,135 @@ public import TandemModel
 /// Where the objects of a list stand, without their values: sort key, section, and what each reaches over its to-one key paths.
 ///
 /// It is what a list of many rows needs to be held and kept in order; their rows would be fifty times as many allocations. All is in
-/// arrays of plain numbers and bytes, one element an object or hop, in the list's order.
+/// arrays of plain numbers and bytes, one element an object in the list's order, or a run of objects of which something is the same: in a
+/// sectioned list section and links come in such runs.
+///
+///     places.withKeys { keys, ends in … }     // keys one behind the other, and where each ends
+///     for run in places.sectionRuns { … }     // up to which object, which section
 public struct ListPlaces: Hashable, Sendable {
-    /// The objects in the list's order.
-    public private(set) var objects: [ObjectReference] = []
+    /// Objects one behind the other that have something in common.
+    public struct Run: Hashable, Sendable {
+        /// Behind which object it ends; it begins where the one before ends.
+        public var end: Int
+        /// What they have in common.
+        public var value: UInt32
+
+        /// A run that ends behind so many objects.
+        public init(end: Int, value: UInt32) {
+            self.end = end
+            self.value = value
+        }
+    }
+
+    /// The numbers of the objects in the list's order.
+    public package(set) var numbers: [ObjectNumber] = []
+    /// The tags of their entities.
+    public package(set) var tagRuns: [Run] = []
     /// The sort keys, one behind the other.
-    private var keys: [UInt8] = []
+    package var keys: [UInt8] = []
     /// Where each sort key ends.
-    private var keyEnds: [Int] = []
+    package var keyEnds: [UInt32] = []
     /// The names of sections, each once.
     public private(set) var sections: [String] = []
-    /// For each object the place of its section's name.
-    private var sectionPlaces: [UInt32] = []
+    /// The places of their sections' names.
+    public package(set) var sectionRuns: [Run] = []
     /// What is reached, each once.
     public private(set) var reached: [ObjectReference] = []
-    /// How many hops there are from an object.
-    public private(set) var hops = 0
-    /// All ``links(_:)`` one behind the other.
-    public private(set) var links: [UInt32] = []
+    /// For each hop, the place among those reached, from 1 on; 0 where a path ends before.
+    public package(set) var linkRuns: [[Run]] = []
 
     /// No objects, in a list whose paths have so many hops, each of which leads to some of those reached.
     public init(sections: [String] = [], reached: [ObjectReference] = [], hops: Int = 0) {
         self.sections = sections
         self.reached = reached
-        self.hops = hops
+        linkRuns = [[Run]](repeating: [], count: hops)
     }
 
     /// The same, or without hops and links where these reach more objects than that.
     public func withLinks(upTo count: Int) -> ListPlaces {
         guard reached.count > count else { return self }
         var places = self
-        (places.reached, places.hops, places.links) = ([], 0, [])
+        (places.reached, places.linkRuns) = ([], [])
         return places
     }
 
     /// How many objects there are.
-    public var count: Int { objects.count }
+    public var count: Int { numbers.count }
+
+    /// How many hops there are from an object.
+    public var hops: Int { linkRuns.count }
 
     /// Makes room for so many objects with so many bytes of keys.
     public mutating func reserveCapacity(_ count: Int, keyBytes: Int) {
-        objects.reserveCapacity(count)
+        numbers.reserveCapacity(count)
         keys.reserveCapacity(keyBytes)
         keyEnds.reserveCapacity(count)
-        sectionPlaces.reserveCapacity(count)
-        links.reserveCapacity(count * hops)
     }
 
-    /// Adds the next object, with as many links as there are hops.
+    /// Adds the next object with the two parts of its key, one of which may be empty; its links are added beside it (``append(link:hop:)``).
+    ///
+    /// All keys together have less than 4 GiB, or it traps.
     public mutating func append(
-        _ object: ObjectReference, key: UnsafeRawBufferPointer, section: UInt32,
-        links more: ArraySlice<UInt32>
+        _ object: ObjectReference, key: UnsafeRawBufferPointer,
+        _ rest: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+        section: UInt32
     ) {
-        precondition(more.count == hops, "Each object has a link for each hop.")
-        objects.append(object)
+        numbers.append(object.number)
+        tagRuns.add(UInt32(object.tag), end: count)
         keys.append(contentsOf: key)
-        keyEnds.append(keys.count)
-        sectionPlaces.append(section)
-        links.append(contentsOf: more)
+        keys.append(contentsOf: rest)
+        keyEnds.append(UInt32(keys.count))
+        sectionRuns.add(section, end: count)
+    }
+
+    /// Adds what the last object reaches by a hop: a place among those reached, from 1 on, or 0.
+    public mutating func append(link: UInt32, hop: Int) { linkRuns[hop].add(link, end: count) }
+
+    /// Calls `body` with the sort keys one behind the other, and where each ends.
+    public func withKeys<Result>(
+        _ body: (UnsafeRawBufferPointer, UnsafeBufferPointer<UInt32>) -> Result
+    ) -> Result {
+        keys.withUnsafeBytes { keys in keyEnds.withUnsafeBufferPointer { body(keys, $0) } }
+    }
+
+    // MARK: One object
+
+    /// An object; its runs are searched for it.
+    public func object(_ index: Int) -> ObjectReference {
+        ObjectReference(
+            tag: EntityTag(truncatingIfNeeded: tagRuns.value(at: index)), number: numbers[index])
     }
 
     /// The sort key of an object.
     public func key(_ index: Int) -> ArraySlice<UInt8> {
-        keys[(index == 0 ? 0 : keyEnds[index - 1])..<keyEnds[index]]
+        keys[Int(index == 0 ? 0 : keyEnds[index - 1])..<Int(keyEnds[index])]
     }
 
     /// The place of the name of an object's section.
-    public func sectionPlace(_ index: Int) -> UInt32 { sectionPlaces[index] }
+    public func sectionPlace(_ index: Int) -> UInt32 { sectionRuns.value(at: index) }
 
     /// What an object reaches, hop by hop: the place among those reached, from 1 on; 0 where a path ends before.
-    public func links(_ index: Int) -> ArraySlice<UInt32> {
-        links[index * hops..<(index + 1) * hops]
+    public func links(_ index: Int) -> [UInt32] { linkRuns.map { $0.value(at: index) } }
+}
+
+extension [ListPlaces.Run] {
+    /// Lets the last run go on to an end, or a new one if it is of another value.
+    fileprivate mutating func add(_ value: UInt32, end: Int) {
+        if let last = indices.last, self[last].value == value {
+            self[last].end = end
+        } else {
+            append(ListPlaces.Run(end: end, value: value))
+        }
+    }
+
+    /// What the object at an index has.
+    fileprivate func value(at index: Int) -> UInt32 {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle].end <= index { low = middle + 1 } else { high = middle }
+        }
+        return self[low].value
     }
 }
 

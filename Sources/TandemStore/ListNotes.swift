@@ -69,9 +69,10 @@ struct ListNotes {
         places.reserveCapacity(matches.count, keyBytes: keys.count)
         for match in matches {
             let ordinal = Int(match.tail)
-            places.append(
-                match.object, key: keys.bytes(of: match), section: sectionOf[ordinal],
-                links: links[ordinal * hops.count..<(ordinal + 1) * hops.count])
+            places.append(match.object, key: keys.bytes(of: match), section: sectionOf[ordinal])
+            for hop in 0..<hops.count {
+                places.append(link: links[ordinal * hops.count + hop], hop: hop)
+            }
         }
         return places
     }

@@ -16,7 +16,7 @@ public enum FetchPart: Hashable, Sendable {
 /// What a fetch found.
 public struct FetchResult: Sendable {
     /// The objects in the request's order, after offset and limit; empty when only references or a count are wanted.
-    public var objects: [Store.Stored] = []
+    public var objects: StoredObjects = []
     /// The objects without their rows, if these are wanted.
     public var references: [ObjectReference] = []
     /// Where the objects stand, if they are those of a list and too many for their rows.

@@ -3,21 +3,7 @@ public import TandemModel
 /// Point reads from the open write transaction: they see everything that is applied.
 extension Store {
     /// A row with the position that last changed it.
-    public struct Stored: Hashable, Sendable {
-        /// The object.
-        public var object: ObjectReference
-        /// The position of the transaction that last changed the row.
-        public var version: UInt64
-        /// The row.
-        public var row: Row
-
-        /// A row of an object at a version.
-        public init(object: ObjectReference, version: UInt64, row: Row) {
-            self.object = object
-            self.version = version
-            self.row = row
-        }
-    }
+    public typealias Stored = StoredObject
 
     /// The row of an object, or nil when there is none.
     ///

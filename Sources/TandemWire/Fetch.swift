@@ -98,41 +98,9 @@ public struct Fetch: WireCodable {
     }
 }
 
-/// An object as the store has it.
-public struct StoredObject: WireCodable {
-    /// The object.
-    public var object: ObjectReference
-    /// The position of the transaction that last changed the row.
-    public var version: UInt64
-    /// The row.
-    ///
-    /// Check it with `Row.isValid(for:)` before reading columns when it came from the wire.
-    public var row: Row
+extension StoredObject: WireCodable {}
 
-    /// An object with its row.
-    public init(object: ObjectReference, version: UInt64, row: Row) {
-        self.object = object
-        self.version = version
-        self.row = row
-    }
-
-    /// The fewest bytes that one takes.
-    static let minimumBytes = 19
-
-    /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
-        writer.reference(object)
-        writer.uint64(version)
-        writer.row(row)
-    }
-
-    /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
-        object = try reader.reference()
-        version = try reader.uint64()
-        row = Row(bytes: try reader.blob())
-    }
-}
+extension StoredObjects: WireCodable {}
 
 /// The answer to ``Fetch``.
 public struct Fetched: WireCodable {
@@ -141,7 +109,7 @@ public struct Fetched: WireCodable {
     /// How many objects the request gives.
     public var count: UInt64
     /// The objects in the request's order, for ``Fetch/Kind/rows`` and a small ``Fetch/Kind/list``.
-    public var objects: [StoredObject]
+    public var objects: StoredObjects
     /// The objects in the request's order, for ``Fetch/Kind/references``.
     public var references: [ObjectReference]
     /// The objects that the `related` key paths lead to, each once.
@@ -153,7 +121,7 @@ public struct Fetched: WireCodable {
 
     /// An answer of the given content.
     public init(
-        position: UInt64, count: UInt64, objects: [StoredObject] = [],
+        position: UInt64, count: UInt64, objects: StoredObjects = [],
         references: [ObjectReference] = [], related: [StoredObject] = [], values: [[Value]] = [],
         places: ListPlaces? = nil
     ) {
@@ -170,7 +138,7 @@ public struct Fetched: WireCodable {
     public func encode(into writer: inout ByteWriter) {
         writer.uint64(position)
         writer.uint64(count)
-        writer.list(objects)
+        objects.encode(into: &writer)
         writer.references(references)
         writer.list(related)
         writer.list(values) { writer, row in
@@ -183,7 +151,7 @@ public struct Fetched: WireCodable {
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         count = try reader.uint64()
-        objects = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
+        objects = try StoredObjects(from: &reader)
         references = try reader.references()
         related = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
         values = try reader.list(itemBytes: 1) { reader throws(CodingError) in

@@ -2,26 +2,24 @@ public import TandemModel
 public import TandemQuery
 
 extension ListPlaces: WireCodable {
-    /// The fewest bytes that an object takes, beside its links.
+    /// The fewest bytes that an object takes: its number, and where its key ends.
     private static let minimumBytes = 12
 
-    /// Appends the binary form: names of sections, what is reached, the number of hops, then for each object reference, section, links and key.
+    /// Appends the binary form, one column behind the other: so a hundred thousand objects are a few copies.
     public func encode(into writer: inout ByteWriter) {
         writer.names(sections)
         writer.references(reached)
         writer.count(hops)
         writer.count(count)
-        for index in 0..<count {
-            writer.reference(objects[index])
-            writer.varint(UInt64(sectionPlace(index)))
-            for link in links(index) { writer.varint(UInt64(link)) }
-            let key = key(index)
-            writer.count(key.count)
-            writer.raw(key)
-        }
+        writer.runs(tagRuns)
+        writer.column(numbers)
+        writer.column(keyEnds)
+        withKeys { keys, _ in writer.raw(keys) }
+        writer.runs(sectionRuns)
+        for runs in linkRuns { writer.runs(runs) }
     }
 
-    /// Reads the binary form; throws `CodingError`, also for a place beyond the names or those reached.
+    /// Reads the binary form; throws `CodingError`, also for a place beyond the names or those reached, and for runs that end before the objects.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let sections = try reader.names(limit: .max)
         let reached = try reader.references()
@@ -31,16 +29,13 @@ extension ListPlaces: WireCodable {
             throw CodingError(expected: "at most \(WireLimits.names) hops", offset: start)
         }
         self.init(sections: sections, reached: reached, hops: hops)
-        let count = try reader.count(itemBytes: Self.minimumBytes + hops)
-        reserveCapacity(count, keyBytes: 0)
-        var links = [UInt32](repeating: 0, count: hops)
-        for _ in 0..<count {
-            let object = try reader.reference()
-            let section = try reader.place(below: sections.count)
-            for hop in 0..<hops { links[hop] = try reader.place(below: reached.count + 1) }
-            let key = try reader.blob()
-            key.withUnsafeBytes { append(object, key: $0, section: section, links: links[...]) }
-        }
+        let count = try reader.count(itemBytes: Self.minimumBytes)
+        tagRuns = try reader.runs(of: count, below: 1 << 16)
+        numbers = try reader.column(of: count)
+        keyEnds = try reader.ends(of: count)
+        keys = try reader.raw(Int(keyEnds.last ?? 0))
+        sectionRuns = try reader.runs(of: count, below: sections.count)
+        for hop in 0..<hops { linkRuns[hop] = try reader.runs(of: count, below: reached.count + 1) }
     }
 }
 
@@ -64,7 +59,86 @@ extension ListDetails: WireCodable {
     }
 }
 
+extension ByteWriter {
+    /// Numbers as they are.
+    fileprivate mutating func column<Number: FixedWidthInteger & BitwiseCopyable>(
+        _ numbers: [Number]
+    ) {
+        if Number(1).littleEndian == 1 {
+            numbers.withUnsafeBytes { raw($0) }
+        } else {
+            for number in numbers { fixed(number) }
+        }
+    }
+
+    /// The lengths and values of runs.
+    fileprivate mutating func runs(_ runs: [ListPlaces.Run]) {
+        count(runs.count)
+        var start = 0
+        for run in runs {
+            count(run.end - start)
+            varint(UInt64(run.value))
+            start = run.end
+        }
+    }
+}
+
 extension ByteReader {
+    fileprivate mutating func column<Number: FixedWidthInteger & BitwiseCopyable>(
+        of count: Int
+    ) throws(CodingError) -> [Number] {
+        let width = MemoryLayout<Number>.size
+        let (size, isTooMuch) = count.multipliedReportingOverflow(by: width)
+        let range = try take(isTooMuch ? .max : size, "\(count) numbers of \(width) bytes")
+        return bytes.withUnsafeBytes { bytes in
+            [Number](unsafeUninitializedCapacity: count) { numbers, made in
+                UnsafeMutableRawBufferPointer(numbers)
+                    .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[range]))
+                for at in 0..<count where Number(1).littleEndian != 1 {
+                    numbers[at] = Number(littleEndian: numbers[at])
+                }
+                made = count
+            }
+        }
+    }
+
+    /// Where things end that lie one behind the other.
+    fileprivate mutating func ends(of count: Int) throws(CodingError) -> [UInt32] {
+        let start = offset
+        let ends: [UInt32] = try column(of: count)
+        var last: UInt32 = 0
+        for end in ends {
+            guard end >= last else {
+                throw CodingError(expected: "ends of keys in order", offset: start)
+            }
+            last = end
+        }
+        return ends
+    }
+
+    /// Runs of so many objects in all, of values below some number.
+    fileprivate mutating func runs(
+        of count: Int, below limit: Int
+    ) throws(CodingError) -> [ListPlaces.Run] {
+        let start = offset
+        let number = try self.count(itemBytes: 2)
+        var (runs, end): ([ListPlaces.Run], Int) = ([], 0)
+        runs.reserveCapacity(min(number, 4_096))
+        for _ in 0..<number {
+            let at = offset
+            let length = try varint()
+            guard length > 0, length <= UInt64(count - end) else {
+                throw CodingError(expected: "a run of at most \(count - end) objects", offset: at)
+            }
+            end += Int(length)
+            runs.append(ListPlaces.Run(end: end, value: try place(below: limit)))
+        }
+        guard end == count else {
+            throw CodingError(expected: "runs of \(count) objects", offset: start)
+        }
+        return runs
+    }
+
     fileprivate mutating func place(below count: Int) throws(CodingError) -> UInt32 {
         let start = offset
         let place = try varint()

@@ -138,7 +138,7 @@ extension MessageMaker {
         case .fetched:
             .fetched(
                 Fetched(
-                    position: u64(), count: u64(), objects: list { $0.stored() },
+                    position: u64(), count: u64(), objects: StoredObjects(list { $0.stored() }),
                     references: references(), related: list { $0.stored() },
                     values: list { maker in maker.list { $0.value() } },
                     places: maybe { $0.places() }))
@@ -248,10 +248,10 @@ extension MessageMaker {
         let (sections, reached) = ([text()] + list { $0.text() }, references())
         var places = ListPlaces(sections: sections, reached: reached, hops: int(0...3))
         for _ in 0..<int(0...4) {
-            let links = (0..<places.hops).map { _ in UInt32(int(0...reached.count)) }
             let section = UInt32(int(0...sections.count - 1))
-            bytes().withUnsafeBytes {
-                places.append(reference(), key: $0, section: section, links: links[...])
+            bytes().withUnsafeBytes { places.append(reference(), key: $0, section: section) }
+            for hop in 0..<places.hops {
+                places.append(link: UInt32(int(0...reached.count)), hop: hop)
             }
         }
         return places
@@ -270,7 +270,7 @@ extension MessageMaker {
         }
         return .fetched(
             Fetched(
-                position: u64(), count: u64(), objects: list { $0.stored() },
+                position: u64(), count: u64(), objects: StoredObjects(list { $0.stored() }),
                 references: references(), related: []))
     }
 

@@ -17,7 +17,7 @@ private struct Placed: Equatable {
     static func all(_ places: ListPlaces) -> [Placed] {
         (0..<places.count).map { index in
             Placed(
-                object: places.objects[index], key: Array(places.key(index)),
+                object: places.object(index), key: Array(places.key(index)),
                 section: places.sections[Int(places.sectionPlace(index))],
                 reached: places.links(index).map { $0 == 0 ? nil : places.reached[Int($0) - 1] })
         }
@@ -25,7 +25,7 @@ private struct Placed: Equatable {
 
     /// What a client would make of the rows.
     static func all(
-        _ rows: [Store.Stored], _ request: CompiledRequest, _ store: Store
+        _ rows: StoredObjects, _ request: CompiledRequest, _ store: Store
     ) -> [Placed] {
         let reader = StoreReader(store)
         func follow(_ name: String, from row: Row?) -> ObjectReference? {

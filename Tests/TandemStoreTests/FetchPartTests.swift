@@ -30,7 +30,7 @@ import Testing
                 request.limit = Int.random(in: 0...12, using: &random)
                 let window = try bench.fetch(request)
                 let expected = whole.objects.dropFirst(request.offset).prefix(request.limit ?? 0)
-                #expect(window.objects == Array(expected), "seed \(seed) \(format)")
+                #expect(window.objects == StoredObjects(expected), "seed \(seed) \(format)")
                 #expect(window.count == min(whole.count, end(request)))
             }
         }

@@ -101,7 +101,7 @@ import Testing
         #expect(found.plan == plan && found.steps.first?.isOrdered == true)
         #expect(found.rowsRead <= 8, "\(found.rowsRead)")
         let all = try explain(bench, nil, sort: keys)
-        #expect(found.objects == Array(all.objects.prefix(7)))
+        #expect(found.objects == StoredObjects(all.objects.prefix(7)))
     }
 
     @Test func `a limit without an order ends a scan`() throws {

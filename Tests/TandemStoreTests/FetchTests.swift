@@ -79,7 +79,7 @@ import Testing
             let part = try bench.fetch(
                 FetchRequest(entity: "Team", sort: sort, limit: limit, offset: offset))
             let expected = all.objects.dropFirst(max(0, offset)).prefix(max(0, limit))
-            #expect(part.objects == Array(expected))
+            #expect(part.objects == StoredObjects(expected))
             #expect(part.count == min(9, max(0, offset) + max(0, limit)))
         }
     }

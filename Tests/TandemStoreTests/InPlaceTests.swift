@@ -26,7 +26,7 @@ import Testing
                     in: try random.bench.model)
                 let found = try random.bench.store.fetch(request)
                 let copies = try judged(request, random.bench)
-                #expect(found.objects == copies, "seed \(seed) round \(round)")
+                #expect(found.objects == StoredObjects(copies), "seed \(seed) round \(round)")
                 #expect(try random.bench.store.fetch(request, for: .count).count == copies.count)
             }
         }

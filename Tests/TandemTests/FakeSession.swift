@@ -164,7 +164,8 @@ final class FakeSession: Sendable {
         let objects = found.sorted { $0.reference < $1.reference }.map(stored)
         return Fetched(
             position: state.end, count: UInt64(found.count),
-            objects: fetch.kind == .count ? [] : objects, references: [], related: [])
+            objects: fetch.kind == .count ? [] : StoredObjects(objects), references: [], related: []
+        )
     }
 
     /// Another's save that pushes the ring of everyone on.

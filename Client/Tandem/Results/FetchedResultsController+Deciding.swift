@@ -207,7 +207,7 @@ extension FetchedResultsController {
     /// Lets the context have the rows of an answer, as they are now, before edits are laid over them.
     private func hold(_ answer: Fetched, _ group: MergedGroup) {
         let changes = group.changes(of: answer.versions.keys)
-        for stored in answer.objects + answer.related {
+        for stored in Array(answer.objects) + answer.related {
             let number = stored.object.number
             if changes[number]?.kind == .delete { continue }
             let row = changes[number]?.row ?? stored.row

@@ -156,7 +156,7 @@ extension FetchedResultsController: ResultsParticipant {
         switch result {
         case .failure(let error): refuse(error)
         case .success(let answer):
-            for object in answer.objects + answer.related where !isValid(object, plan) {
+            for object in Array(answer.objects) + answer.related where !isValid(object, plan) {
                 refuse(
                     TandemError(
                         .storage,
@@ -176,7 +176,7 @@ extension FetchedResultsController: ResultsParticipant {
         // Another answer to the same question opened the list already.
         guard opening != nil else { return }
         guard [0, hops].contains(places.hops),
-            places.objects.allSatisfy({ plan.compiled.includes(tag: $0.tag) }),
+            places.tagRuns.allSatisfy({ plan.compiled.includes(tag: EntityTag($0.value)) }),
             places.reached.allSatisfy({ plan.compiled.model.entity(tagged: $0.tag) != nil })
         else {
             return refuse(TandemError(.storage, "the places of the list's objects can't be read"))

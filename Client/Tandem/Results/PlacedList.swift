@@ -15,13 +15,14 @@ struct PlacedList {
 
     /// A list as the daemon gives it.
     init(_ places: ListPlaces) {
-        rows = places.objects.indices.map { index in
-            let object = places.objects[index]
+        rows = (0..<places.count).map { index in
+            let object = places.object(index)
             return ResultRow(
                 number: object.number, entityTag: object.tag, sortKey: Array(places.key(index)),
                 section: places.sections[Int(places.sectionPlace(index))])
         }
         links = KeptLinks()
-        (links.objects, links.hops, links.places) = (places.reached, places.hops, places.links)
+        (links.objects, links.hops) = (places.reached, places.hops)
+        links.places = (0..<places.count).flatMap { places.links($0) }
     }
 }

@@ -12,7 +12,7 @@ struct ColumnAnswer {
     ///
     /// Throws `limitExceeded` when key paths lead to more than a request may read. Cost: some hundred nanoseconds an object, in one go.
     func rows(
-        _ columns: FetchColumns, of request: FetchRequest, _ objects: [Store.Stored],
+        _ columns: FetchColumns, of request: FetchRequest, _ objects: StoredObjects,
         in model: CompiledModel
     ) throws -> [[Value]] {
         let columns = try CompiledColumns(columns, of: request, in: model)

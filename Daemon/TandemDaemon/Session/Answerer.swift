@@ -156,7 +156,7 @@ struct Answerer {
             for object in answer.places?.reached ?? [] { try related.read(object) }
             answer.related = related.objects
         case .rows, .list:
-            answer.objects = result.objects.map(StoredObject.init)
+            answer.objects = result.objects
             var related = RelatedRows(committer.store, model, past, AnswerSize(committer))
             let paths = fetch.related.longest
             for object in result.objects {
@@ -179,7 +179,7 @@ struct Answerer {
             let stored = try committer.store.stored(object, past)
             try size.add(stored?.row)
             if let stored {
-                answer.objects.append(StoredObject(stored))
+                answer.objects.append(stored)
             } else {
                 answer.missing.append(object)
             }
@@ -212,7 +212,7 @@ struct Answerer {
         for member in answer.members.flatMap(\.members) where known.insert(member).inserted {
             guard let stored = try committer.store.stored(member, past) else { continue }
             try size.add(stored.row)
-            answer.objects.append(StoredObject(stored))
+            answer.objects.append(stored)
         }
     }
 
@@ -299,12 +299,6 @@ extension StoreError {
         guard code == .damaged else { return nil }
         return TandemError(
             .storage, "\(message); stop the daemon and run `tandem check --repair`")
-    }
-}
-
-extension StoredObject {
-    init(_ stored: Store.Stored) {
-        self.init(object: stored.object, version: stored.version, row: stored.row)
     }
 }
 

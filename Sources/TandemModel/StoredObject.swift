@@ -1,0 +1,37 @@
+/// An object as the store has it.
+public struct StoredObject: Hashable, Sendable {
+    /// The object.
+    public var object: ObjectReference
+    /// The position of the transaction that last changed the row.
+    public var version: UInt64
+    /// The row.
+    ///
+    /// Check it with ``Row/isValid(for:)`` before reading columns when it came from the wire.
+    public var row: Row
+
+    /// An object with its row.
+    public init(object: ObjectReference, version: UInt64, row: Row) {
+        self.object = object
+        self.version = version
+        self.row = row
+    }
+
+    /// The fewest bytes that one takes: reference, version, and the length of the row.
+    package static let minimumBytes = 19
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.uint16(object.tag)
+        writer.uint64(object.number)
+        writer.uint64(version)
+        writer.blob(row.bytes)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        let tag = try reader.uint16()
+        object = ObjectReference(tag: tag, number: try reader.uint64())
+        version = try reader.uint64()
+        row = Row(bytes: try reader.blob())
+    }
+}

@@ -1,0 +1,166 @@
+/// Many objects with their rows, in one buffer of bytes, for answers of a hundred thousand of them.
+///
+/// An array of ``StoredObject`` has an allocation for each row. Here rows lie one behind the other in the form that they have on the wire, beside
+/// an array of where each begins: to read, to write and to drop them all is a few steps whatever their number. One is made an object of its own
+/// when it is asked for by its index; ``withRow(at:_:)`` lends its row where it lies.
+///
+///     for index in objects.indices {
+///         objects.withRow(at: index) { object, version, row in sum += row.value(slot, in: entity) }
+///     }
+///
+/// They may stand in another order than their bytes (``arranged(by:)``). Copies share the bytes.
+public struct StoredObjects: Sendable {
+    /// The binary forms of the objects, in the order of adding, perhaps with other bytes around them.
+    private var bytes: [UInt8]
+    /// Where the binary form of each object begins.
+    private var starts: [Int] = []
+    /// The binary forms of all, if they lie there in their order without anything between them.
+    private var whole: Range<Int>?
+
+    /// What stands before the length of a row.
+    private static let headBytes = 18
+
+    /// No objects.
+    public init() {
+        bytes = []
+        whole = 0..<0
+    }
+
+    /// The objects of a sequence.
+    public init(_ objects: some Sequence<StoredObject>) {
+        self.init()
+        for object in objects { append(object) }
+    }
+
+    /// The bytes of the binary forms of all objects that were added.
+    public var byteCount: Int { bytes.count }
+
+    /// Adds an object behind the others.
+    public mutating func append(_ stored: StoredObject) {
+        stored.row.withView { append(stored.object, version: stored.version, row: $0.bytes) }
+    }
+
+    /// Adds an object by the bytes of its row, which are copied.
+    public mutating func append(
+        _ object: ObjectReference, version: UInt64, row: UnsafeRawBufferPointer
+    ) {
+        let start = bytes.count
+        starts.append(start)
+        var writer = ByteWriter()
+        swap(&writer.bytes, &bytes)
+        writer.uint16(object.tag)
+        writer.uint64(object.number)
+        writer.uint64(version)
+        writer.count(row.count)
+        writer.raw(row)
+        swap(&writer.bytes, &bytes)
+        whole = whole.flatMap { $0.upperBound == start ? $0.lowerBound..<bytes.count : nil }
+    }
+
+    /// The objects at some places, in their order; O(their number), and no row is copied.
+    public func arranged(by places: some Sequence<Int>) -> StoredObjects {
+        var arranged = self
+        arranged.starts = places.map { starts[$0] }
+        arranged.whole = nil
+        return arranged
+    }
+
+    /// Lends the row of an object where it lies; nothing of the view may leave `body`.
+    @inline(__always)
+    public func withRow<Result>(
+        at index: Int, _ body: (ObjectReference, UInt64, RowView) -> Result
+    ) -> Result {
+        let start = starts[index]
+        return bytes.withUnsafeBytes { bytes in
+            let object = ObjectReference(
+                tag: bytes.little(start, UInt16.self), number: bytes.little(start + 2, UInt64.self))
+            let row = RowView(UnsafeRawBufferPointer(rebasing: bytes[Self.row(bytes, start)]))
+            return body(object, bytes.little(start + 10, UInt64.self), row)
+        }
+    }
+
+    /// Where the row lies of an object whose binary form begins at a place; it was written here, or read whole before.
+    @inline(__always)
+    private static func row(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Range<Int> {
+        var (at, length, shift) = (start + headBytes, 0, 0)
+        while true {
+            let byte = Int(bytes[at])
+            length |= (byte & 0x7f) << shift
+            at += 1
+            if byte < 0x80 { return at..<at + length }
+            shift += 7
+        }
+    }
+}
+
+extension StoredObjects: RandomAccessCollection, ExpressibleByArrayLiteral {
+    /// The objects of a literal.
+    public init(arrayLiteral elements: StoredObject...) { self.init(elements) }
+
+    /// 0.
+    public var startIndex: Int { 0 }
+
+    /// How many there are.
+    public var endIndex: Int { starts.count }
+
+    /// An object with a row of its own, which is copied.
+    public subscript(index: Int) -> StoredObject {
+        withRow(at: index) { object, version, row in
+            StoredObject(object: object, version: version, row: Row(bytes: Array(row.bytes)))
+        }
+    }
+}
+
+extension StoredObjects: Hashable {
+    /// Whether both have the same objects in the same order.
+    public static func == (left: StoredObjects, right: StoredObjects) -> Bool {
+        left.elementsEqual(right)
+    }
+
+    /// Feeds all objects.
+    public func hash(into hasher: inout Hasher) {
+        for object in self { hasher.combine(object) }
+    }
+}
+
+extension StoredObjects {
+    /// Appends the binary form: a count, then the objects in their order.
+    public func encode(into writer: inout ByteWriter) {
+        writer.count(count)
+        bytes.withUnsafeBytes { bytes in
+            if let whole {
+                writer.raw(UnsafeRawBufferPointer(rebasing: bytes[whole]))
+                return
+            }
+            for start in starts {
+                let end = Self.row(bytes, start).upperBound
+                writer.raw(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+            }
+        }
+    }
+
+    /// Reads the binary form or throws `CodingError`; the reader's bytes are shared, not copied.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        let count = try reader.count(itemBytes: StoredObject.minimumBytes)
+        self.init()
+        bytes = reader.bytes
+        starts.reserveCapacity(count)
+        let start = reader.offset
+        for _ in 0..<count {
+            starts.append(reader.offset)
+            _ = try reader.take(Self.headBytes, "a stored object")
+            _ = try reader.take(try reader.count(), "a row")
+        }
+        whole = start..<reader.offset
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The number that lies at a place, least significant byte first.
+    @inline(__always)
+    fileprivate func little<Number: FixedWidthInteger & BitwiseCopyable>(
+        _ at: Int, _ type: Number.Type
+    ) -> Number {
+        Number(littleEndian: loadUnaligned(fromByteOffset: at, as: type))
+    }
+}
