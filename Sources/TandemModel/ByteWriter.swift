@@ -10,6 +10,9 @@ public struct ByteWriter: Sendable {
         if capacity > 0 { bytes.reserveCapacity(capacity) }
     }
 
+    /// Makes room for so many more bytes, where many are written in small parts.
+    public mutating func reserve(_ more: Int) { bytes.reserveCapacity(bytes.count + more) }
+
     /// The number of bytes written so far.
     @inlinable public var count: Int { bytes.count }
 

@@ -66,6 +66,9 @@ public struct KeyEncoder: Sendable {
         withUnsafeBytes(of: tag.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
+    /// Drops everything, and keeps the room for another key.
+    public mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+
     /// Drops what is beyond `count` bytes.
     public mutating func cut(to count: Int) {
         if bytes.count > count { bytes.removeLast(bytes.count - count) }

@@ -8,7 +8,7 @@
 ///         objects.withRow(at: index) { object, version, row in sum += row.value(slot, in: entity) }
 ///     }
 ///
-/// They may stand in another order than their bytes (``arranged(by:)``). Copies share the bytes.
+/// They may stand in another order than their bytes (``arranged(_:by:)``). Copies share the bytes.
 public struct StoredObjects: Sendable {
     /// The binary forms of the objects, in the order of adding, perhaps with other bytes around them.
     private var bytes: [UInt8]
@@ -57,10 +57,13 @@ public struct StoredObjects: Sendable {
         whole = whole.flatMap { $0.upperBound == start ? $0.lowerBound..<bytes.count : nil }
     }
 
-    /// The objects at some places, in their order; O(their number), and no row is copied.
-    public func arranged(by places: some Sequence<Int>) -> StoredObjects {
+    /// So many objects, each the one at a place that is asked for; O(their number), and no row is copied.
+    public func arranged(_ count: Int, by place: (Int) -> Int) -> StoredObjects {
         var arranged = self
-        arranged.starts = places.map { starts[$0] }
+        arranged.starts = [Int](unsafeUninitializedCapacity: count) { room, made in
+            for index in 0..<count { room[index] = starts[place(index)] }
+            made = count
+        }
         arranged.whole = nil
         return arranged
     }
@@ -126,6 +129,7 @@ extension StoredObjects: Hashable {
 extension StoredObjects {
     /// Appends the binary form: a count, then the objects in their order.
     public func encode(into writer: inout ByteWriter) {
+        writer.reserve(10 + (whole?.count ?? bytes.count))
         writer.count(count)
         bytes.withUnsafeBytes { bytes in
             if let whole {

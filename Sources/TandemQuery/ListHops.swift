@@ -10,6 +10,9 @@ public struct ListHops: Hashable, Sendable {
     /// How many hops there are.
     public var count: Int { slots.count }
 
+    /// The hop that is nothing but the relationship of a slot; nil if there is none.
+    public func direct(_ slot: Int) -> Int? { slots.firstIndex(of: [slot]) }
+
     /// Resolves the hops of a list's objects.
     ///
     /// Throws ``TandemError``: `unknownProperty` where a name is that of no to-one relationship.

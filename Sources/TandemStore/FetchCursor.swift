@@ -117,14 +117,10 @@ public final class FetchCursor {
         let answer = matches.answer()
         result.places = matches.places(of: answer)
         if result.places != nil { return result }
-        for match in answer {
-            if part == .references {
-                result.references.append(match.object)
-            } else if let stored = try matches.stored(match) {
-                result.objects.append(stored)
-            } else {
-                throw store.unreadable
-            }
+        if part == .references {
+            result.references = answer.map(\.object)
+        } else {
+            result.objects = try matches.objects(of: answer)
         }
         return result
     }

@@ -6,7 +6,7 @@ import TandemQuery
 /// What is judged again (``forget(_:)``) is kept apart: only the last judgement of an object counts.
 /// Bound to one thread.
 final class FetchMatches {
-    /// An object that matches; its tail is the place of its row in `rows`, or negative when that is read once the answer is known.
+    /// An object that matches; its ordinal is that of its row and of what is noted of it, where these are kept.
     typealias Match = SortKeyArena.Entry
 
     private let request: CompiledRequest
@@ -23,13 +23,18 @@ final class FetchMatches {
     private var notes: ListNotes?
     /// Of such a list so many rows are kept, until there are more.
     private let rowsUpTo: Int
-    private let keys = SortKeyArena()
+    private let keys: GroupedKeys
+    /// The position whose related objects `keys` knows.
+    private var knownAt: UInt64
+    private let arena: SortKeyArena
     /// The rows of those that matched, where they are kept, in the order of judging.
-    private var rows: [Store.Stored] = []
-    /// Those judged since ``endRun()``, and where their keys begin.
-    private var (found, runStart): ([Match], Int) = ([], 0)
-    /// Those judged before, in order by run.
+    private var rows = StoredObjects()
+    /// Those judged since ``endRun()``; where keys are grouped, all.
+    private var found: [Match] = []
+    /// Those judged before, in order by run; where keys are grouped, all once they are in order.
     private var runs: RunMerge<Match>
+    /// Puts those of groups in order.
+    private var sort: GroupedSort?
     /// Where only their number is wanted.
     private var counted: [ObjectReference] = []
     /// What was judged more than once; nil for what does not match, or is not judged yet.
@@ -57,17 +62,26 @@ final class FetchMatches {
         reader = PastReader(store: StoreReader(store, budget: budget), past: past)
         limit = part == .count ? 0 : request.request.limit.map { max(0, $0) }
         keepsRows = part == .rows && limit == nil
+        knownAt = store.appliedPosition
         if case .list(let hops) = part {
-            notes = ListNotes(request, hops)
+            keys = GroupedKeys(of: request, sections: true)
+            notes = ListNotes(hops, keys)
             rowsUpTo = hops.rowsUpTo
         } else {
+            keys = GroupedKeys(of: request)
             rowsUpTo = 0
         }
-        runs = RunMerge(by: keys.precedes)
+        arena = SortKeyArena(keys)
+        runs = RunMerge(by: arena.precedes)
     }
 
     /// The store may have changed since the last step.
-    func beginStep() { notes?.beginStep() }
+    func beginStep() {
+        guard knownAt != store.appliedPosition else { return }
+        knownAt = store.appliedPosition
+        keys.forgetRelated()
+        notes?.forgetRelated()
+    }
 
     /// Whether the first ones, which make up the answer, were found, if no candidates that were passed are judged again.
     var hasEnough: Bool { enough.map { sure.count >= $0 } ?? false }
@@ -83,15 +97,15 @@ final class FetchMatches {
     /// Takes an object that matches, as its place in an index says, with its sort key.
     func take(_ object: ObjectReference, key: [UInt8]) {
         guard !isPast(object) else { return }
-        note(keys.add(object, key: key, tail: -1))
+        note(arena.add(object, key))
     }
 
     /// Reads and judges an object, if there is one.
     func look(at object: ObjectReference, _ left: inout Int) throws(StoreError) {
         if let net = past?.net(object) {
             guard let row = net.before else { return left -= 1 }
-            let stored = Store.Stored(object: object, version: past?.position ?? 0, row: row)
-            try row.withView { judge(object, $0, &left) { stored } }?.raise()
+            let version = past?.position ?? 0
+            try row.withView { judge(object, version, $0, &left) }?.raise()
         } else if let value = try store.current.get(store.tables.rows, SmallKey(row: object)) {
             try judge(object, value, &left)
         } else {
@@ -108,15 +122,15 @@ final class FetchMatches {
     ) throws(StoreError) {
         guard past?.net(object) == nil else { return left -= 1 }
         let row = try store.rowView(object, at: value)
+        let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
         try store.current.lend { () throws(StoreError) in
-            try judge(object, row, &left) { Store.stored(object, value) }?.raise()
+            try judge(object, version, row, &left)?.raise()
         }
     }
 
     /// Judges an object by its row, which is copied only if it is kept; returns why it can't be.
     private func judge(
-        _ object: ObjectReference, _ row: RowView, _ left: inout Int,
-        _ stored: () -> Store.Stored?
+        _ object: ObjectReference, _ version: UInt64, _ row: RowView, _ left: inout Int
     ) -> StoreError? {
         rowsRead += 1
         left -= 1
@@ -125,53 +139,37 @@ final class FetchMatches {
         guard let matches = request.matches(object, row, reader) else { return unsettled }
         guard matches else { return nil }
         guard limit != 0 else {
-            note(keys.add(object, key: [], tail: -1))
+            note(arena.add(object, []))
             return nil
         }
-        guard let key = key(object, row) else { return unsettled }
-        note(keys.add(object, key: key, tail: keep(stored)))
+        guard let match = match(object, row) else { return unsettled }
+        keep(row, of: match, version)
+        note(match)
         return nil
     }
 
-    /// The sort key of a match, of which is noted what a list needs; nil when that is not known.
-    private func key(_ object: ObjectReference, _ row: RowView) -> [UInt8]? {
-        guard notes != nil else { return request.sortKey(object, row, reader) }
-        let before = notes?.bytes ?? 0
-        defer { bytes += (notes?.bytes ?? 0) - before }
-        return notes?.note(object, row, request, reader)
+    /// A match with its sort key, of which is noted what a list needs; nil when that is not known.
+    private func match(_ object: ObjectReference, _ row: RowView) -> Match? {
+        let before = keys.bytes + (notes?.bytes ?? 0)
+        defer { bytes += keys.bytes + (notes?.bytes ?? 0) - before }
+        guard let place = keys.place(of: object, row, reader),
+            notes?.note(row, at: place, request, reader) ?? true
+        else { return nil }
+        return arena.add(object, keys.rest.bytes, group: place.group)
     }
 
-    /// Keeps a row if rows are kept; the place of what is kept for it, or -1.
-    private func keep(_ stored: () -> Store.Stored?) -> Int32 {
-        if let notes { return keep(at: notes.count - 1, stored) }
-        guard keepsRows, rows.count < Int32.max, let stored = stored() else { return -1 }
-        add(stored)
-        return Int32(rows.count - 1)
-    }
-
-    /// Keeps the row of what was noted last, unless there are too many for the answer to have rows.
-    private func keep(at ordinal: Int, _ stored: () -> Store.Stored?) -> Int32 {
-        if ordinal >= rowsUpTo {
-            letRowsGo()
-        } else if ordinal == rows.count, let stored = stored() {
-            add(stored)
-        }
-        return Int32(clamping: ordinal)
-    }
-
-    private func add(_ stored: Store.Stored) {
-        rows.append(stored)
-        bytes += size(of: stored)
+    /// Keeps the row of what matched last if rows are kept: all, or those of a list until there are too many for the answer to have rows.
+    private func keep(_ row: RowView, of match: Match, _ version: UInt64) {
+        guard keepsRows || match.ordinal < rowsUpTo else { return letRowsGo() }
+        let before = rows.byteCount
+        rows.append(match.object, version: version, row: row.bytes)
+        bytes += rows.byteCount - before + MemoryLayout<Int>.stride
     }
 
     private func letRowsGo() {
         guard !rows.isEmpty else { return }
-        bytes -= rows.reduce(0) { $0 + size(of: $1) }
-        rows = []
-    }
-
-    private func size(of stored: Store.Stored) -> Int {
-        MemoryLayout<Store.Stored>.stride + stored.row.bytes.count
+        bytes -= rows.byteCount + rows.count * MemoryLayout<Int>.stride
+        rows = StoredObjects()
     }
 
     /// Why something is not known.
@@ -180,9 +178,10 @@ final class FetchMatches {
     }
 
     private func note(_ match: Match) {
+        let size = MemoryLayout<Match>.stride + MemoryLayout<Int>.stride
         if !again.isEmpty, again.index(forKey: match.object) != nil {
             again.updateValue(match, forKey: match.object)
-            bytes += MemoryLayout<Match>.stride + match.keyBytes
+            bytes += size + arena.bytes(of: match).count
             return
         }
         if enough != nil { sure.insert(match.object) }
@@ -190,10 +189,9 @@ final class FetchMatches {
             counted.append(match.object)
             bytes += MemoryLayout<ObjectReference>.stride
             return
-        } else {
-            found.append(match)
         }
-        bytes += MemoryLayout<Match>.stride + match.keyBytes
+        found.append(match)
+        bytes += size + arena.bytes(of: match).count
     }
 
     /// What was judged of an object counts no more: it is judged again.
@@ -207,18 +205,28 @@ final class FetchMatches {
 
     // MARK: In order
 
-    /// Puts those judged since the last call in order.
+    /// Puts those judged since the last call in order, unless all are put in order by groups.
     func endRun() {
-        defer { runStart = keys.count }
-        guard !found.isEmpty else { return }
-        found.sort(by: keys.precedes)
-        keys.lay(&found, behind: runStart)
+        guard !found.isEmpty, !keys.isGrouped else { return }
+        found.sort(by: arena.precedesInGroup)
         runs.add(found)
         found = []
     }
 
     /// Puts all in one order, as far as `budget` goes; true when that is done.
-    func merge(_ budget: inout Int) -> Bool { runs.step(&budget) }
+    func merge(_ budget: inout Int) -> Bool {
+        if !found.isEmpty {
+            sort = GroupedSort(found, groups: keys.prefixes.count, keys, arena)
+            bytes += found.count * MemoryLayout<Match>.stride
+            found = []
+        }
+        if sort != nil {
+            guard sort?.step(&budget) ?? true else { return false }
+            runs.add(sort?.whole ?? [])
+            sort = nil
+        }
+        return runs.step(&budget)
+    }
 
     /// How many match: all for a count and without a limit, else up to the last one that is wanted.
     var count: Int {
@@ -245,25 +253,39 @@ final class FetchMatches {
     }
 
     /// The matches, where others than their number are wanted, to be gone through in steps; after ``merge(_:)`` returned true.
-    var references: FoundReferences { FoundReferences(runs.whole, again, keys, bytes: bytes) }
+    var references: FoundReferences { FoundReferences(runs.whole, again, arena, bytes: bytes) }
 
     /// Where matches stand, if they are those of a list and too many for their rows.
     func places(of matches: ArraySlice<Match>) -> ListPlaces? {
-        matches.count > rowsUpTo ? notes?.places(of: matches, keys) : nil
+        matches.count > rowsUpTo ? notes?.places(of: matches, arena, keys) : nil
     }
 
-    /// The row of a match, if it is still there.
-    func stored(_ match: Match) throws(StoreError) -> Store.Stored? {
-        if rows.indices.contains(Int(match.tail)) { return rows[Int(match.tail)] }
+    /// The rows of matches, read now where they were not kept; throws where one is not there.
+    func objects(of matches: ArraySlice<Match>) throws(StoreError) -> StoredObjects {
+        if matches.allSatisfy({ $0.ordinal < rows.count }) {
+            return matches.withUnsafeBufferPointer { matches in
+                rows.arranged(matches.count) { Int(matches[$0].ordinal) }
+            }
+        }
+        var objects = StoredObjects()
+        for match in matches {
+            guard let stored = try stored(match) else { throw store.unreadable }
+            objects.append(stored)
+        }
+        return objects
+    }
+
+    private func stored(_ match: Match) throws(StoreError) -> Store.Stored? {
+        if match.ordinal < rows.count { return rows[Int(match.ordinal)] }
         guard let past else { return try store.stored(match.object) }
         return try past.stored(match.object, in: store)
     }
 
     /// The last judgement of each object.
     private func settled() -> [Match] {
-        var merge = RunMerge<Match>(by: keys.precedes)
+        var merge = RunMerge<Match>(by: arena.precedes)
         merge.add(runs.whole.filter { again.index(forKey: $0.object) == nil })
-        merge.add(again.values.compactMap { $0 }.sorted(by: keys.precedes))
+        merge.add(again.values.compactMap { $0 }.sorted(by: arena.precedes))
         var budget = Int.max
         _ = merge.step(&budget)
         return merge.whole

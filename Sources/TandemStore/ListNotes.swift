@@ -3,13 +3,12 @@ import TandemQuery
 
 /// What the answer to a fetch that opens a list says of each object that matched: section, and what it reaches.
 ///
-/// One ordinal an object, in the order of judging; numbers lie in flat arrays. What an object that many reach adds to keys and sections is
-/// worked out once a step.
+/// One ordinal an object, in the order of judging; numbers lie in flat arrays. What an object that many reach is among those reached
+/// is looked up once a step.
 struct ListNotes {
     private let hops: ListHops
-    private let memo: PlaceMemo
-    private var sections: [String] = []
-    private var sectionPlaces: [String: UInt32] = [:]
+    /// The hop that is the relationship of the first part of keys, if any.
+    private let relatedHop: Int?
     private var reached: [ObjectReference] = []
     private var reachedPlaces: [ObjectNumber: UInt32] = [:]
     /// For each ordinal the place of its section's name.
@@ -17,42 +16,53 @@ struct ListNotes {
     /// For each ordinal and hop the place among those reached, from 1 on, or 0.
     private var links: [UInt32] = []
     private var ends: [ObjectReference?] = []
+    /// By the places of related objects what they are among those reached, as long as these are known; 0 for what is not looked up.
+    private var relatedLinks: [UInt32] = []
     /// About the bytes that it holds.
     private(set) var bytes = 0
 
-    init(_ request: CompiledRequest, _ hops: ListHops) {
+    init(_ hops: ListHops, _ keys: GroupedKeys) {
         self.hops = hops
-        memo = PlaceMemo(of: request)
+        relatedHop = keys.slot.flatMap { hops.direct($0) }
     }
 
     /// How many were noted.
     var count: Int { sectionOf.count }
 
-    /// Forgets what the store may have changed since: before each step.
-    func beginStep() { memo.clear() }
+    /// Forgets which places related objects have.
+    mutating func forgetRelated() { relatedLinks.removeAll(keepingCapacity: true) }
 
-    /// Notes an object that matches; its sort key, or nil when the reader does not hold what it needs.
+    /// Notes an object that matches; false when the reader does not hold what it needs.
     mutating func note(
-        _ object: ObjectReference, _ row: RowView, _ request: CompiledRequest, _ reader: PastReader
-    ) -> [UInt8]? {
-        ends.removeAll(keepingCapacity: true)
-        guard let place = request.place(of: object, row, reader, memo),
-            hops.follow(row, request, reader, into: &ends)
-        else { return nil }
+        _ row: RowView, at place: GroupedKeys.Place, _ request: CompiledRequest,
+        _ reader: PastReader
+    ) -> Bool {
+        let known = link(ofRelated: place.related)
+        if hops.count != 1 || known == nil {
+            ends.removeAll(keepingCapacity: true)
+            guard hops.follow(row, request, reader, into: &ends) else { return false }
+            for end in ends { links.append(end.map { self.place(of: $0) } ?? 0) }
+            if known == nil, let relatedHop, let end = ends[relatedHop] {
+                learn(place.related, self.place(of: end))
+            }
+        } else if let known {
+            links.append(known)
+        }
         bytes += MemoryLayout<UInt32>.stride * (1 + hops.count)
-        sectionOf.append(self.place(ofSection: place.section))
-        for end in ends { links.append(end.map { self.place(of: $0) } ?? 0) }
-        return place.key
+        sectionOf.append(place.section)
+        return true
     }
 
-    private mutating func place(ofSection name: String) -> UInt32 {
-        if let last = sectionOf.last, sections[Int(last)] == name { return last }
-        if let place = sectionPlaces[name] { return place }
-        sections.append(name)
-        // The name, and its place in the table.
-        bytes += 2 * name.utf8.count + 64
-        sectionPlaces[name] = UInt32(sections.count - 1)
-        return UInt32(sections.count - 1)
+    private func link(ofRelated place: Int) -> UInt32? {
+        guard relatedHop != nil, relatedLinks.indices.contains(place), relatedLinks[place] != 0
+        else { return nil }
+        return relatedLinks[place]
+    }
+
+    private mutating func learn(_ related: Int, _ place: UInt32) {
+        guard related >= 0 else { return }
+        while relatedLinks.count <= related { relatedLinks.append(0) }
+        relatedLinks[related] = place
     }
 
     private mutating func place(of object: ObjectReference) -> UInt32 {
@@ -64,16 +74,28 @@ struct ListNotes {
     }
 
     /// Where the matches stand, in their order.
-    func places(of matches: ArraySlice<SortKeyArena.Entry>, _ keys: SortKeyArena) -> ListPlaces {
-        var places = ListPlaces(sections: sections, reached: reached, hops: hops.count)
-        places.reserveCapacity(matches.count, keyBytes: keys.count)
+    func places(
+        of matches: ArraySlice<SortKeyArena.Entry>, _ arena: SortKeyArena, _ keys: GroupedKeys
+    ) -> ListPlaces {
+        var places = ListPlaces(sections: keys.sections, reached: reached, hops: hops.count)
+        places.reserveCapacity(matches.count, keyBytes: keyBytes(of: matches, arena, keys))
         for match in matches {
-            let ordinal = Int(match.tail)
-            places.append(match.object, key: keys.bytes(of: match), section: sectionOf[ordinal])
+            let ordinal = Int(match.ordinal)
+            keys.prefixes[Int(match.group)].withUnsafeBytes { prefix in
+                places.append(
+                    match.object, key: prefix, arena.bytes(of: match), section: sectionOf[ordinal])
+            }
             for hop in 0..<hops.count {
                 places.append(link: links[ordinal * hops.count + hop], hop: hop)
             }
         }
         return places
+    }
+
+    private func keyBytes(
+        of matches: ArraySlice<SortKeyArena.Entry>, _ arena: SortKeyArena, _ keys: GroupedKeys
+    ) -> Int {
+        guard keys.isGrouped else { return arena.byteCount }
+        return matches.reduce(arena.byteCount) { $0 + keys.prefixes[Int($1.group)].count }
     }
 }

@@ -1,49 +1,72 @@
 import Glibc
 import TandemModel
+import TandemQuery
 
 /// Sort keys one behind the other, so that what is put in order are plain numbers that refer to them.
 ///
 /// Arrays as keys would be retained and released with each comparison and each move: for a hundred thousand of them that was three quarters
-/// of a fetch. A key stays until the arena goes. Bound to one thread.
+/// of a fetch. A key has two parts, the first of which is the same for all of a group and is kept once (``GroupedKeys``).
+/// A key stays until the arena goes. Bound to one thread.
 final class SortKeyArena {
     /// An object with the place of its key.
     struct Entry {
-        var object: ObjectReference
-        /// The first 16 bytes of the key as numbers, with zeros behind a shorter one: most comparisons end there, without a look at the keys.
-        fileprivate var head: (UInt64, UInt64)
-        fileprivate var at: Int
-        fileprivate var length: UInt32
-        /// What the owner of the arena knows it by.
-        var tail: Int32
+        /// The first 16 bytes of the key's second part as numbers, with zeros behind a shorter one: most comparisons end there, without a look at
+        /// the keys.
+        fileprivate let head: (UInt64, UInt64)
+        private let number: ObjectNumber
+        /// The group whose first part the key has.
+        let group: UInt32
+        /// How many were added before.
+        let ordinal: UInt32
+        private let tag: EntityTag
 
-        /// The bytes of its key.
-        var keyBytes: Int { Int(length) }
+        fileprivate init(
+            _ object: ObjectReference, _ head: (UInt64, UInt64), _ group: UInt32, _ ordinal: UInt32
+        ) {
+            (number, tag) = (object.number, object.tag)
+            (self.head, self.group, self.ordinal) = (head, group, ordinal)
+        }
+
+        var object: ObjectReference { ObjectReference(tag: tag, number: number) }
     }
 
     private var base: UnsafeMutableRawPointer?
     private var capacity = 0
-    /// The bytes of all keys.
-    private(set) var count = 0
+    /// Where the second part of each key ends.
+    private var ends: [Int] = []
+    private let keys: GroupedKeys?
+
+    /// An arena for keys that are made by these; nil where all are of one group.
+    init(_ keys: GroupedKeys? = nil) { self.keys = keys }
 
     deinit { free(base) }
 
-    /// Keeps an object's key.
-    func add(_ object: ObjectReference, key: [UInt8], tail: Int32) -> Entry {
-        reserve(key.count)
+    /// How many keys there are.
+    var count: Int { ends.count }
+
+    /// The bytes of all second parts.
+    var byteCount: Int { ends.last ?? 0 }
+
+    /// Keeps the second part of an object's key.
+    func add(_ object: ObjectReference, _ key: [UInt8], group: UInt32 = 0) -> Entry {
+        let at = byteCount
+        reserve(at + key.count)
         let head = key.withUnsafeBytes { key in
             if let base, let from = key.baseAddress {
-                (base + count).copyMemory(from: from, byteCount: key.count)
+                (base + at).copyMemory(from: from, byteCount: key.count)
             }
             return (Self.number(key, 0), Self.number(key, 8))
         }
-        defer { count += key.count }
-        return Entry(
-            object: object, head: head, at: count, length: UInt32(key.count), tail: tail)
+        defer { ends.append(at + key.count) }
+        return Entry(object, head, group, UInt32(ends.count))
     }
 
-    /// The bytes of an entry's key, for as long as nothing is added and the arena is there.
+    /// The second part of an entry's key, for as long as nothing is added and the arena is there.
+    @inline(__always)
     func bytes(of entry: Entry) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: base.map { $0 + entry.at }, count: Int(entry.length))
+        let ordinal = Int(entry.ordinal)
+        let start = ordinal == 0 ? 0 : ends[ordinal - 1]
+        return UnsafeRawBufferPointer(start: base.map { $0 + start }, count: ends[ordinal] - start)
     }
 
     /// Up to eight bytes from a place on, the first one as the highest.
@@ -60,36 +83,29 @@ final class SortKeyArena {
 
     /// The order of keys by bytes, then of objects.
     func precedes(_ a: Entry, _ b: Entry) -> Bool {
+        a.group == b.group ? precedesInGroup(a, b) : keys?.precedes(a.group, b.group) ?? false
+    }
+
+    /// The same of entries of one group.
+    @inline(__always)
+    func precedesInGroup(_ a: Entry, _ b: Entry) -> Bool {
         if a.head.0 != b.head.0 { return a.head.0 < b.head.0 }
         if a.head.1 != b.head.1 { return a.head.1 < b.head.1 }
-        let shared = Int(min(a.length, b.length))
-        if let base, shared > 16 {
-            let order = memcmp(base + a.at + 16, base + b.at + 16, shared - 16)
+        return precedesBehindHead(a, b)
+    }
+
+    @inline(never)
+    private func precedesBehindHead(_ a: Entry, _ b: Entry) -> Bool {
+        let (left, right) = (bytes(of: a), bytes(of: b))
+        let shared = min(left.count, right.count)
+        if shared > 16, let left = left.baseAddress, let right = right.baseAddress {
+            let order = memcmp(left + 16, right + 16, shared - 16)
             if order != 0 { return order < 0 }
         }
-        return a.length == b.length ? a.object < b.object : a.length < b.length
+        return left.count == right.count ? a.object < b.object : left.count < right.count
     }
 
-    /// Lays the keys behind a place in the order of these entries, if they are all that is there.
-    ///
-    /// Whoever goes through many runs at once then reads each one's keys one behind the other: what is read next is at hand.
-    func lay(_ entries: inout [Entry], behind start: Int) {
-        let size = count - start
-        guard size > 0, let base, entries.reduce(0, { $0 + $1.keyBytes }) == size else { return }
-        let laid = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 1)
-        defer { laid.deallocate() }
-        var at = 0
-        for place in entries.indices {
-            (laid + at).copyMemory(
-                from: base + entries[place].at, byteCount: entries[place].keyBytes)
-            entries[place].at = start + at
-            at += entries[place].keyBytes
-        }
-        (base + start).copyMemory(from: laid, byteCount: size)
-    }
-
-    private func reserve(_ more: Int) {
-        let needed = count + more
+    private func reserve(_ needed: Int) {
         guard needed > capacity else { return }
         capacity = max(needed, capacity * 2, 4_096)
         // Never nil: the kernel of a machine without memory ends the process instead.

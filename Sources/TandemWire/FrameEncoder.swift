@@ -60,17 +60,30 @@ public enum FrameEncoder {
             }
             return
         }
-        let bytes = output[payload...]
-        output = Array(output[..<start])
-        output.reserveCapacity(start + encodedBytes(payload: count, frameBytes: frameBytes))
-        var at = payload
-        while at < bytes.endIndex {
-            let end = min(at + frameBytes, bytes.endIndex)
-            FrameHeader(
-                length: UInt32(end - at), type: type, hasMore: end < bytes.endIndex, id: id
-            ).encode(into: &output)
-            output.append(contentsOf: bytes[at..<end])
-            at = end
+        cut(payload, type: type, id: id, frameBytes, &output)
+    }
+
+    /// Cuts the payload that begins at a place into frames, the last one first, each moved by the headers that come before it.
+    private static func cut(
+        _ payload: Int, type: UInt8, id: UInt32, _ frameBytes: Int, _ output: inout [UInt8]
+    ) {
+        let count = output.count - payload
+        let frames = (count + frameBytes - 1) / frameBytes
+        output.append(contentsOf: repeatElement(0, count: (frames - 1) * Frame.headerBytes))
+        output.withUnsafeMutableBytes { output in
+            for frame in (0..<frames).reversed() {
+                let (from, last) = (payload + frame * frameBytes, frame == frames - 1)
+                let length = last ? count - frame * frameBytes : frameBytes
+                let to = from + frame * Frame.headerBytes
+                UnsafeMutableRawBufferPointer(rebasing: output[to..<to + length])
+                    .copyMemory(
+                        from: UnsafeRawBufferPointer(rebasing: output[from..<from + length]))
+                var header: [UInt8] = []
+                FrameHeader(length: UInt32(length), type: type, hasMore: !last, id: id)
+                    .encode(into: &header)
+                UnsafeMutableRawBufferPointer(rebasing: output[to - header.count..<to])
+                    .copyBytes(from: header)
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ extension ListPlaces: WireCodable {
 
     /// Appends the binary form, one column behind the other: so a hundred thousand objects are a few copies.
     public func encode(into writer: inout ByteWriter) {
+        writer.reserve(count * Self.minimumBytes + withKeys { keys, _ in keys.count })
         writer.names(sections)
         writer.references(reached)
         writer.count(hops)

@@ -19,7 +19,7 @@ import Testing
             let objects = StoredObjects(array)
             #expect(Array(objects) == array)
             let places = array.indices.shuffled(using: &random)
-            let arranged = objects.arranged(by: places)
+            let arranged = objects.arranged(places.count) { places[$0] }
             #expect(Array(arranged) == places.map { array[$0] })
             for one in [objects, arranged] {
                 var writer = ByteWriter()

@@ -11,28 +11,27 @@ import Testing
             let most = [0, 3, 9, 17, 40].randomElement(using: &random) ?? 0
             var keys: [ObjectNumber: [UInt8]] = [:]
             var entries: [SortKeyArena.Entry] = []
-            let other = arena.add(ObjectReference(tag: 1, number: 99), key: [7], tail: -1)
-            let start = Bool.random(using: &random) ? arena.count : 0
+            let other = arena.add(ObjectReference(tag: 1, number: 99), [7])
             for number in 1...ObjectNumber(60) {
                 // Few different bytes, zeros among them, so that many keys begin alike or are the same.
                 let key = (0..<Int.random(in: 0...most, using: &random)).map { place in
                     place < most / 2 ? UInt8(0) : UInt8.random(in: 0...2, using: &random)
                 }
                 keys[number] = key
-                entries.append(
-                    arena.add(ObjectReference(tag: 1, number: number), key: key, tail: -1))
+                entries.append(arena.add(ObjectReference(tag: 1, number: number), key))
             }
             entries.shuffle(using: &random)
             let expected = keys.sorted { a, b in
                 a.value == b.value ? a.key < b.key : a.value.lexicographicallyPrecedes(b.value)
             }
-            // Where another's key is among them they stay where they are.
-            arena.lay(&entries, behind: start)
+            for entry in entries {
+                #expect(Array(arena.bytes(of: entry)) == keys[entry.object.number])
+            }
             #expect(!arena.precedes(other, other))
             #expect(
                 entries.sorted(by: arena.precedes).map(\.object.number) == expected.map(\.key),
                 "seed \(seed)")
-            #expect(arena.count == keys.values.reduce(1) { $0 + $1.count })
+            #expect(arena.byteCount == keys.values.reduce(1) { $0 + $1.count })
         }
     }
 }

@@ -6,11 +6,11 @@ import TandemWire
 /// Collects what a group makes of single rows.
 struct RowJudge {
     let plan: ResultsPlan
-    var reader: GroupReader { didSet { memo?.clear() } }
+    var reader: GroupReader { didSet { keys?.forgetRelated() } }
     /// The changes of the group that is decided, of which some are of objects of the list's entity.
     private var noted = ChangeTable.empty
     /// What order and sections say of related objects, as the reader knows them.
-    private let memo: PlaceMemo?
+    private let keys: GroupedKeys?
     /// The parts of the noted changes that are of objects of the list's entity.
     private(set) var ownParts: [Range<Int>] = []
     private(set) var edits = ListEdits()
@@ -21,7 +21,7 @@ struct RowJudge {
     init(plan: ResultsPlan, reader: GroupReader, rows: Int = .max) {
         self.plan = plan
         self.reader = reader
-        memo = rows < RowJudge.few ? nil : PlaceMemo(of: plan.compiled)
+        keys = rows < RowJudge.few ? nil : GroupedKeys(of: plan.compiled, sections: true)
     }
 
     /// Rows for which it is not worth while to remember what they reach.
@@ -149,10 +149,26 @@ struct RowJudge {
 
     /// What places a row; nil when the row isn't one of the list's entity.
     func resultRow(_ object: ObjectReference, _ row: Row) -> ResultRow? {
-        plan.compiled.place(of: object, row, reader, memo).map { place in
+        place(of: object, row).map { place in
             ResultRow(
                 number: object.number, entityTag: object.tag, sortKey: place.key,
                 section: place.section)
+        }
+    }
+
+    private func place(
+        of object: ObjectReference, _ row: Row
+    ) -> (key: [UInt8], section: String)? {
+        guard let keys else {
+            guard let key = plan.compiled.sortKey(object, row, reader),
+                case .known(let section) = plan.compiled.section(object, row, reader)
+            else { return nil }
+            return (key, section)
+        }
+        return row.withView { keys.place(of: object, $0, reader) }.map { place in
+            let prefix = keys.prefixes[Int(place.group)]
+            let key = prefix.isEmpty ? keys.rest.bytes : prefix + keys.rest.bytes
+            return (key, keys.sections[Int(place.section)])
         }
     }
 

@@ -159,7 +159,7 @@ struct Answerer {
             answer.objects = result.objects
             var related = RelatedRows(committer.store, model, past, AnswerSize(committer))
             let paths = fetch.related.longest
-            for object in result.objects {
+            for object in paths.isEmpty ? [] : result.objects {
                 for path in paths { try related.follow(path[...], from: object.row) }
             }
             answer.related = related.objects

@@ -3,10 +3,15 @@ import Testing
 
 @testable import TandemQuery
 
-/// Places by memo against keys and sections one by one.
-struct PlaceMemoTests {
-    @Test(arguments: [["league.name", "name"], ["name", "-league.name"], ["league", "wins"]])
-    func `a place with a memo is the key and the section without`(_ sort: [String]) throws {
+/// Places in groups against keys and sections one by one.
+struct GroupedKeysTests {
+    @Test(arguments: [
+        ["league.name", "name"], ["name", "-league.name"], ["league", "wins"],
+        ["-league.name", "name", "league.name"], ["league.name:naturalCompare", "-name"],
+    ])
+    func `both parts of a key are the key, also where what is reached was forgotten`(
+        _ sort: [String]
+    ) throws {
         let seed = seed
         var random = SplitMix64(seed: seed)
         var graph = try Graph()
@@ -27,17 +32,22 @@ struct PlaceMemoTests {
             let request = try CompiledRequest(
                 FetchRequest(entity: "Team", sort: keys), sectionKeyPath: section,
                 in: graph.model)
-            let memo = PlaceMemo(of: request)
+            let grouped = GroupedKeys(of: request, sections: true)
             for (object, row) in graph.rows where request.includes(tag: object.tag) {
-                let place = request.place(of: object, row, graph, memo)
+                if Int.random(in: 0..<500, using: &random) == 0 { grouped.forgetRelated() }
+                let place = row.withView { grouped.place(of: object, $0, graph) }
                 let key = request.sortKey(object, row, graph)
                 guard case .known(let name) = request.section(object, row, graph), let key else {
                     #expect(place == nil, "TANDEM_SEED=\(seed)")
                     continue
                 }
-                #expect(place?.key == key && place?.section == name, "TANDEM_SEED=\(seed)")
+                let found = try #require(place, "TANDEM_SEED=\(seed)")
+                let first = grouped.prefixes[Int(found.group)]
+                #expect(first + grouped.rest.bytes == key, "TANDEM_SEED=\(seed)")
+                #expect(grouped.sections[Int(found.section)] == name, "TANDEM_SEED=\(seed)")
             }
-            #expect(memo.all.count <= PlaceMemo.capacity)
+            #expect(Set(grouped.prefixes).count == grouped.prefixes.count)
+            #expect(grouped.isGrouped == sort[0].contains("league."))
         }
     }
 }
