@@ -48,9 +48,11 @@ public struct StoredObjects: Sendable {
         starts.append(start)
         var writer = ByteWriter()
         swap(&writer.bytes, &bytes)
-        writer.uint16(object.tag)
-        writer.uint64(object.number)
-        writer.uint64(version)
+        writer.filled(Self.headBytes) {
+            $0.storeBytes(of: object.tag.littleEndian, as: UInt16.self)
+            $0.storeBytes(of: object.number.littleEndian, toByteOffset: 2, as: UInt64.self)
+            $0.storeBytes(of: version.littleEndian, toByteOffset: 10, as: UInt64.self)
+        }
         writer.count(row.count)
         writer.raw(row)
         swap(&writer.bytes, &bytes)
