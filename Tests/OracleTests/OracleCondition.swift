@@ -32,6 +32,8 @@ indirect enum OracleCondition {
     case counted(OracleWorld.Link, Operator, Int64)
     /// An object among those that a relationship to many leads to.
     case member(OracleWorld.Link, UInt64)
+    /// What the rest of the language says.
+    case expression(OracleExpression)
     case and([OracleCondition])
     case or([OracleCondition])
     case not(OracleCondition)
@@ -61,13 +63,14 @@ extension OracleCondition {
         case .member(let link, let number):
             values.append(.object(ObjectID(entity: link.target, number: number)))
             return "ANY \(link.name) == %@"
+        case .expression(let expression): return expression.format(&values)
         case .and(let parts): return Self.joined(parts, " AND ", &values)
         case .or(let parts): return Self.joined(parts, " OR ", &values)
         case .not(let part): return "NOT (\(part.format(&values)))"
         }
     }
 
-    private static func path(_ links: [OracleWorld.Link], _ name: String) -> String {
+    static func path(_ links: [OracleWorld.Link], _ name: String) -> String {
         (links.map(\.name) + [name]).joined(separator: ".")
     }
 
@@ -107,6 +110,7 @@ extension OracleCondition {
         case .counted(let link, let op, let count):
             return op.holds(.int(Int64(world.reached(number, link.name).count)), .int(count))
         case .member(let link, let other): return world.reached(number, link.name).contains(other)
+        case .expression(let expression): return expression.holds(number, world)
         case .and(let parts): return parts.allSatisfy { $0.holds(number, world) }
         case .or(let parts): return parts.contains { $0.holds(number, world) }
         case .not(let part): return !part.holds(number, world)
@@ -130,9 +134,7 @@ extension OracleCondition.Operator {
     func holds(_ left: Value, _ right: Value) -> Bool {
         if self == .notEqual { return !Self.equal.holds(left, right) }
         if left.isNull || right.isNull { return self == .equal && left.isNull && right.isNull }
-        if case .string(let text) = left, case .string(let other) = right {
-            return holds(Array(text.utf8), Array(other.utf8))
-        }
+        if let text = Self.bytes(left), let other = Self.bytes(right) { return holds(text, other) }
         let (a, b) = (Self.number(left), Self.number(right))
         return switch self {
         case .equal: a == b
@@ -177,8 +179,19 @@ extension OracleCondition.Operator {
         return isLike(text.dropFirst(), pattern.dropFirst())
     }
 
+    /// The bytes of what is compared by them.
+    private static func bytes(_ value: Value) -> [UInt8]? {
+        switch value {
+        case .string(let text), .url(let text): Array(text.utf8)
+        case .data(let bytes): bytes
+        case .uuid(let id): withUnsafeBytes(of: id.uuid) { Array($0) }
+        default: nil
+        }
+    }
+
     static func number(_ value: Value) -> Double {
         switch value {
+        case .decimal(let number): Double(number.description) ?? 0
         case .int(let number): Double(number)
         case .double(let number), .date(let number): number
         case .bool(let flag): flag ? 1 : 0

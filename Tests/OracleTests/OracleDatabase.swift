@@ -1,4 +1,5 @@
 import CSQLite
+import Foundation
 import Tandem
 
 /// SQLite in memory, for statements without results and for lists of numbers.
@@ -41,6 +42,20 @@ final class OracleDatabase {
         Failure(description: "\(String(cString: sqlite3_errmsg(handle))) in \(sql)")
     }
 
+    /// SQLite copies what it is given: -1 as its destructor says so.
+    private let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+
+    private func bind(
+        _ bytes: UnsafeRawBufferPointer, _ index: Int32, _ statement: OpaquePointer?
+    ) {
+        guard let start = bytes.baseAddress, !bytes.isEmpty else {
+            // Without a place there is nil, not nothing.
+            sqlite3_bind_zeroblob(statement, index, 0)
+            return
+        }
+        sqlite3_bind_blob(statement, index, start, Int32(bytes.count), copies)
+    }
+
     private func bind(_ value: Value, _ index: Int32, _ statement: OpaquePointer?) {
         switch value {
         case .int(let number): sqlite3_bind_int64(statement, index, number)
@@ -48,10 +63,13 @@ final class OracleDatabase {
         case .double(let number), .date(let number): sqlite3_bind_double(statement, index, number)
         case .reference(let object):
             sqlite3_bind_int64(statement, index, Int64(bitPattern: object.number))
-        case .string(let text):
-            // SQLite copies it: -1 as its destructor says so.
-            let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+        case .decimal(let number):
+            sqlite3_bind_double(statement, index, Double(number.description) ?? 0)
+        case .string(let text), .url(let text):
             sqlite3_bind_text(statement, index, text, Int32(text.utf8.count), copies)
+        case .uuid(let id):
+            withUnsafeBytes(of: id.uuid) { bind($0, index, statement) }
+        case .data(let bytes): bytes.withUnsafeBytes { bind($0, index, statement) }
         default: sqlite3_bind_null(statement, index)
         }
     }

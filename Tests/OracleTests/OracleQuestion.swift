@@ -2,10 +2,22 @@ import Tandem
 
 /// A random request, with what it is in SQL and what it gives by hand.
 struct OracleQuestion {
+    /// A path to sort by.
+    struct Key {
+        var path: [OracleWorld.Link]
+        var name: String
+        /// Whether small comes first.
+        var ascending: Bool
+        /// Whether capital letters stand where small ones do.
+        var isFolded: Bool
+
+        static let folding = OracleExpression.Folding(isCase: true, isMark: false)
+    }
+
     let entity: String
     let condition: OracleCondition?
     /// Paths to sort by, and whether small comes first.
-    let sort: [(path: [OracleWorld.Link], name: String, ascending: Bool)]
+    let sort: [Key]
     let limit: Int?
     let offset: Int
     let withSub: Bool
@@ -21,8 +33,11 @@ struct OracleQuestion {
         }
         condition = parts.isEmpty ? nil : parts.count == 1 ? parts[0] : .and(parts)
         sort = (0..<Int.random(in: 0...3, using: &world.random)).map { _ in
-            let (path, name, _) = OracleQuestion.column(entity, &world, hops: 1)
-            return (path, name, Bool.random(using: &world.random))
+            let (path, name, type) = OracleQuestion.column(entity, &world, hops: 1)
+            let isFolded = type == .string && Bool.random(using: &world.random)
+            return Key(
+                path: path, name: name, ascending: Bool.random(using: &world.random),
+                isFolded: isFolded)
         }
         let isPart = Int.random(in: 0..<3, using: &world.random) > 0
         limit = isPart ? Int.random(in: 0...20, using: &world.random) : nil
@@ -48,11 +63,15 @@ struct OracleQuestion {
         return (path, name, type)
     }
 
-    private static func op(
+    /// Types whose values are the same or not, and no more.
+    private static let unordered: Set<AttributeType> = [.bool, .uuid, .data]
+
+    static func op(
         _ type: AttributeType, _ world: inout OracleWorld
     ) -> OracleCondition.Operator {
         let all = OracleCondition.Operator.allCases
-        let some = type == .string ? all[...] : type == .bool ? all[..<2] : all[..<6]
+        let isText = type == .string || type == .url
+        let some = isText ? all[...] : unordered.contains(type) ? all[..<2] : all[..<6]
         return some.randomElement(using: &world.random) ?? .equal
     }
 
@@ -61,12 +80,13 @@ struct OracleQuestion {
     ) -> OracleCondition {
         let (path, name, type) = column(entity, &world, hops: 3)
         let value = world.value(type)
-        switch Int.random(in: 0..<(depth > 0 ? 13 : 10), using: &world.random) {
+        switch Int.random(in: 0..<(depth > 0 ? 16 : 12), using: &world.random) {
         case 0...3: return .compare(path, name, op(type, &world), value)
         case 4:
             return .compare(
                 path, name, Bool.random(using: &world.random) ? .equal : .notEqual, .null)
-        case 5 where type != .bool: return .between(path, name, value, world.value(type))
+        case 5 where !unordered.contains(type):
+            return .between(path, name, value, world.value(type))
         case 5, 6: return .among(path, name, [value, world.value(type)])
         case 7, 8: return quantified(entity, &world) ?? .compare(path, name, .equal, value)
         case 9:
@@ -75,7 +95,10 @@ struct OracleQuestion {
                 return .compare(path, name, .notEqual, value)
             }
             return .counted(link, op(.int, &world), Int64.random(in: 0...3, using: &world.random))
-        case 10: return .not(condition(entity, &world, depth: depth - 1))
+        case 10, 11:
+            return OracleExpression.draw(entity, &world).map { .expression($0) }
+                ?? .compare(path, name, .equal, value)
+        case 12: return .not(condition(entity, &world, depth: depth - 1))
         default:
             let two = (0..<2).map { _ in condition(entity, &world, depth: depth - 1) }
             return .or(two)
@@ -94,7 +117,7 @@ struct OracleQuestion {
             let (path, name, type) = column(entity, &world, hops: 0)
             let op = [OracleCondition.Operator.equal, .less, .greaterOrEqual]
                 .randomElement(using: &world.random)
-            let isOrdered = type != .bool
+            let isOrdered = !unordered.contains(type)
             return OracleCondition.compare(
                 path, name, isOrdered ? op ?? .equal : .equal, world.value(type))
         }
@@ -141,7 +164,8 @@ struct OracleQuestion {
         request.sort = sort.map { part in
             SortKey(
                 (part.path.map(\.name) + [part.name]).joined(separator: "."),
-                ascending: part.ascending)
+                ascending: part.ascending,
+                selector: part.isFolded ? .caseInsensitiveCompare : .compare)
         }
         return request
     }
@@ -152,8 +176,7 @@ struct OracleQuestion {
             .filter { condition?.holds($0, world) ?? true }
         return found.sorted { a, b in
             for part in sort {
-                let left = OracleCondition.value(a, part.path, part.name, world)
-                let right = OracleCondition.value(b, part.path, part.name, world)
+                let (left, right) = (part.value(a, world), part.value(b, world))
                 let isLess = OracleQuestion.precedes(left, right)
                 let isMore = OracleQuestion.precedes(right, left)
                 if isLess != isMore { return part.ascending ? isLess : isMore }
@@ -175,7 +198,9 @@ struct OracleQuestion {
         sql += entity == "Sub" ? "o0.isSub" : withSub ? "1" : "NOT o0.isSub"
         if let condition { sql += " AND \(condition.sql(&values))" }
         let keys = sort.map { part in
-            OracleCondition.column(part.path, part.name) + (part.ascending ? "" : " DESC")
+            let column = OracleCondition.column(part.path, part.name)
+            return (part.isFolded ? Key.folding.sql(column) : column)
+                + (part.ascending ? "" : " DESC")
         }
         sql += " ORDER BY " + (keys + ["o0.id"]).joined(separator: ", ")
         return try database.run(sql, values)
@@ -184,5 +209,14 @@ struct OracleQuestion {
     /// What offset and limit leave.
     func part(of all: [UInt64]) -> [UInt64] {
         Array(all.dropFirst(offset).prefix(limit ?? .max))
+    }
+}
+
+extension OracleQuestion.Key {
+    /// What an object is sorted by.
+    func value(_ number: UInt64, _ world: OracleWorld) -> Value {
+        let value = OracleCondition.value(number, path, name, world)
+        guard isFolded, case .string(let text) = value else { return value }
+        return .string(Self.folding.folded(text))
     }
 }

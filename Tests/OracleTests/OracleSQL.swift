@@ -23,6 +23,7 @@ extension OracleCondition {
         case .member(let link, let number):
             values.append(.int(Int64(number)))
             return "EXISTS (SELECT 1 FROM \"\(link.name)\" l WHERE l.a = o0.id AND l.b = ?)"
+        case .expression(let expression): return expression.sql(&values)
         case .and(let parts):
             return "(" + parts.map { $0.sql(&values) }.joined(separator: " AND ") + ")"
         case .or(let parts):
@@ -60,7 +61,7 @@ extension OracleCondition {
 }
 
 extension OracleCondition.Operator {
-    fileprivate func sql(_ left: String, _ right: Value, _ values: inout [Value]) -> String {
+    func sql(_ left: String, _ right: Value, _ values: inout [Value]) -> String {
         values.append(right)
         switch self {
         case .equal: return "\(left) IS ?"

@@ -1,3 +1,4 @@
+import Foundation
 import Tandem
 import TandemIO
 
@@ -29,7 +30,11 @@ struct OracleWorld {
     private(set) var entities: [String] = []
     var objects: [UInt64: Object] = [:]
 
-    static let texts = ["", "a", "ab", "b", "B", "ba", "é", "ab*", "a?c", "𝄞", "zz"]
+    static let texts = [
+        "", "a", "ab", "b", "B", "ba", "é", "ab*", "a?c", "𝄞", "zz", "É", "Ab", "éb",
+    ]
+
+    static let urls = ["http://a", "http://a/b", "x:b", "x:B", "https://é"]
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
@@ -44,7 +49,9 @@ struct OracleWorld {
     }
 
     private mutating func drawnAttributes(_ name: String) -> [String: AttributeType] {
-        let types: [AttributeType] = [.int, .double, .string, .bool, .date]
+        let types: [AttributeType] = [
+            .int, .double, .string, .bool, .date, .decimal, .uuid, .url, .data,
+        ]
         var drawn: [String: AttributeType] = ["n": .int, "t": .string]
         for index in 0..<Int.random(in: 1...3, using: &random) {
             drawn["x\(index)"] = types.randomElement(using: &random) ?? .int
@@ -97,6 +104,12 @@ struct OracleWorld {
         case .bool: .bool(number > 0)
         case .double: .double(Double(number) / 2)
         case .date: .date(Double(number) * 1_000.5)
+        case .decimal: .decimal(Decimal(number) / 4)
+        case .uuid:
+            .uuid(
+                UUID(uuid: (UInt8(number + 5), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)))
+        case .url: .url(Self.urls.randomElement(using: &random) ?? "")
+        case .data: .data((0..<UInt8(number + 5) / 3).map { $0 })
         case .string: .string(Self.texts.randomElement(using: &random) ?? "")
         default: .int(number)
         }
