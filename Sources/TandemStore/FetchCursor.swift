@@ -68,6 +68,9 @@ public final class FetchCursor {
     /// How many keys of indexes and links were read.
     package var keysRead: Int { matches.keysRead + candidates.relatedKeysRead }
 
+    /// The indexes over related objects that it walks: what moves in them has to be followed back and told (``touch(_:)``).
+    public var walked: [WalkedIndex] { plan.walked() }
+
     /// Whether all candidates were judged, so that only what is touched is left.
     public var isScanned: Bool { candidates.isDone }
 

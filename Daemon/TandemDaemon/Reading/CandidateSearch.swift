@@ -43,24 +43,47 @@ struct CandidateSearch {
     private var found = RunMerge<ObjectReference>(by: <)
     private(set) var isDone: Bool
 
-    /// Looks for what changes mean for a request.
-    init(_ request: CompiledRequest, _ changes: [ChangedObject]) {
+    /// Looks for what changes mean for a request, and for a plan of it that walks indexes over related objects.
+    init(
+        _ request: CompiledRequest, _ changes: [ChangedObject], walked: [WalkedIndex] = []
+    ) {
         self.request = request
         self.changes = changes
-        ways = changes.isEmpty ? [] : Self.ways(of: request)
+        ways =
+            changes.isEmpty
+            ? [] : Self.ways(of: request) + walked.flatMap { Self.ways(to: $0, request) }
         isDone = changes.isEmpty
         found.add(changes.map(\.object).filter { request.includes(tag: $0.tag) }.sorted())
     }
 
-    private static func ways(of request: CompiledRequest) -> [Way] {
-        func tags(_ tag: EntityTag) -> Set<EntityTag> {
-            Set(request.model.entity(tagged: tag)?.descendants ?? [])
+    private static func tags(_ tag: EntityTag, _ request: CompiledRequest) -> Set<EntityTag> {
+        Set(request.model.entity(tagged: tag)?.descendants ?? [])
+    }
+
+    /// The ways back from the objects of an index, whichever of its properties changed: over the first path that leads there.
+    private static func ways(to index: WalkedIndex, _ request: CompiledRequest) -> [Way] {
+        let path = request.paths.firstIndex { $0.hops.map(\.slot).starts(with: index.hops) }
+        guard let path, let last = request.paths[path].hops[..<index.hops.count].last else {
+            return []
         }
+        return index.slots.flatMap { slot in
+            [false, true].map { isPast in
+                Way(
+                    path: path, hops: index.hops.count, slot: slot,
+                    tags: tags(last.destination, request), isPast: isPast)
+            }
+        }
+    }
+
+    private static func ways(of request: CompiledRequest) -> [Way] {
         var ways: [Way] = []
         for (index, path) in request.paths.enumerated() {
-            var ends = path.hops.enumerated().dropFirst().map { ($0, $1.slot, tags($1.owner)) }
+            var ends = path.hops.enumerated().dropFirst().map {
+                ($0, $1.slot, tags($1.owner, request))
+            }
             if let final = path.final, let last = path.hops.last {
-                let owners = tags(last.destination).intersection(tags(final.entity))
+                let owners = tags(last.destination, request)
+                    .intersection(tags(final.entity, request))
                 ends.append((path.hops.count, final.slot, owners))
             }
             for (hops, slot, tags) in ends {

@@ -196,7 +196,8 @@ final class ReadUnderWay {
             request, window, committer.store,
             committer.store.readBudget(ofRequest: readsToCatchUp))
         do {
-            cursor?.touch(try evaluator.candidates(&budget))
+            let found = try evaluator.candidates(&budget, walked: cursor?.walked ?? [])
+            cursor?.touch(found)
         } catch let error as StoreError {
             guard error.isTooMuch else { throw error }
             try beginAnew(committer)

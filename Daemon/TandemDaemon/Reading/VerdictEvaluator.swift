@@ -25,10 +25,12 @@ struct VerdictEvaluator {
 
     /// The objects whose verdict, order or row may be another since before the window; some perhaps more than once.
     ///
-    /// What is looked at for that is taken from a budget, which does not end it. Throws ``StoreError`` when it
+    /// So may those that lead to what moved in an index that was walked. What is looked at for that is taken from a budget, which does not end it. Throws ``StoreError`` when it
     /// takes more than ``ReadBudget`` has, `storage` when something can't be read.
-    func candidates(_ budget: inout Int) throws -> [ObjectReference] {
-        var search = CandidateSearch(request, changes)
+    func candidates(
+        _ budget: inout Int, walked: [WalkedIndex] = []
+    ) throws -> [ObjectReference] {
+        var search = CandidateSearch(request, changes, walked: walked)
         var left = Int.max >> 1
         budget -= left + changes.count
         defer { budget += left }

@@ -31,27 +31,14 @@ struct FetchPlanner {
         // Nothing leads to less than one object.
         if let plan = FetchPlan.unique(request) { return plan }
         let isTooDeep = depth >= Self.mostHops
-        let plans = try
-            (FetchPlan.plans(for: request, part, isPast: isPast || isTooDeep)
-            + FetchPlan.unions(for: request, narrowest)).filter(canBeFollowed)
+        let plans =
+            try FetchPlan.plans(for: request, part, isPast: isPast || isTooDeep)
+            + FetchPlan.unions(for: request, narrowest)
         guard plans.count > 1 else { return plans[0] }
         for most in [16, 256, Self.mostCounted] {
             if let plan = try counted(plans, most) { return plan }
         }
         return try sampled(plans)
-    }
-
-    /// Whether whoever moves in the plan's index while it is walked is looked at again.
-    ///
-    /// Of related objects only those are whose properties the condition names: in an index over others one could move behind the walk.
-    private func canBeFollowed(_ plan: FetchPlan) -> Bool {
-        guard depth > 0 else { return true }
-        let all = request.alternatives.flatMap { $0.flatMap { $0 } } + request.constraints
-        let named = Set(all.map(\.slot))
-        return plan.access.parts.allSatisfy { part in
-            guard case .index(let index, _) = part else { return true }
-            return index.slots.allSatisfy(named.contains)
-        }
     }
 
     /// The path of an alternative that leads to the fewest keys, as far as these are counted.
