@@ -57,8 +57,11 @@ struct VerifyCommand: ParsableCommand {
             report.comparedAt = compared.position
             report.add(compared.problems)
         }
-        report.add(
-            try IndexVerification(folder: JournalFolder(folder.journal)).problems(isDeep: deep))
+        // Of a journal that lacks something indexes would be wrong, too.
+        if journal.found == 0 {
+            report.add(
+                try IndexVerification(folder: JournalFolder(folder.journal)).problems(isDeep: deep))
+        }
         progress.end()
         try show(report)
     }
