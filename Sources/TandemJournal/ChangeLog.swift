@@ -84,6 +84,9 @@ public struct Entry: Hashable, Sendable {
 public protocol ChangeCursor: AnyObject {
     /// The next entry; nil at the tail, where a later call may find more.
     func next() throws(JournalError) -> Entry?
+
+    /// Goes on at a position further on; what lies between is left out.
+    func pass(to position: UInt64)
 }
 
 /// A sequence of payloads that is only ever appended to: the sequencing point of a store.

@@ -33,6 +33,8 @@ extension Journal {
             recovery.report.raisedEpoch = true
         }
         try journal.markRelaxed(wasRelaxed)
+        JournalDirectory.removeOrphans(in: directory, fileSystem)
+        journal.indexer.add(journal.sealed.map(\.first))
         return (journal, recovery.report)
     }
 

@@ -16,7 +16,9 @@ extension Journal {
         } catch {
             throw fail(error)
         }
-        if currentFirst != header.firstPosition {
+        let isSealed = currentFirst != header.firstPosition
+        let finished = currentFirst
+        if isSealed {
             sealed.append(
                 JournalSegment(first: currentFirst, last: chain.position - 1, bytes: capacity))
         }
@@ -26,6 +28,7 @@ extension Journal {
         currentFirst = header.firstPosition
         salt = header.salt
         end = UInt64(SegmentFormat.headerBytes)
+        if isSealed { indexer.add([finished]) }
     }
 
     /// Until the new name may be on the disk nothing of the log is touched, so no failure up to

@@ -31,6 +31,7 @@ public final class Journal: ChangeLog {
     let options: JournalOptions
     private var lock: (any FileLock)?
     let maker: SegmentMaker
+    let indexer: SegmentIndexer
     var sealed: [JournalSegment] = []
     var current: any File
     var currentFirst: UInt64
@@ -46,6 +47,7 @@ public final class Journal: ChangeLog {
         options = place.options
         self.lock = lock
         maker = SegmentMaker(directory: place.directory, fileSystem: place.fileSystem)
+        indexer = SegmentIndexer(place)
         index = parts.index
         identity = parts.header.identity
         sealed = parts.sealed
@@ -125,6 +127,7 @@ public final class Journal: ChangeLog {
             try converting(JournalError.unreadable) { () throws(IOError) in
                 try fileSystem.remove(directory + "/" + JournalDirectory.name(of: oldest.first))
             }
+            indexer.drop(oldest.first)
             index.drop(segment: oldest.first)
             sealed.removeFirst()
             dropped = true
@@ -155,6 +158,7 @@ public final class Journal: ChangeLog {
     public func close() throws(JournalError) {
         guard failure?.code != .closed else { return }
         maker.discard()
+        indexer.discard()
         defer {
             current.close()
             lock = nil

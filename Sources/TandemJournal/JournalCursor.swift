@@ -15,6 +15,9 @@ public final class JournalCursor: ChangeCursor {
         case .gap(let gap): throw .damaged(gap.path, at: gap.offset, gap.reason)
         }
     }
+
+    /// Goes on at a position further on.
+    public func pass(to position: UInt64) { reader.pass(to: position) }
 }
 
 /// What it takes to read a journal on another thread than its own.
@@ -29,11 +32,14 @@ public struct JournalSource: Sendable {
     /// A cursor of the calling thread that begins at a position.
     ///
     /// A position that was given up shows as `expired` at the first `next()`.
-    public func read(from position: UInt64, fileSystem: any FileSystem) -> JournalCursor {
+    /// With the indexes of the segments it finds its place by them.
+    public func read(
+        from position: UInt64, fileSystem: any FileSystem, indexes: SegmentIndexes? = nil
+    ) -> JournalCursor {
         JournalCursor(
             JournalReader(
                 directory: directory, fileSystem: fileSystem, from: position, index: index,
-                tail: tail))
+                tail: tail, indexes: indexes))
     }
 }
 
@@ -45,9 +51,30 @@ extension Journal {
 
     /// A cursor of this journal's thread that begins at a position and ends at the durable tail.
     public func read(from position: UInt64) throws(JournalError) -> any ChangeCursor {
+        try read(from: position, nil)
+    }
+
+    /// The same, which finds its place by the indexes of the segments.
+    public func read(
+        from position: UInt64, _ indexes: SegmentIndexes?
+    ) throws(JournalError) -> any ChangeCursor {
         guard position >= bounds.first else {
             throw .expired(directory, position, oldest: bounds.first)
         }
-        return source.read(from: position, fileSystem: fileSystem)
+        return source.read(from: position, fileSystem: fileSystem, indexes: indexes)
     }
+
+    /// The indexes of its segments, for one question: what was not indexed when that began is read.
+    public func indexes() -> SegmentIndexes {
+        SegmentIndexes(directory: directory, fileSystem: fileSystem)
+    }
+
+    /// Has indexes made anew that were found damaged.
+    public func renewIndexes(of segments: [UInt64]) { indexer.renew(segments) }
+
+    /// Waits until the indexes that are being made are made.
+    package func finishIndexes() { indexer.settle() }
+
+    /// How the making of indexes gets on.
+    public var indexing: IndexingState { indexer.state }
 }

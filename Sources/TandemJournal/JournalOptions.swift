@@ -11,6 +11,9 @@ public struct JournalOptions: Sendable {
     public var verification: Verification = .tail
     /// Where a log begins that does not exist yet; above 1 after a restore from a snapshot.
     public var firstPositionIfNew: UInt64 = 1
+    /// Tells by what payloads are to be found; with it every sealed segment gets an index, without
+    /// it none is made.
+    public var payloadReading: PayloadReading?
     /// Makes the number that a segment's checksums begin with, so that nobody who only supplies
     /// payloads can forge a batch.
     ///

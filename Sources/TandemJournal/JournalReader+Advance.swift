@@ -53,6 +53,11 @@ extension JournalReader {
         offset = UInt64(SegmentFormat.headerBytes)
         chain = Chain(startOf: opened.header)
         guard position > first else { return }
+        if let place = indexes?.place(of: position), place.segment == first {
+            guard place.offset > offset else { return }
+            (offset, chain) = (place.offset, nil)
+            return
+        }
         let (mark, next) = index.around(segment: first, position: position)
         let size = try opened.size()
         let found = try opened.batch(

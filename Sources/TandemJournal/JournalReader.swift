@@ -41,6 +41,7 @@ public final class JournalReader {
     let fileSystem: any FileSystem
     let index: JournalIndex
     let tail: CommittedTail?
+    let indexes: SegmentIndexes?
     var segment: SegmentFile?
     var offset: UInt64 = 0
     var chain: Chain?
@@ -80,16 +81,44 @@ public final class JournalReader {
 
     /// Begins at a position.
     ///
-    /// Nothing is opened before the first ``next()``.
+    /// Nothing is opened before the first ``next()``. With the indexes of the segments it finds its place by them.
     public init(
         directory: String, fileSystem: any FileSystem, from position: UInt64,
-        index: JournalIndex = JournalIndex(), tail: CommittedTail? = nil
+        index: JournalIndex = JournalIndex(), tail: CommittedTail? = nil,
+        indexes: SegmentIndexes? = nil
     ) {
         self.directory = directory
         self.fileSystem = fileSystem
         self.position = max(position, 1)
         self.index = index
         self.tail = tail
+        self.indexes = indexes
+    }
+
+    /// Goes on at a position further on; what lies between is left out, gaps in it too.
+    ///
+    /// Where an index tells the place nothing of it is read. A position that was passed changes nothing.
+    public func pass(to target: UInt64) {
+        guard target > position else { return }
+        position = target
+        if let batch, target <= batch.lastPosition { return }
+        batch = nil
+        let place = indexes?.place(of: target)
+        guard let segment, let place, place.segment == segment.header.firstPosition else {
+            // In a segment without an index walking a little is cheaper than a search.
+            if place != nil || target - (chain?.position ?? 0) > Self.walkedPositions { leave() }
+            return
+        }
+        guard place.offset > offset else { return }
+        (offset, chain) = (place.offset, nil)
+    }
+
+    /// So many positions are walked over rather than searched for.
+    private static let walkedPositions: UInt64 = 1_024
+
+    private func leave() {
+        (segment, chain) = (nil, nil)
+        (reopened, searchedTail) = (false, false)
     }
 
     /// The next entry or gap; nil at the tail, where a later call may find more.

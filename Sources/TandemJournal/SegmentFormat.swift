@@ -1,3 +1,5 @@
+import TandemIO
+
 /// Where everything lies in a segment.
 ///
 /// The page `SegmentFormat` explains it; a test compares.
@@ -118,6 +120,22 @@ struct SegmentHeader: Hashable {
                 firstPosition: first,
                 firstBatch: page.get(UInt64.self, at: Field.firstBatch),
                 salt: page.get(UInt32.self, at: Field.salt)))
+    }
+}
+
+extension SegmentHeader {
+    /// The header of the segment that begins at a position; nil where it can't be read or is another's.
+    static func read(
+        _ directory: String, first: UInt64, _ fileSystem: any FileSystem
+    ) -> SegmentHeader? {
+        let path = directory + "/" + JournalDirectory.name(of: first)
+        guard let file = try? fileSystem.open(path, .read) else { return nil }
+        defer { file.close() }
+        guard let page = try? file.read(count: SegmentFormat.headerBytes, at: 0),
+            case .success(let header) = page.withUnsafeBytes({ decode($0) }),
+            header.firstPosition == first
+        else { return nil }
+        return header
     }
 }
 

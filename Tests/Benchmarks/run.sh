@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests/Benchmarks/run.sh [SCENARIO] [N]
-#   SCENARIO  p1, p2, p3, p4, p5, p6, p7, or all of these (default); cli (the tool: its start, log -n 20 over a GiB, -o json),
+#   SCENARIO  p1, p2, p3, p4, p5, p6, p7, or all of these (default); cli (the tool: its start, log -n 20 over a GiB, -o json,
+#             the past of few among many with indexes of the journal and without),
 #             clients (saves as in p1 with and without a
 #             thousand clients, a hundred of them stopped; the daemon's memory); load (10 s under load: the slowest saves and what
 #             they waited for), recovery (changes applied a second), memory (a million saves), batch
@@ -22,7 +23,7 @@ cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
 case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p6apart | cli | clients | load | recovery | memory | batch | sync | journal | all) ;; *)
-    sed -n '2,19s/^# \{0,1\}//p' "${0##*/}" >&2
+    sed -n '2,20s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -137,6 +138,23 @@ rate() {
         printf "{\"scenario\":\"cli\",\"peer\":\"tandem\",\"n\":%d,\"metric\":\"%s\",\"transactions_per_second\":%d}\n",
             n, name, n / us * 1000000 }'
 }
+# indexed FOLDER: waits until the daemon has made the indexes of all sealed segments, and says how long that took, how many they
+# are, and what they take beside their segments.
+indexed() {
+    local begin=$EPOCHREALTIME journal=$1/store/journal
+    until "$tandem" status -o json --socket "$1/sock" | grep -qE '"journalIndexes": ?\{[^}]*"waiting": ?0'; do sleep 0.05; done
+    printf '{"scenario":"cli","peer":"tandem","metric":"indexes","count":%s,"waited_us":%s,"index_bytes":%s,"journal_bytes":%s}\n' \
+        "$(ls "$journal" | grep -c '\.index$')" "$((${EPOCHREALTIME/./} - ${begin/./}))" \
+        "$(cat "$journal"/*.index | wc -c)" "$(cat "$journal"/*.journal | wc -c)"
+}
+# What is asked about the past of few among many: by entity, by object, who set it.
+past() {
+    local suffix=$1 n=$2
+    shift 2
+    median "log_of_rare_entity$suffix" "$n" "$tandem" log -E Rare -S @1790000000 "$@"
+    median "log_of_object$suffix" "$n" "$tandem" log -O Team/2003 "$@"
+    median "blame$suffix" "$n" "$tandem" blame Team/2003 "$@"
+}
 # The tool over a journal of a GiB (n of a KiB each) and one of n small transactions, with and without a daemon.
 cli() {
     local n folder tandem=$PWD/.build/tandem/release/tandem
@@ -154,6 +172,13 @@ cli() {
             median "last_20_of_${bytes}_offline" "$n" "$tandem" log -n 20 "${offline[@]}"
             rate "json_of_$bytes" "$n" "$tandem" log -o json "${online[@]}"
             rate "json_of_${bytes}_offline" "$n" "$tandem" log -o json "${offline[@]}"
+            indexed "$folder"
+            past "_of_$bytes" "$n" "${online[@]}"
+            past "_of_${bytes}_offline" "$n" "${offline[@]}"
+            # The same where everything has to be read.
+            rm "$folder"/store/journal/*.index
+            past "_of_${bytes}_offline_unindexed" "$n" "${offline[@]}"
+            past "_of_${bytes}_unindexed" "$n" "${online[@]}"
             stop "$daemon"
             daemon=''
             rm -rf "$folder"

@@ -27,9 +27,12 @@ final class EngineBench {
     init(
         model: Model = graphModel, clock: any Clock = SystemClock(),
         limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy(),
-        supervision: Supervision? = nil, engineClock: (any Clock)? = nil
+        supervision: Supervision? = nil, engineClock: (any Clock)? = nil,
+        segmentBytes: Int = 128 << 10, indexes: Bool = false
     ) throws {
-        bench = try CommitBench(model: model, clock: clock, limits: limits)
+        bench = try CommitBench(
+            model: model, segmentBytes: segmentBytes, clock: clock, limits: limits,
+            indexes: indexes)
         self.roles = roles
         engine = EngineBench.engine(bench, log, roles, engineClock, supervision)
     }

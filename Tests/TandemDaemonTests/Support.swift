@@ -90,18 +90,20 @@ final class CommitBench {
         var savesKept: UInt64?
         var clock: any Clock
         var limits: DaemonLimits
+        var indexes: Bool
     }
 
     init(
         model: Model = graphModel, mapBytes: Int = 64 << 20, segmentBytes: Int = 128 << 10,
         leased: Int = 1, durability: Durability = .full, savesKept: UInt64? = nil,
         maximumMapBytes: Int = 1 << 40, clock: any Clock = SystemClock(),
-        limits: DaemonLimits = DaemonLimits()
+        limits: DaemonLimits = DaemonLimits(), indexes: Bool = false
     ) throws {
         scratch = try Scratch()
         settings = Settings(
             mapBytes: mapBytes, maximumMapBytes: maximumMapBytes, segmentBytes: segmentBytes,
-            durability: durability, savesKept: savesKept, clock: clock, limits: limits)
+            durability: durability, savesKept: savesKept, clock: clock, limits: limits,
+            indexes: indexes)
         disk.recordsOperations = false
         committer = try CommitBench.open(scratch.path, disk, settings)
         try committer.install(model, by: Principal())
@@ -124,6 +126,7 @@ final class CommitBench {
         var journalOptions = JournalOptions()
         journalOptions.segmentBytes = settings.segmentBytes
         journalOptions.durability = settings.durability
+        if settings.indexes { journalOptions.payloadReading = PayloadKeys.ofTransaction }
         let (journal, _) = try Journal.open(
             directory: "/journal", fileSystem: disk, options: journalOptions,
             identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: store.appliedPosition)

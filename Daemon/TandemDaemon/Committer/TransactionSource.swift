@@ -5,11 +5,18 @@ import TandemModel
 ///
 /// Keeps one journal cursor open between calls, for a reader that follows from behind.
 final class TransactionSource {
-    private let log: any ChangeLog
+    private let read: (UInt64) throws(JournalError) -> any ChangeCursor
     private var cursor: (any ChangeCursor)?
     private var cursorPosition: UInt64 = 0
 
-    init(_ log: any ChangeLog) { self.log = log }
+    init(_ log: any ChangeLog) {
+        read = { position throws(JournalError) in try log.read(from: position) }
+    }
+
+    /// Finds its places by the indexes of the segments, for who reads here and there.
+    init(_ journal: Journal, _ indexes: SegmentIndexes) {
+        read = { position throws(JournalError) in try journal.read(from: position, indexes) }
+    }
 
     /// The transaction at a position.
     ///
@@ -19,10 +26,12 @@ final class TransactionSource {
     ) throws(TandemError) -> EncodedTransaction {
         if let held = ring[position] { return held }
         do {
-            if cursor == nil || cursorPosition != position {
-                cursor = try log.read(from: position)
-                cursorPosition = position
+            if let cursor, cursorPosition < position {
+                cursor.pass(to: position)
+            } else if cursor == nil || cursorPosition != position {
+                cursor = try read(position)
             }
+            cursorPosition = position
             guard let entry = try cursor?.next(), entry.position == position else {
                 throw TandemError(.historyExpired, "transaction \(position) is not in the journal")
             }

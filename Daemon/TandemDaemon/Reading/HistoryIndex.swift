@@ -2,15 +2,16 @@ import TandemModel
 
 /// Which entities changed in stretches of the journal, and when, so that a question about others passes over them unread.
 ///
-/// It is learned from transactions as they become durable and as they are read, for what was saved before the daemon began.
+/// For what no index on the disk tells of: the newest segment, and one whose index is not made yet. It is learned from transactions
+/// as they become durable and as they are read, for what was saved before the daemon began.
 /// A stretch only ever says that nothing of it can be wanted: the journal alone is the truth, and without an index it is read.
 ///
-/// Cost: some hundred bytes a stretch of 1,024 positions; of more than 65,536 stretches the oldest are forgotten.
+/// Cost: some hundred bytes a stretch of 1,024 positions; of more than 1,024 stretches the oldest are forgotten.
 struct HistoryIndex {
     /// Positions that are known together.
     static let stretchPositions: UInt64 = 1_024
     /// More stretches are not kept.
-    static let maximumStretches = 65_536
+    static let maximumStretches = 1_024
     private var stretches: [UInt64: HistoryStretch] = [:]
 
     /// Takes note of a transaction; counts only next to those that are known already.

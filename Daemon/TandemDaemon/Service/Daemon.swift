@@ -141,6 +141,8 @@ public final class Daemon {
         options.verification = try verification(journalPath, surroundings.fileSystem)
         if let bytes = configuration.segmentBytes { options.segmentBytes = bytes }
         if let makeSalt = surroundings.makeSalt { options.makeSalt = makeSalt }
+        // What lies in memory is as quickly read as its index.
+        if !configuration.isInMemory { options.payloadReading = PayloadKeys.ofTransaction }
         let identity = store.identity
         supervision?.begins(
             "reading the journal",

@@ -19,15 +19,17 @@ extension Answerer {
         }
         let filter = HistoryFilter(request, modelPosition: committer.store.modelPosition)
         var answer = History(position: request.from, transactions: [], isComplete: true)
-        let source = TransactionSource(committer.journal)
+        let indexes = committer.journal.indexes()
+        let source = TransactionSource(committer.journal, indexes)
+        var unwanted = UnwantedHistory(filter, after: request.from, indexes)
+        defer { committer.journal.renewIndexes(of: indexes.damaged) }
         let limit =
             request.limit == 0
             ? limits.historyTransactions
             : min(Int(request.limit), limits.historyTransactions)
         // Where few interest, many are looked at for nothing: no more of them at a time than a fetch looks at objects, or
-        // than one answer may hold. A stretch that is passed over by the index counts as one.
+        // than one answer may hold. A stretch that is passed over by an index counts as one.
         var (looked, reads) = (0, 0)
-        var unknown = request.from
         while answer.position < end {
             guard answer.transactions.count < limit, reads < limits.sliceReads,
                 looked < limits.historyBytes
@@ -42,17 +44,13 @@ extension Answerer {
                 break
             }
             reads += 1
-            if answer.position == unknown {
-                let next = answer.position + 1
-                if let known = committer.historyIndex.end(ofUnwantedFrom: next, filter) {
-                    answer.position = min(known, end)
-                    unknown = answer.position
-                    continue
-                }
-                unknown = HistoryIndex.end(ofStretchWith: next)
+            let next = answer.position + 1
+            if let known = unwanted.end(from: next, committer.historyIndex) {
+                answer.position = min(known, end)
+                continue
             }
-            let transaction = try source.transaction(at: answer.position + 1, committer.ring)
-            committer.historyIndex.note(transaction)
+            let transaction = try source.transaction(at: next, committer.ring)
+            if unwanted.isUnindexed { committer.historyIndex.note(transaction) }
             if let part = try filter.part(of: transaction) {
                 answer.transactions.append(part)
             }

@@ -1,4 +1,5 @@
 import TandemIO
+import TandemJournal
 import TandemModel
 import TandemWire
 
@@ -22,6 +23,7 @@ extension Engine {
             "checkpoint": .int(Int64(committer.store.checkpointPosition)),
             "journalFirst": .int(Int64(bounds.first)),
             "spareFailure": committer.journal.spareFailure.map { .string("\($0)") } ?? .null,
+            "journalIndexes": committer.journal.indexing.json,
             "retention": retention.status(of: committer.journal),
             "consumers": .array(consumers),
             "mapBytes": .int(Int64(usage.mapBytes)),
@@ -106,5 +108,15 @@ extension Engine {
     private func entities(_ session: Session) -> [String] {
         guard let model = committer.store.model else { return [] }
         return session.interests.compactMap { model.entity(tagged: $0)?.name }.sorted()
+    }
+}
+
+extension IndexingState {
+    /// How the indexes of the journal's segments get on.
+    fileprivate var json: JSON {
+        .object([
+            "waiting": .int(Int64(waiting)), "made": .int(Int64(made)),
+            "failure": failure.map { .string($0) } ?? .null,
+        ])
     }
 }

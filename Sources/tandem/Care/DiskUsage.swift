@@ -9,6 +9,8 @@ struct DiskUsage {
     enum Kind: String, CaseIterable {
         /// A segment of the journal.
         case journal
+        /// The index of a segment.
+        case index
         /// The next segment, made ahead.
         case spare
         /// A copy of what a recovery cut off.
@@ -87,6 +89,9 @@ struct DiskUsage {
         let (folder, name) = (parts.dropLast().joined(separator: "/"), parts.last ?? "")
         switch (folder, name) {
         case ("journal", _) where name.hasSuffix(".journal"): return (.journal, "")
+        case ("journal", _) where name.hasSuffix(".index"):
+            return (.index, "where to find what in the segment of that name")
+        case ("journal", "index.new"): return (.index, "an index while it is made")
         case ("journal", "spare.new"): return (.spare, "room for the next segment")
         case ("journal", _) where name.hasSuffix(".torn"):
             return (.copy, "a copy of a batch that was cut off at a start")

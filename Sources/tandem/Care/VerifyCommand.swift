@@ -8,9 +8,9 @@ struct VerifyCommand: ParsableCommand {
         commandName: "verify",
         abstract: "Reads the whole journal and holds the store against it.",
         discussion: """
-            Checks each segment's checksums, that positions follow each other, that the log is one and that the \
-            store stands where the journal leads; with --deep makes a store anew in a folder of its own and \
-            compares everything. Beside a running daemon or without one; nothing is changed. Exits with 1 when it \
+            Checks each segment's checksums, that positions follow each other, that the log is one, that indexes \
+            are whole and that the store stands where the journal leads; with --deep makes indexes and store anew, the \
+            store in a folder of its own, and compares everything. Beside a running daemon or without one; nothing is changed. Exits with 1 when it \
             found something; `tandem check` looks whether the store contradicts itself.
             """)
 
@@ -56,6 +56,11 @@ struct VerifyCommand: ParsableCommand {
                 .run(progress)
             report.comparedAt = compared.position
             report.add(compared.problems)
+        }
+        // Of a journal that lacks something indexes would be wrong, too.
+        if journal.found == 0 {
+            report.add(
+                try IndexVerification(folder: JournalFolder(folder.journal)).problems(isDeep: deep))
         }
         progress.end()
         try show(report)

@@ -12,6 +12,8 @@ struct VerifyProblem: Hashable {
         case transaction
         /// A segment of another log, or of an older epoch than the one before.
         case identity
+        /// The index of a segment that can't be used, or says something else than the segment.
+        case index
         /// The store is not there, of another log, or stands where the journal does not lead.
         case store
         /// The store is another than the journal makes.

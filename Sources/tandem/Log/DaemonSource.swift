@@ -72,9 +72,13 @@ final class DaemonSource: LogSource {
     private func readModels(_ book: inout ModelBook) throws {
         let (first, top) = try bounds()
         var last = first - 1
-        // Nobody has this name, and models come along in any case.
+        // Nobody has this name, no object this number, and models come along in any case.
         var nobody = HistoryFilter()
         nobody.authors = ["\u{0}"]
+        nobody.objects =
+            (try newestModel()?.entities.first).map {
+                [ObjectID(entity: $0.name, number: 0)]
+            } ?? []
         while last < top {
             let page = try container.history(after: last, through: top, nobody, limit: 1_000)
             for encoded in page.transactions where encoded.isModel {

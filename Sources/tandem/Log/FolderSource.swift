@@ -11,6 +11,8 @@ final class FolderSource: LogSource {
     private let files = RealFileSystem()
     /// Shared by all readers, so that each finds its place at once.
     private let index = JournalIndex()
+    /// What is left out unread of sealed segments.
+    private let indexes: SegmentIndexes
     private var book: ModelBook?
     private var gaps: Set<Place> = []
     private var saidTorn = false
@@ -27,6 +29,7 @@ final class FolderSource: LogSource {
         self.directory = isStore ? nested : directory
         store = isStore ? directory + "/store" : directory + "/../store"
         self.isQuiet = isQuiet
+        indexes = SegmentIndexes(directory: self.directory, fileSystem: files)
     }
 
     func bounds() throws -> (first: UInt64, last: UInt64) {
@@ -75,8 +78,9 @@ final class FolderSource: LogSource {
         _ body: (Transaction, _ bytes: Int) throws -> Bool
     ) throws {
         if let model = try newestModel() { try filter.check(model) }
+        let walk = try question(filter).map(indexes.walk)
         let reader = reader(from: floor + 1)
-        while reader.position <= top, let item = try next(reader) {
+        while let item = try next(reader, walk, through: top) {
             switch item {
             case .gap(let gap) where gap.firstMissing <= top: report(gap, "gap")
             case .gap: continue
@@ -135,7 +139,8 @@ final class FolderSource: LogSource {
 
     private func readModels(_ book: inout ModelBook) throws {
         let reader = reader(from: try first())
-        while let item = try next(reader) {
+        let walk = indexes.walk(.ofModels)
+        while let item = try next(reader, walk, through: .max) {
             guard case .entry(let entry) = item,
                 let encoded = try? EncodedTransaction(bytes: entry.payload), encoded.isModel,
                 let transaction = try? encoded.decoded()
@@ -153,10 +158,46 @@ final class FolderSource: LogSource {
         }
     }
 
+    // MARK: Indexes
+
+    /// What the indexes are asked for a filter; nil where everything has to be read.
+    private func question(_ filter: LogFilter) throws -> IndexQuestion? {
+        guard let models = try knownModels() else { return nil }
+        return filter.question(models)
+    }
+
+    /// Every model that a transaction may be of; nil where that would take reading the whole journal.
+    private func knownModels() throws -> [CompiledModel]? {
+        var known = try filledBook()
+        guard let newest = known.newest else { return nil }
+        if newest.version == 1 { return [newest] }
+        if !known.isComplete {
+            guard indexes.tells(of: try first()) else { return nil }
+            try readModels(&known)
+            book = known
+        }
+        return known.models
+    }
+
     // MARK: Reading
 
     private func reader(from position: UInt64) -> JournalReader {
-        JournalReader(directory: directory, fileSystem: files, from: position, index: index)
+        JournalReader(
+            directory: directory, fileSystem: files, from: position, index: index,
+            indexes: indexes)
+    }
+
+    /// The next item up to a position; what no index says may be wanted is passed over.
+    private func next(
+        _ reader: JournalReader, _ walk: IndexWalk?, through top: UInt64
+    ) throws -> JournalReader.Item? {
+        while reader.position <= top {
+            guard let wanted = walk?.next(from: reader.position), wanted > reader.position else {
+                return try next(reader)
+            }
+            reader.pass(to: wanted)
+        }
+        return nil
     }
 
     private func next(_ reader: JournalReader) throws -> JournalReader.Item? {

@@ -7,7 +7,7 @@ struct ModelBook {
     private var installed: [(position: UInt64, model: CompiledModel)] = []
     /// The store's model now, and whether ``installed`` holds every model there was.
     private let latest: CompiledModel?
-    private var isComplete = false
+    private(set) var isComplete = false
 
     /// A book that starts with the store's model, if that is known.
     init(latest: CompiledModel? = nil) { self.latest = latest }
@@ -33,6 +33,9 @@ struct ModelBook {
         if case .model = transaction.content { return false }
         return !isComplete && !isLatest(transaction)
     }
+
+    /// All models that are known.
+    var models: [CompiledModel] { installed.map(\.model) + (latest.map { [$0] } ?? []) }
 
     /// The last model there is.
     var newest: CompiledModel? {

@@ -12,15 +12,18 @@ struct MadeJournal {
 
     private static let objects = 1_000
 
-    /// Writes it: a model, a thousand inserts, and updates of one number each.
+    /// Writes it: a model, a thousand inserts, and updates of one number each; with ten of these an object each
+    /// of a rare and of the common entity is inserted, which nothing happens to later.
     func run() throws {
         let model = try CompiledModel(
             try Model(
                 parsing: """
                     {"entities": {"Team": {"attributes": {"name": {"type": "string"},
-                        "wins": {"type": "int"}, "zone": {"type": "string"}}}}}
+                        "wins": {"type": "int"}, "zone": {"type": "string"}}},
+                        "Rare": {"attributes": {"name": {"type": "string"}}}}}
                     """))
-        guard let entity = model.entity(named: "Team") else { throw Failure("no entity") }
+        guard let entity = model.entity(named: "Team"), let rare = model.entity(named: "Rare")
+        else { throw Failure("no entity") }
         var options = JournalOptions()
         options.durability = .relaxed
         let (journal, _) = try Journal.open(
@@ -32,7 +35,11 @@ struct MadeJournal {
         for start in stride(from: 0, to: n, by: 64) {
             let numbers = start..<min(start + 64, n)
             try append(
-                numbers.map { .objects([change($0, entity, model.version)]) }, to: journal)
+                numbers.map { number in
+                    .objects(
+                        [change(number, entity, model.version)]
+                            + [entity, rare].compactMap { self.rare(number, $0, model.version) })
+                }, to: journal)
         }
         try journal.close()
     }
@@ -50,6 +57,20 @@ struct MadeJournal {
             batch.append(transaction.encoded().bytes)
         }
         try journal.append(expected: journal.bounds.last, batch: &batch)
+    }
+
+    /// In the middle of each tenth of the journal.
+    private func rare(_ number: Int, _ entity: CompiledEntity, _ version: UInt16) -> Change? {
+        let tenth = max(n / 10, 1)
+        guard number >= Self.objects, number % tenth == tenth / 2 else { return nil }
+        let object = ObjectReference(
+            tag: entity.tag, number: UInt64(Self.objects * Int(entity.tag) + 1 + number / tenth))
+        let values = entity.properties.map {
+            $0.name == "wins" ? Value.int(1) : Value.string("rare")
+        }
+        return Change(
+            .insert, object, changed: entity.allSlots,
+            row: Row(values, of: entity, version: version))
     }
 
     private func change(_ number: Int, _ entity: CompiledEntity, _ version: UInt16) -> Change {

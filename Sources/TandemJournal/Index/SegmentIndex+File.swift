@@ -1,0 +1,54 @@
+import TandemIO
+
+/// What there is of a segment's index.
+enum FoundIndex {
+    case none
+    /// A sentence tells what is wrong with the file.
+    case unusable(String)
+    case usable(SegmentIndex)
+}
+
+extension SegmentIndex {
+    /// Opens the index of a segment, which the next one seals, and holds it against the headers of both.
+    ///
+    /// Reads three pages, and of the rest nothing.
+    static func find(
+        _ directory: String, first: UInt64, before next: UInt64, _ fileSystem: any FileSystem
+    ) -> FoundIndex {
+        let path = directory + "/" + JournalDirectory.indexName(of: first)
+        guard fileSystem.exists(path) else { return .none }
+        do {
+            return .usable(try open(path, directory, first, next, fileSystem))
+        } catch let error as IndexDamage {
+            return .unusable(error.description)
+        } catch {
+            return .unusable("\(error)")
+        }
+    }
+
+    private static func open(
+        _ path: String, _ directory: String, _ first: UInt64, _ next: UInt64,
+        _ fileSystem: any FileSystem
+    ) throws -> SegmentIndex {
+        guard let segment = SegmentHeader.read(directory, first: first, fileSystem),
+            let following = SegmentHeader.read(directory, first: next, fileSystem)
+        else { throw IndexDamage("the headers of its segment and the next can't be read") }
+        let file = try fileSystem.open(path, .read)
+        let header = try IndexHeader(page: try file.read(count: IndexFormat.pageBytes, at: 0))
+        guard header.segment == IndexedSegment(segment, before: following) else {
+            throw IndexDamage("it is of another segment than the one beside it")
+        }
+        let bytes = try file.size()
+        guard bytes == header.fileBytes else {
+            throw IndexDamage("it has \(bytes) bytes, \(header.fileBytes) were expected")
+        }
+        return SegmentIndex(header) { number throws(IndexDamage) in
+            do {
+                return try file.read(
+                    count: IndexFormat.pageBytes, at: (number + 1) * UInt64(IndexFormat.pageBytes))
+            } catch {
+                throw IndexDamage("\(error)")
+            }
+        }
+    }
+}

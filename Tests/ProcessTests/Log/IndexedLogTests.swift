@@ -1,0 +1,124 @@
+import Foundation
+import Tandem
+import TandemIO
+import TandemJournal
+import Testing
+
+@testable import tandem
+
+/// `tandem` on a directory whose sealed segments have indexes: it prints what it prints without them, and reads little.
+@Suite(.timeLimit(.minutes(2))) struct IndexedLogTests {
+    private let files = RealFileSystem()
+    private let journal: MadeJournal
+    private var folder: String { journal.store + "/journal" }
+
+    init() throws {
+        journal = try MadeJournal(transactions: 3_000, bytes: 100, segmentBytes: 64 << 10)
+    }
+
+    /// Makes the indexes as a daemon does.
+    private func makeIndexes(_ reading: @escaping PayloadReading = PayloadKeys.ofTransaction) throws
+    {
+        var options = JournalOptions()
+        options.segmentBytes = 64 << 10
+        options.payloadReading = reading
+        let (opened, _) = try Journal.open(
+            directory: folder, fileSystem: files, options: options,
+            identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: nil)
+        opened.finishIndexes()
+        #expect(opened.indexing.failure == nil)
+        try opened.close()
+    }
+
+    private func paths(_ suffix: String) throws -> [String] {
+        try files.list(folder).filter { $0.hasSuffix(suffix) }.map { folder + "/" + $0 }
+    }
+
+    private func flip(_ path: String, at offset: UInt64) throws {
+        let file = try files.open(path, .readWrite)
+        defer { file.close() }
+        try file.write([try file.read(count: 1, at: offset)[0] ^ 4], at: offset)
+    }
+
+    private func tandem(_ words: [String]) throws -> CommandRun {
+        try CommandRun("tandem", words + ["-D", journal.store])
+    }
+
+    private static let questions = [
+        "log -O Team/7", "log -O Team/2990 -r", "log -E Team -n 5 -o json", "log -E Player",
+        "log -p Team.wins -n 3", "log -O Team/5 -O Team/1500 -o json", "log object=Team/30",
+        "log entity=Team -n 2", "log entity=Player", "log -O Team/20 -t nobody",
+        "log -E Team --from 100 --to 103", "blame Team/1500", "history Team/20", "show Team/44",
+        "log show 1700", "log -O Team/9999",
+    ]
+
+    @Test func `with indexes, without, and with damaged ones it prints the same`() throws {
+        func answers() throws -> [String] {
+            try Self.questions.map { question in
+                let run = try tandem(question.split(separator: " ").map(String.init))
+                return "\(question): \(run.code)\n\(run.output)"
+            }
+        }
+        let plain = try answers()
+        #expect(plain[0].contains("Team/7"))
+        try makeIndexes()
+        let indexes = try paths(".index")
+        #expect(indexes.count == (try paths(".journal").count) - 1 && indexes.count > 5)
+        #expect(try answers() == plain)
+        try flip(indexes[0], at: 4_200)
+        try flip(indexes[1], at: 20)
+        try files.remove(indexes[2])
+        #expect(try answers() == plain)
+        // It is read only: nothing was mended.
+        #expect(!files.exists(indexes[2]))
+    }
+
+    @Test func `what is not wanted is not read: damage there is not met`() throws {
+        try makeIndexes()
+        let segments = try paths(".journal")
+        try flip(segments[3], at: 20_000)
+        let object = try tandem(["log", "-O", "Team/2500"])
+        #expect(object.code == 0 && object.output.contains("Team/2500"))
+        #expect(try tandem(["blame", "Team/2500"]).code == 0)
+        #expect(try tandem(["log", "-E", "Player"]).code == 0)
+        #expect(try tandem(["log", "-O", "Team/2500", "-t", "often", "-F", "op"]).code == 0)
+        // Whoever wants all is told.
+        #expect(try tandem(["log", "-E", "Team"]).code == 1)
+        for path in try paths(".index") { try files.remove(path) }
+        let scanned = try tandem(["log", "-O", "Team/2500"])
+        #expect(scanned.code == 1 && scanned.output.contains("gap:"))
+    }
+
+    @Test func `verify finds a damaged index, and one that says something else`() throws {
+        #expect(try tandem(["rebuild"]).code == 0)
+        try makeIndexes()
+        let whole = try tandem(["verify", "--deep"])
+        #expect(whole.code == 0, "\(whole.output)")
+        let usage = try tandem(["disk-usage"]).output
+        #expect(usage.contains("index ") && usage.contains("where to find what in the segment"))
+        let path = try #require(try paths(".index").first)
+        try flip(path, at: 4_200)
+        let damaged = try tandem(["verify"])
+        #expect(damaged.code == 1)
+        #expect(
+            damaged.output.contains(
+                "index: \(path): the checksum of page 0 does not match; remove it, and the daemon"))
+        for path in try paths(".index") { try files.remove(path) }
+        try makeIndexes { _ in nil }
+        #expect(try tandem(["verify"]).code == 0)
+        let other = try tandem(["verify", "--deep"])
+        #expect(other.code == 1 && other.output.contains("it is another than the segment makes"))
+    }
+
+    @Test func `vacuum takes indexes with their segments`() throws {
+        #expect(try tandem(["rebuild"]).code == 0)
+        try makeIndexes()
+        let run = try tandem(["vacuum", "--before", "1500", "--yes"])
+        #expect(run.code == 0, "\(run.output)")
+        let (segments, indexes) = (try paths(".journal"), try paths(".index"))
+        #expect(segments.count == 7)
+        #expect(
+            indexes.map { $0.dropLast(".index".count) }
+                == segments.dropLast().map { $0.dropLast(".journal".count) })
+    }
+}

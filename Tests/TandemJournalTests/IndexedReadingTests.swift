@@ -1,0 +1,307 @@
+import TandemIO
+import Testing
+
+@testable import TandemJournal
+
+/// Reading by the indexes of sealed segments gives what reading everything gives.
+@Suite struct IndexedReadingTests {
+    private func indexPaths(_ disk: any FileSystem) throws -> [String] {
+        try disk.list(directory).filter { $0.hasSuffix(".index") }.map { directory + "/" + $0 }
+    }
+
+    /// Whether every sealed segment has the index that its bytes make, and nothing else is there.
+    private func isWhole(_ journal: Journal, _ disk: any FileSystem) throws -> Bool {
+        let sealed = journal.segments.dropLast()
+        let names = sealed.map { directory + "/" + JournalDirectory.indexName(of: $0.first) }
+        guard try indexPaths(disk) == names else { return false }
+        let maker = SegmentIndexMaker(
+            directory: directory, fileSystem: disk, reading: KeyedLog.keys)
+        return try sealed.allSatisfy { segment in
+            let bytes = try maker.bytes(of: segment.first, before: segment.last + 1)
+            let path = directory + "/" + JournalDirectory.indexName(of: segment.first)
+            return try disk.contents(of: path, maximumBytes: 1 << 30) == bytes
+        }
+    }
+
+    @Test(arguments: 0..<5 as Range<UInt64>)
+    func `an index leaves out only what no question wants`(_ round: UInt64) throws {
+        let seed = seed &+ round
+        var random = SeededGenerator(seed: seed)
+        var log = try KeyedLog(segmentBytes: Int.random(in: 6_000...40_000, using: &random))
+        try log.fill(segments: 6, &random)
+        #expect(try isWhole(log.journal, log.disk))
+        for _ in 0..<60 {
+            let question = log.question(&random)
+            let from = UInt64.random(in: 1...UInt64(log.payloads.count), using: &random)
+            let wanted = log.wanted(question, from: from)
+            let answer = try found(question, in: log.disk, from: from)
+            #expect(answer.positions == wanted, "seed \(seed), from \(from): \(question)")
+            #expect(answer.damaged.isEmpty)
+        }
+    }
+
+    @Test func `what is wanted of a long journal is read, and little else`() throws {
+        var random = SeededGenerator(seed: seed)
+        let disk = SimulatedFileSystem()
+        disk.recordsOperations = false
+        var log = try KeyedLog(disk, segmentBytes: 600_000)
+        let plain = PayloadKeys(groups: [1], members: [1, 2], stamp: 1)
+        let rare = PayloadKeys(groups: [2], members: [3], stamp: 1)
+        while log.journal.segments.count < 6 {
+            let isRare = log.payloads.count == 4_000
+            try log.append(
+                [isRare ? rare : plain], padding: Int.random(in: 150...250, using: &random))
+        }
+        // Only sealed segments: the last one has to be read in any case.
+        let top = try #require(log.journal.segments.last).first - 1
+        for question in [IndexQuestion(keys: [.member(3)]), IndexQuestion(keys: [.group(2)])] {
+            let indexed = CountingFileSystem(disk)
+            let answer = try found(question, in: indexed, through: top)
+            #expect(answer.positions == [4_001] && answer.read == 1)
+            let segments = log.journal.segments.count
+            // Headers to hold the indexes against, and a window at the one place.
+            let headers = 4 * segments * SegmentFormat.headerBytes
+            #expect(indexed.bytes(of: ".journal") <= headers + 2 * SegmentFile.readerWindow)
+            #expect(indexed.bytes(of: ".index") <= 8 * segments * IndexFormat.pageBytes)
+            let scan = CountingFileSystem(disk)
+            #expect(
+                try found(question, in: scan, through: top, usesIndexes: false).positions
+                    == [4_001])
+            #expect(scan.bytes(of: ".journal") > 2_000_000)
+        }
+    }
+
+    @Test func `an index that is absent, cut, changed or another's is as if there were none`()
+        throws
+    {
+        var random = SeededGenerator(seed: seed)
+        var log = try KeyedLog()
+        try log.fill(segments: 3, &random)
+        let paths = try indexPaths(log.disk)
+        let bytes = try #require(log.disk.bytes(of: paths[0]))
+        let other = try #require(log.disk.bytes(of: paths[1]))
+        let question = IndexQuestion(keys: [.group(1), .member(3)])
+        let wanted = log.wanted(question)
+        func answer(_ content: [UInt8]?) throws -> (positions: [UInt64], damaged: [UInt64]) {
+            try log.disk.remove(paths[0])
+            if let content { log.disk.place(content, at: paths[0]) }
+            defer { if content == nil { log.disk.place(bytes, at: paths[0]) } }
+            let answer = try found(question, in: log.disk)
+            return (answer.positions, answer.damaged)
+        }
+        log.disk.recordsOperations = false
+        #expect(try answer(nil).positions == wanted)
+        // Every byte is for SegmentIndexTests; here the whole way is gone, so fewer.
+        let places = Array(0..<130) + stride(from: 131, to: bytes.count, by: 97)
+        for count in places {
+            let cut = try answer(Array(bytes[..<count]))
+            #expect(cut.positions == wanted && cut.damaged == [1], "cut at \(count)")
+        }
+        for offset in places + (4_096..<4_200) {
+            var changed = bytes
+            changed[offset] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            #expect(try answer(changed).positions == wanted, "seed \(seed), changed at \(offset)")
+        }
+        let foreign = try answer(other)
+        #expect(foreign.positions == wanted && foreign.damaged == [1])
+        #expect(try answer(bytes).damaged == [])
+    }
+
+    @Test func `an index of a segment that was written anew is not believed`() throws {
+        // The same positions in a log that went another way: only salts and checksums differ.
+        var logs = [try KeyedLog(), try KeyedLog()]
+        for number in 0..<400 {
+            for index in logs.indices {
+                let member = UInt64(index == 0 ? number % 7 : number % 5)
+                try logs[index].append([PayloadKeys(groups: [1], members: [member], stamp: 0)])
+            }
+        }
+        let path = try #require(try indexPaths(logs[0].disk).first)
+        logs[1].disk.place(try #require(logs[0].disk.bytes(of: path)), at: path)
+        let question = IndexQuestion(keys: [.member(4)])
+        let answer = try found(question, in: logs[1].disk)
+        #expect(answer.positions == logs[1].wanted(question) && answer.damaged == [1])
+    }
+
+    @Test func `damage in a segment is met by whoever wants what it holds, and gets no index`()
+        throws
+    {
+        var random = SeededGenerator(seed: seed)
+        var log = try KeyedLog()
+        try log.fill(segments: 3, &random)
+        var bytes = try #require(log.disk.bytes(of: firstSegment))
+        bytes[SegmentFormat.headerBytes + 60] ^= 1
+        log.disk.place(bytes, at: firstSegment)
+        func gaps(_ question: IndexQuestion) throws -> Int {
+            let indexes = SegmentIndexes(directory: directory, fileSystem: log.disk)
+            let walk = indexes.walk(question)
+            let reader = JournalReader(
+                directory: directory, fileSystem: log.disk, from: 1, indexes: indexes)
+            var gaps = 0
+            while true {
+                if let next = walk.next(from: reader.position), next > reader.position {
+                    reader.pass(to: next)
+                    continue
+                }
+                guard let item = try reader.next() else { return gaps }
+                if case .gap = item { gaps += 1 }
+            }
+        }
+        let first = try #require(log.payloads.compactMap { $0 }.first)
+        #expect(try gaps(IndexQuestion(keys: [.group(try #require(first.groups.first))])) == 1)
+        #expect(try gaps(IndexQuestion(keys: [.group(200)])) == 0)
+        let maker = SegmentIndexMaker(
+            directory: directory, fileSystem: log.disk, reading: KeyedLog.keys)
+        let error = journalError {
+            _ = try maker.bytes(of: 1, before: log.journal.segments[1].first)
+        }
+        #expect(error?.code == .damaged)
+    }
+
+    // MARK: Making and giving up
+
+    @Test func `a start makes what is missing or damaged, and removes what nothing belongs to`()
+        throws
+    {
+        var random = SeededGenerator(seed: seed)
+        var log = try KeyedLog()
+        try log.fill(segments: 5, &random)
+        let paths = try indexPaths(log.disk)
+        #expect(paths.count == 4)
+        try log.journal.close()
+        try log.disk.remove(paths[0])
+        var bytes = try #require(log.disk.bytes(of: paths[1]))
+        // Deep in a page: the header says nothing of it.
+        bytes[bytes.count - 20] ^= 4
+        log.disk.place(bytes, at: paths[1])
+        log.disk.place([1, 2], at: directory + "/" + JournalDirectory.newIndexName)
+        log.disk.place([1, 2], at: directory + "/" + JournalDirectory.indexName(of: 999_999))
+        let (journal, _) = try openJournal(log.disk, KeyedLog.options())
+        #expect(journal.indexing == IndexingState(waiting: 0, made: 2, failure: nil))
+        #expect(try isWhole(journal, log.disk))
+        #expect(!log.disk.exists(directory + "/" + JournalDirectory.newIndexName))
+    }
+
+    @Test func `an index goes with its segment`() throws {
+        var random = SeededGenerator(seed: seed)
+        var log = try KeyedLog()
+        try log.fill(segments: 5, &random)
+        try log.journal.trim(below: log.journal.segments[3].first)
+        #expect(try indexPaths(log.disk).count == 1)
+        #expect(try isWhole(log.journal, log.disk))
+    }
+
+    @Test func `a question goes on while segments are given up under it`() throws {
+        var random = SeededGenerator(seed: seed)
+        var log = try KeyedLog()
+        try log.fill(segments: 5, &random)
+        let question = IndexQuestion(keys: [.group(1)])
+        let indexes = log.journal.indexes()
+        let walk = indexes.walk(question)
+        let cursor = try log.journal.read(from: 1, indexes)
+        #expect(walk.next(from: 1) != nil)
+        let third = log.journal.segments[2].first
+        try log.journal.trim(below: third)
+        // The index that is open still answers; where segments are gone nothing is known.
+        var position: UInt64 = 1
+        while let next = walk.next(from: position) { position = next + 1 }
+        #expect(position > 1 && position <= third)
+        cursor.pass(to: third)
+        #expect(try cursor.next()?.position == third)
+        let gone = log.journal.source.read(from: 1, fileSystem: log.disk, indexes: indexes)
+        #expect(journalError { _ = try gone.next() }?.code == .expired)
+    }
+
+    @Test func `an index that can't be written is none of the journal's failures`() throws {
+        let faults: [(inout SimulatedFaults) -> Void] = [
+            { $0.failingOpen = 1 }, { $0.failingOpen = 3 }, { $0.failingWrite = 1 },
+            { ($0.failingWrite, $0.writeErrno) = (1, 28) }, { $0.failingSync = 1 },
+        ]
+        for (number, fault) in faults.enumerated() {
+            var random = SeededGenerator(seed: seed)
+            var log = try KeyedLog()
+            try log.fill(segments: 3, &random)
+            try log.disk.remove(directory + "/" + JournalDirectory.indexName(of: 1))
+            fault(&log.disk.faults)
+            log.journal.renewIndexes(of: [1])
+            #expect(log.journal.indexing.failure != nil, "fault \(number)")
+            #expect(log.journal.indexing.waiting == 1)
+            #expect(!log.disk.exists(directory + "/" + JournalDirectory.newIndexName))
+            log.disk.faults = SimulatedFaults()
+            // When the next segment is sealed it is tried again.
+            try log.fill(segments: 4, &random)
+            #expect(try isWhole(log.journal, log.disk), "fault \(number)")
+            #expect(log.journal.indexing.failure == nil)
+        }
+    }
+
+    @Test func `law 3: a power cut at any moment leaves indexes that are whole, or made anew`()
+        throws
+    {
+        var random = SeededGenerator(seed: seed)
+        var log = try KeyedLog(segmentBytes: 6_000)
+        try log.fill(segments: 6, &random)
+        try log.journal.trim(below: log.journal.segments[2].first)
+        try log.fill(segments: 7, &random)
+        let state = SimulatedFileSystem()
+        state.recordsOperations = false
+        var done = 0
+        let count = log.disk.operations.count
+        for number in 0..<300 {
+            while done < number * (count + 1) / 300 {
+                state.replay(log.disk.operations[done])
+                done += 1
+            }
+            let image = state.copy()
+            image.crash(
+                seed: random.next(),
+                severity: number % 4 == 0 ? .losesAll : number % 4 == 1 ? .keepsAll : .tears)
+            // A reader of the image, before anything is recovered, believes no half an index.
+            let question = log.question(&random)
+            if let answer = try? found(question, in: image),
+                let plain = try? found(question, in: image, usesIndexes: false)
+            {
+                #expect(answer.positions == plain.positions, "seed \(seed), operation \(done)")
+            }
+            let (journal, _) = try openJournal(image, KeyedLog.options(6_000))
+            #expect(try isWhole(journal, image), "seed \(seed), operation \(done)")
+        }
+    }
+
+    @Test func `on a real disk a thread makes them, and a start those that are missing`() throws {
+        let files = RealFileSystem()
+        let folder =
+            "\(ThisProcess.environment("TMPDIR") ?? "/tmp")/tandem-index-\(ThisProcess.processID)"
+        defer { try? files.removeTree(folder) }
+        func open(_ options: JournalOptions) throws -> Journal {
+            try Journal.open(
+                directory: folder, fileSystem: files, options: options, identityIfNew: identity,
+                appliedPosition: nil
+            ).journal
+        }
+        func fill(_ journal: Journal, _ segments: Int) throws {
+            while journal.segments.count < segments {
+                var batch = BatchBuilder()
+                batch.append(
+                    KeyedLog.payload(PayloadKeys(groups: [1], members: [2], stamp: 0), padding: 900)
+                )
+                try journal.append(expected: journal.bounds.last, batch: &batch)
+            }
+        }
+        let journal = try open(KeyedLog.options())
+        try fill(journal, 4)
+        journal.indexer.settle()
+        #expect(journal.indexing == IndexingState(waiting: 0, made: 3, failure: nil))
+        try journal.close()
+        // An older program made none, and one was lost.
+        let older = try open(smallOptions())
+        try fill(older, 6)
+        try older.close()
+        try files.remove(folder + "/" + JournalDirectory.indexName(of: 1))
+        let again = try open(KeyedLog.options())
+        again.indexer.settle()
+        #expect(again.indexing == IndexingState(waiting: 0, made: 3, failure: nil))
+        #expect(try files.list(folder).count { $0.hasSuffix(".index") } == 5)
+        try again.close()
+    }
+}
