@@ -116,6 +116,8 @@ final class FolderSource: LogSource {
         return known.model(for: transaction)
     }
 
+    func models(after model: CompiledModel) -> [CompiledModel] { book?.models(after: model) ?? [] }
+
     /// A book with the store's model, if a store lies beside the journal; without one all models of the journal are read.
     private func filledBook() throws -> ModelBook {
         if let book { return book }

@@ -12,7 +12,11 @@ struct ObjectStory {
         self.source = source
         var filter = LogFilter()
         filter.objects = [id]
-        if let model = try source.newestModel() { try filter.check(model) }
+        if let model = try source.newestModel() {
+            try filter.check(model)
+            // What was saved under an earlier name is part of the story.
+            filter.names = NewestNames(newest: model)
+        }
         reader = LogReader(source: source, filter: filter)
     }
 

@@ -43,11 +43,13 @@ struct ObjectState {
     private var members: [String: [ObjectReference: Rank?]] = [:]
     /// Whether the journal goes back to where the object came to be, so that no member is missing.
     private var isWhole = false
+    private let names: TodaysNames
 
     /// Throws ``CommandFailure`` when it was not there, or what changed it is no longer kept.
     init(_ object: String, _ source: any LogSource, at: String?) throws {
         let story = try ObjectStory(object, source)
         id = story.id
+        names = try TodaysNames(source)
         let top = try at.map { try SourceOptions.number($0, source) }
         var gone: UInt64?
         var steps: [ObjectStory.Step] = []
@@ -74,9 +76,9 @@ struct ObjectState {
     }
 
     private mutating func link(_ step: ObjectStory.Step) {
-        guard let entity = step.entity else { return }
+        guard let entity = step.entity, let model = step.entry.model else { return }
         for link in step.change.links {
-            let name = entity.properties[link.slot].name
+            let name = names.property(link.slot, of: entity, model)
             if link.isAdded {
                 members[name, default: [:]].updateValue(link.rank, forKey: link.target)
             } else {
@@ -86,12 +88,16 @@ struct ObjectState {
     }
 
     /// The properties with their values; to-many relationships with what is known of their members.
-    private var values: [(property: CompiledProperty, value: Value)] {
-        guard let step = last, let entity = step.entity, let row = step.change.row else {
-            return []
-        }
-        return entity.properties.sorted { $0.name < $1.name }
-            .map { ($0, $0.isToMany ? .null : row.value($0.slot, in: entity)) }
+    private var values: [(name: String, isToMany: Bool, value: Value)] {
+        guard let step = last, let entity = step.entity, let row = step.change.row,
+            let model = step.entry.model
+        else { return [] }
+        return zip(names.properties(of: entity, model), entity.properties)
+            .sorted { $0.0 < $1.0 }
+            .map { name, property in
+                let value = property.isToMany ? .null : row.value(property.slot, in: entity)
+                return (name, property.isToMany, value)
+            }
     }
 
     private func targets(_ name: String) -> [ObjectReference] {
@@ -103,11 +109,11 @@ struct ObjectState {
     var json: JSON {
         guard let model = last?.entry.model else { return .null }
         var shown: [String: JSON] = [:]
-        for (property, value) in values {
-            shown[property.name] =
-                property.isToMany
-                ? .array(targets(property.name).map { .string(model.id(of: $0).description) })
-                : ValueText.json(value, model)
+        for (name, isToMany, value) in values {
+            shown[name] =
+                isToMany
+                ? .array(targets(name).map { .string(names.id($0, model).description) })
+                : names.json(value, model)
         }
         return .object([
             "id": .string(id.description), "entity": .string(id.entity), "values": .object(shown),
@@ -121,20 +127,20 @@ struct ObjectState {
         guard let step = last, let model = step.entry.model else { return ["\(id)"] }
         let position = step.entry.transaction.position
         func text(_ value: Value) -> String {
-            guard let reference = value.reference else { return ValueText.json(value, model).text }
+            guard let reference = value.reference else { return names.json(value, model).text }
             let name = look.nameOf(ObjectName(object: reference, position: position))
-            return model.id(of: reference).description + (name.map { " \($0)" } ?? "")
+            return names.id(reference, model).description + (name.map { " \($0)" } ?? "")
         }
-        let width = values.map(\.property.name.count).max() ?? 0
+        let width = values.map(\.name.count).max() ?? 0
         let head = look.style.paint("\(id)", .name) + " as of \(changedAt)"
         return [head]
-            + values.map { property, value in
+            + values.map { name, isToMany, value in
                 let words =
-                    property.isToMany
-                    ? targets(property.name).map { text(.reference($0)) }.joined(separator: ", ")
+                    isToMany
+                    ? targets(name).map { text(.reference($0)) }.joined(separator: ", ")
                         + (isWhole ? "" : " …")
                     : text(value)
-                return "    \(property.name.padded(to: width + 1))\(words)".trimmed
+                return "    \(name.padded(to: width + 1))\(words)".trimmed
             }
     }
 }
