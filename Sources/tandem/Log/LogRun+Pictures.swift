@@ -68,7 +68,7 @@ extension LogRun {
             body(entry)
             return true
         }
-        guard let lines = options.lines else {
+        guard let lines = options.lines?.limit else {
             return try reader.forwards(after: range.floor, through: range.top, take)
         }
         try reader.last(lines, after: range.floor, through: range.top, take)

@@ -50,7 +50,9 @@ final class LogRun {
 
     private func read(_ range: LogRange, _ reader: LogReader) throws {
         let (floor, top) = (range.floor, range.top)
-        let limit = options.lines ?? (options.follow ? 10 : options.pagerEnd ? 1_000 : nil)
+        let limit =
+            options.lines.map(\.limit)
+            ?? (options.follow ? LineCount.usual : options.pagerEnd ? 1_000 : nil)
         switch (limit, options.reverse) {
         case (let limit?, true):
             guard limit > 0 else { return }
