@@ -128,11 +128,16 @@ final class FolderSource: LogSource {
     }
 
     private func storeModel() -> CompiledModel? {
-        guard files.exists(store + "/data.mdb") else { return nil }
-        // A store that can't be read is no reason not to read the journal.
-        guard let store = try? Store.openForReading(path: store) else { return nil }
+        guard let store = openStore() else { return nil }
         defer { store.close() }
         return store.model
+    }
+
+    /// The store beside the journal, to be closed again; nil where there is none.
+    func openStore() -> Store? {
+        guard files.exists(store + "/data.mdb") else { return nil }
+        // A store that can't be read is no reason not to read the journal.
+        return try? Store.openForReading(path: store)
     }
 
     private func readModels(_ book: inout ModelBook) throws {

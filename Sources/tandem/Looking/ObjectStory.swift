@@ -37,10 +37,12 @@ struct ObjectStory {
         return first
     }
 
-    /// The changes, oldest first.
-    func forwards(_ body: (Step) throws -> Bool) throws {
+    /// The changes behind a position and up to another, oldest first.
+    func forwards(
+        after floor: UInt64 = 0, through top: UInt64 = .max, _ body: (Step) throws -> Bool
+    ) throws {
         let (first, last) = try source.bounds()
-        try reader.forwards(after: first - 1, through: last) { entry in
+        try reader.forwards(after: max(floor, first - 1), through: min(top, last)) { entry in
             try step(entry).map(body) ?? true
         }
     }
