@@ -10,8 +10,8 @@ struct VerifyCommand: ParsableCommand {
         discussion: """
             Checks each segment's checksums, that positions follow each other, that the log is one and that the \
             store stands where the journal leads; with --deep makes a store anew in a folder of its own and \
-            compares everything. Beside a running daemon or without one; nothing is changed. Exits with 1 when it \
-            found something; `tandem check` looks whether the store contradicts itself.
+            compares everything, and looks like `check` whether the store contradicts itself. Beside a running daemon \
+            or without one; nothing is changed. Exits with 1 when it found something.
             """)
 
     @OptionGroup var place: StoreDirectory

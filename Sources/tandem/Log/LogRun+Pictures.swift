@@ -62,7 +62,10 @@ extension LogRun {
 
     /// All that are wanted, or the last of them, oldest first.
     private func each(_ range: LogRange, _ body: (LogEntry) -> Void) throws {
-        let reader = LogReader(source: source, filter: filter)
+        var reader = LogReader(source: source, filter: filter)
+        let bar = ProgressBar("read the log")
+        defer { bar.end() }
+        reader.progress = { bar.update($0 - range.floor, of: range.top - range.floor) }
         let take = { (entry: LogEntry) in
             self.shown += 1
             body(entry)
