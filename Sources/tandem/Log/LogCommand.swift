@@ -42,8 +42,14 @@ struct LogCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
     var color: ColorChoice = .auto
 
-    @Flag(help: "No pager on a terminal (TANDEM_PAGER, PAGER).")
+    @Flag(help: "No pager on a terminal (PAGER); -l: whole lines.")
     var noPager = false
+
+    // The help of --no-pager names it.
+    @Flag(
+        name: [.customShort("l"), .long],
+        help: ArgumentHelp("Lines are not cut to a terminal.", visibility: .hidden))
+    var full = false
 
     @Flag(help: "Prints the last cursor at the end.")
     var showCursor = false

@@ -22,6 +22,8 @@ final class LogRun {
         self.filter = filter
         var look = LogLook(style: style, isUTC: options.utc, fields: try options.shownFields())
         if options.wanted.isShow { look.nameOf = ObjectNames(source).name }
+        // A pager goes sideways itself, and what is no terminal gets everything.
+        if !options.full, !output.hasPager { look.width = output.terminalWidth }
         format = options.output.writer(look)
     }
 

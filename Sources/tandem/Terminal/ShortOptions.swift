@@ -19,7 +19,7 @@ struct ShortOptions {
 
     private static func letters(_ verb: String) -> (flags: String, valued: String) {
         switch verb {
-        case "log": ("efhNqr", "cDEFgnoOpStuU")
+        case "log": ("efhlNqr", "cDEFgnoOpStuU")
         case "history": ("hr", "Dno")
         case "top": ("h", "dno")
         case "import", "export": ("h", "fio")
