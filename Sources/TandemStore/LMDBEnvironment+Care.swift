@@ -1,5 +1,6 @@
 import CLMDB
 import Glibc
+import TandemIO
 
 /// Looking after an environment: its readers, and copies of it.
 extension LMDBEnvironment {
@@ -29,15 +30,73 @@ extension LMDBEnvironment {
 
     /// Writes a compact copy of the last commit to a file that must not exist; durable on return.
     ///
-    /// Takes a read transaction for as long as it lasts, and never the writer's lock.
-    func copy(to file: String) throws(StoreError) {
+    /// Takes a read transaction for as long as it lasts, and never the writer's lock. `progress` hears of how many bytes are written.
+    func copy(
+        to file: String, _ progress: (_ done: UInt64, _ total: UInt64) -> Void
+    ) throws(StoreError) {
         let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw StoreError("copy to \(file)", path, errno) }
         defer { _ = Glibc.close(descriptor) }
-        try check(mdb_env_copyfd2(environment, descriptor, UInt32(MDB_CP_COMPACT)), "copy")
+        try check(try compactCopy(to: descriptor, progress), "copy")
         guard fsync(descriptor) == 0 else {
             throw StoreError("flush \(file), a copy of", path, errno)
         }
+    }
+}
+
+/// A copy that somebody watches.
+extension LMDBEnvironment {
+    /// How often it is looked how far a copy has come.
+    private static let milliseconds: Int32 = 100
+
+    /// Lets LMDB copy on a thread of its own, as it says nothing on the way, and looks meanwhile how long the file is.
+    private func compactCopy(
+        to descriptor: Int32, _ progress: (_ done: UInt64, _ total: UInt64) -> Void
+    ) throws(StoreError) -> Int32 {
+        let total = try copiedBytes()
+        // An address may go to another thread; it is joined before this returns, and the environment is open so long.
+        let address = UInt(bitPattern: environment)
+        do {
+            let (mine, its) = try Socket.pair()
+            let thread = try KernelThread.start(name: "copy") {
+                var code = mdb_env_copyfd2(
+                    OpaquePointer(bitPattern: address), descriptor, UInt32(MDB_CP_COMPACT))
+                withExtendedLifetime(its) {
+                    _ = Glibc.write(its.descriptor, &code, MemoryLayout<Int32>.size)
+                }
+            }
+            defer { thread.join() }
+            return withExtendedLifetime(mine) {
+                Self.result(mine.descriptor) { progress(Self.bytes(of: descriptor), total) }
+            }
+        } catch {
+            throw StoreError(.failed, "can't copy \(path): \(error)")
+        }
+    }
+
+    /// Waits for a number to come from another thread, and calls `look` now and then until it does, and once then.
+    private static func result(_ descriptor: Int32, _ look: () -> Void) -> Int32 {
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        while poll(&waiting, 1, milliseconds) <= 0 { look() }
+        var code: Int32 = 0
+        _ = Glibc.read(descriptor, &code, MemoryLayout<Int32>.size)
+        look()
+        return code
+    }
+
+    private static func bytes(of descriptor: Int32) -> UInt64 {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? UInt64(clamping: status.st_size) : 0
+    }
+
+    /// How long a compact copy of the last commit will be: all pages but the free ones.
+    private func copiedBytes() throws(StoreError) -> UInt64 {
+        let reading = try begin(readOnly: true)
+        defer { reading.abort() }
+        var status = MDB_stat()
+        mdb_env_stat(environment, &status)
+        let free = try reading.freePages() * Int(status.ms_psize)
+        return UInt64(max(1, usage.usedBytes - free))
     }
 }
 

@@ -227,6 +227,19 @@ final class LMDBTransaction {
         return stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages
     }
 
+    /// The pages of the file that hold nothing, with those of the list of them.
+    func freePages() throws(StoreError) -> Int {
+        var cursor: OpaquePointer?
+        // LMDB's own list of them is its table 0; each of its values begins with how many it names.
+        try environment.check(mdb_cursor_open(handle, 0, &cursor), "measure")
+        defer { mdb_cursor_close(cursor) }
+        var (key, value, count) = (MDB_val(), MDB_val(), try pages(0))
+        while mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0 {
+            count += value.mv_data?.loadUnaligned(as: Int.self) ?? 0
+        }
+        return count
+    }
+
     /// Empties a table.
     func clear(_ table: LMDBTable) throws(StoreError) {
         expectNothingLent()
@@ -239,6 +252,13 @@ final class LMDBTransaction {
         var stat = MDB_stat()
         try environment.check(mdb_stat(handle, table, &stat), "measure")
         return stat.ms_entries
+    }
+
+    /// The number of keys in some tables.
+    func count(_ tables: [LMDBTable]) throws(StoreError) -> Int {
+        var sum = 0
+        for table in tables { sum += try count(table) }
+        return sum
     }
 
     /// A cursor of its own on a table, for whoever goes both ways.

@@ -7,15 +7,23 @@ public import TandemModel
 /// Rebuilding the store from the journal gives the same dump, byte for byte. Indexes are derived from rows and are checked
 /// by the `check` walk instead; leases and save ids are operational state beside it.
 extension Store {
-    /// Calls `line` with every line of the dump.
-    public func dump(_ line: (String) -> Void) throws(StoreError) {
+    /// Calls `line` with every line of the dump; `progress` hears of how many keys of all it has read.
+    public func dump(
+        progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in },
+        _ line: (String) -> Void
+    ) throws(StoreError) {
+        var keys = KeyProgress(
+            of: try current.count([tables.rows, tables.links, tables.unique, tables.blobUses]),
+            progress)
+        defer { keys.end() }
         line("position \(appliedPosition)")
         guard let model else { return line("model none") }
         line("model \(model.version) \(model.hash) \(model.model.json.text)")
-        try dump(tables.rows, "row", line)
-        try dump(tables.links, "link", line)
-        try dump(tables.unique, "unique", line)
+        try dump(tables.rows, "row", &keys, line)
+        try dump(tables.links, "link", &keys, line)
+        try dump(tables.unique, "unique", &keys, line)
         try current.scan(tables.blobUses, from: []) { hash, value in
+            keys.step()
             guard let uses = BlobUses(value), uses.count > 0 else { return true }
             line("blob \(Store.hex(hash)) \(uses.count)")
             return true
@@ -24,10 +32,12 @@ extension Store {
 
     /// The hash of the dump: equal stores have equal hashes.
     ///
-    /// Cost: reads everything.
-    public func stateHash() throws(StoreError) -> StableHash {
+    /// `progress` hears of how many keys of all it has read. Cost: reads everything.
+    public func stateHash(
+        progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
+    ) throws(StoreError) -> StableHash {
         var hash = StableHash([])
-        try dump { line in
+        try dump(progress: progress) { line in
             var bytes = Array(line.utf8)
             bytes += Array(hash.description.utf8)
             hash = StableHash(bytes)
@@ -36,9 +46,10 @@ extension Store {
     }
 
     private func dump(
-        _ table: LMDBTable, _ name: String, _ line: (String) -> Void
+        _ table: LMDBTable, _ name: String, _ keys: inout KeyProgress, _ line: (String) -> Void
     ) throws(StoreError) {
         try current.scan(table, from: []) { key, value in
+            keys.step()
             line("\(name) \(Store.hex(key)) \(Store.hex(value))")
             return true
         }

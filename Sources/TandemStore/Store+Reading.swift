@@ -47,9 +47,11 @@ extension Store {
     /// Writes a compact copy of the last checkpoint to a file that must not exist; durable on return.
     ///
     /// What was applied since is not in it. Writers are not held up. Cost: reads and writes every page in use.
-    public func copyCheckpoint(to file: String) throws(StoreError) {
+    public func copyCheckpoint(
+        to file: String, progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
+    ) throws(StoreError) {
         if isReadOnly { try followGrowth() }
-        try environment.copy(to: file)
+        try environment.copy(to: file, progress)
     }
 
     /// Takes in that another process has grown the map, which LMDB allows only while nothing is read.

@@ -12,17 +12,23 @@ public struct Hello: WireCodable {
     public var resume: Position?
     /// The entities whose transactions are pushed, by name; subentities are listed too.
     public var interests: [String]
+    /// How many numbers for new objects come with the welcome; nil for as many as the daemon gives.
+    ///
+    /// Numbers are not given back: who makes no objects asks for none.
+    public var numbers: UInt32?
 
     /// A hello of the given content.
     public init(
         protocolVersion: UInt16 = WireLimits.protocolVersion, author: String = "",
-        model: String? = nil, resume: Position? = nil, interests: [String] = []
+        model: String? = nil, resume: Position? = nil, interests: [String] = [],
+        numbers: UInt32? = nil
     ) {
         self.protocolVersion = protocolVersion
         self.author = author
         self.model = model
         self.resume = resume
         self.interests = interests
+        self.numbers = numbers
     }
 
     /// Appends the binary form.
@@ -32,6 +38,7 @@ public struct Hello: WireCodable {
         writer.optional(model) { $0.string($1) }
         writer.optional(resume) { $0.position($1) }
         writer.names(interests)
+        if let numbers { writer.uint32(numbers) }
     }
 
     /// Reads the binary form; of another version only the version, the rest is unknown.
@@ -45,6 +52,7 @@ public struct Hello: WireCodable {
         model = try reader.optionalString()
         resume = try reader.optional { reader throws(CodingError) in try reader.position() }
         interests = try reader.names()
+        numbers = reader.isAtEnd ? nil : try reader.uint32()
     }
 }
 

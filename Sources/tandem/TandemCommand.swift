@@ -61,7 +61,8 @@ struct TandemCommand: ParsableCommand {
     @MainActor static func main() async {
         StandardStream.ignoreBrokenPipes()
         do {
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(
+                ShortOptions.separated(Array(CommandLine.arguments.dropFirst())))
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

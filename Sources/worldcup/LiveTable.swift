@@ -10,7 +10,7 @@ import TandemIO
     private let isTerminal: Bool
     /// The sections with what the changes so far made of them; the controller's own must equal it.
     private var replayed: [SectionIDs] = []
-    /// What did not fit, if anything.
+    /// What did not fit, or why the table can't be followed any more.
     private(set) var failure: String?
 
     /// Fetches the table and shows it; `isQuiet` shows nothing by itself.
@@ -56,6 +56,12 @@ import TandemIO
     ) {
         // The context is the main actor's, so its controllers call there.
         MainActor.assumeIsolated { changed(change) }
+    }
+
+    nonisolated func controller(
+        _ controller: FetchedResultsController, didFailWith error: TandemError
+    ) {
+        MainActor.assumeIsolated { failure = error.message }
     }
 
     private func changed(_ change: ControllerChange) {

@@ -28,7 +28,7 @@ struct Table: AsyncParsableCommand {
             let watch = try await GapWatch(container)
             let table = try await LiveTable(container, isQuiet: once)
             if let report { try write("", to: report) }
-            guard let stop = try await stop() else { return }
+            guard let stop = try await stop(table) else { return }
             if let position = stop.position {
                 let reached = try await container.viewContext.reach(position)
                 try await watch.finish(at: reached)
@@ -44,12 +44,13 @@ struct Table: AsyncParsableCommand {
     }
 
     /// Waits for the reason to stop; nil when standard input ended without one.
-    private func stop() async throws -> Stop? {
+    @MainActor private func stop(_ table: LiveTable) async throws -> Stop? {
         if once { return Stop() }
         if let until { return Stop(position: try .parse(until)) }
         guard untilInput else {
-            // Runs until a signal ends the process.
-            while true { try await Task.sleep(for: .seconds(3_600)) }
+            // Runs until a signal ends the process, or nobody leads the table on.
+            while table.failure == nil { try await Task.sleep(for: .seconds(1)) }
+            return Stop()
         }
         let line: String? = await withCheckedContinuation { line in
             // A thread of its own: waiting for input would hold one of Swift's few.

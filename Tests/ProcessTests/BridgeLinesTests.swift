@@ -46,6 +46,25 @@ import Testing
         #expect(check.code == 0, "\(check.output)")
     }
 
+    /// Each of them is refused at once, without a daemon.
+    @Test(arguments: [
+        "18446744073709551615", "9223372036854775807", "-9223372036854775809", "1.50", "-0.0",
+        "1e400", "123456789012345678901234567890.5", "true", "null", #""a\"b""#,
+    ]) func `an id comes back as it was written`(_ id: String) throws {
+        let program = DaemonProcess.products + "/tandem"
+        let lines = [
+            #"{"id": \#(id), "do": "nope"}"#, #"{"do": {"id": 5}, "id" :\#(id)}"#,
+            #"{"do": "nope", "x": ["id", {"id": 7}], "id":\#(id) }"#,
+        ]
+        for line in lines {
+            let run = try CommandRun(
+                path: "/bin/sh",
+                ["-c", "printf '%s\\n' \"$1\" | \"$0\" bridge --socket /none", program, line])
+            #expect(run.lines.count == 1, "\(run.output)")
+            #expect(run.output.hasSuffix(#","id":\#(id)}"# + "\n"), "\(line) \(run.output)")
+        }
+    }
+
     /// How many answers come before the one of an id; events are no answers.
     private func answers(of bridge: BridgeProcess, until id: JSON) throws -> Int {
         var count = 0

@@ -116,6 +116,50 @@ import Testing
         #expect(run.output.contains("the list can't be followed any more"), "\(run.output)")
     }
 
+    @Test func `the table of the example says that a migration has shut it out`() throws {
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        defer { daemon.end(SIGTERM) }
+        let products = DaemonProcess.products
+        let played = try CommandRun("worldcup", ["play", "--quiet", "--socket", place.socket])
+        #expect(played.code == 0, "\(played.output)")
+        var model = try Model(parsing: try tandem("schema").output)
+        model.entities["Team"]?.attributes["imageName"] = nil
+        let path = place.path + "/next.json"
+        try model.json.text.write(toFile: path, atomically: true, encoding: .utf8)
+        let migrate = "'\(products)/tandem' schema migrate '\(path)' --yes"
+        let run = try CommandRun(
+            path: "/bin/sh",
+            [
+                "-c",
+                "export TANDEM_SOCKET='\(place.socket)'; { '\(products)/worldcup' table 2>&1; echo \"code $?\"; } "
+                    + "| { read -r shown; \(migrate); cat; }",
+            ])
+        #expect(run.output.contains("worldcup: the store has gone on to a model"), "\(run.output)")
+        #expect(run.lines.last == "code 1", "\(run.output)")
+    }
+
+    @Test func `calls that make no object take no numbers, and one that makes one takes few`()
+        throws
+    {
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        defer { daemon.end(SIGTERM) }
+        func insert() throws -> UInt64 {
+            let bridge = try BridgeProcess(place.socket)
+            let saved = try bridge.ask(
+                #"{"do": "save", "ops": [{"insert": "Tag", "as": "t", "set": {"name": "a"}}]}"#)
+            #expect(try bridge.finish() == .exited(0))
+            return saved["objects"]?["t"]?.string.flatMap { ObjectID($0) }?.number ?? 0
+        }
+        let bridge = try BridgeProcess(place.socket)
+        try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
+        #expect(try bridge.finish() == .exited(0))
+        let first = try insert()
+        for verb in [["status"], ["count", "Tag"], ["log"], ["fetch", "Tag"], ["clients"]] {
+            #expect(try CommandRun("tandem", verb + ["--socket", place.socket]).code == 0)
+        }
+        #expect(try insert() == first + 64)
+    }
+
     @Test func `wrong usage is one line`() throws {
         expect(try CommandRun("tandem", ["log", "--bogus"]), 2, "--bogus")
         expect(try CommandRun("tandem", ["log", "-D"]), 2, "the directory of a store")

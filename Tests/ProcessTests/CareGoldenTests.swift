@@ -88,6 +88,23 @@ import Testing
             try #require(!more.isEmpty)
             shown += more
         }
+        let subscribed = try tandem("subscriptions").output
+            .replacing("\(watch.processID)", with: "PID")
+            .replacing(try Regex("(?m)^[0-9]+ +PID +[0-9]+ "), with: "ID PID UID ")
+        try Golden.expect(masked(subscribed, "subscriptions.watch"), "subscriptions.watch")
+        try #require(try tandem("consumers register mirror --at 1").code == 0)
+        try #require(try tandem("consumers register 'the index of all that is searched'").code == 0)
+        for (line, name) in [
+            ("consumers", "consumers.two"), ("consumers info mirror --utc", "consumers.info"),
+            ("consumers info 'the index of all that is searched' --utc", "consumers.info.done"),
+        ] {
+            let uid = ThisProcess.effectiveUserID
+            let text = try tandem(line).output
+                .replacing(try Regex("Owner .*"), with: "Owner OWNER")
+                .replacing(try Regex("Since .*"), with: "Since TIME")
+                .replacing(try Regex("false +\(uid) "), with: "false UID ")
+            try Golden.expect(masked(text, name), name)
+        }
         let run = try tandem("subscriptions --entity Team -o json")
         let json = try #require(run.json.first)
         #expect(json["entities"] == .array([.string("Team")]))

@@ -98,7 +98,7 @@ import Testing
         let end = try seed()
         _ = try tandem("consumers", "register", "mirror", "--at", "1")
         let info = try tandem("consumers", "info", "mirror")
-        #expect(info.lines.contains("Acknowledged  1 of 3"), "\(info.output)")
+        #expect(info.lines.contains("Acknowledged 1 of 3"), "\(info.output)")
         #expect(info.lines.contains("Needs        2 transactions from 2 on"))
         let json = try #require(try tandem("consumers", "info", "mirror", "-o", "json").json.first)
         #expect(json["lag"]?.int == 2 && (json["next"]?.number ?? 0) > 1_700_000_000)
@@ -110,7 +110,7 @@ import Testing
         #expect(reset.lines == [end.description])
         expect(
             try tandem("consumers", "reset", "mirror", "--to", "2"), 1,
-            "it reads 1 transactions again?")
+            "it reads 1 transaction again?")
         let back = try tandem("consumers", "reset", "mirror", "--to", "2", "--yes")
         #expect(back.lines == [end.at(2).description])
         expect(try tandem("consumers", "reset", "mirror", "--to", "9", "--yes"), 2, "beyond")

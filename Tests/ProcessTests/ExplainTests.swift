@@ -40,6 +40,10 @@ import Testing
                 "Team: index (zone, wins), 1 range, answers the predicate",
                 "rows read     3", "keys read     3", "rows returned 3",
             ], "\(zone.output)")
+        let ordered = try tandem("explain", "Team", "--sort", "-zone", "--limit", "2")
+        #expect(ordered.lines.first?.hasSuffix(", in order") ?? false, "\(ordered.output)")
+        let any = try tandem("explain", "Team", "--where", "zone = 'Africa'")
+        #expect(!any.output.contains("in order"), "\(any.output)")
         let players = try tandem(
             "explain", "Player", "--where", "team.zone = 'Africa'", "-o", "json")
         let json = try JSON(parsing: players.output)

@@ -127,6 +127,25 @@ import Testing
         #expect(seen["wins"] == .int(wins))
     }
 
+    @Test func `a list of an app that a migration shuts out says so`() async throws {
+        defer { daemon.end(SIGTERM) }
+        let context = container(Self.newer, "app").viewContext
+        try context.insert("Team")["name"] = .string("old")
+        try await context.save()
+        let controller = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Team", sort: ["name"]), context: context)
+        try await controller.performFetch()
+        var changes = controller.changes().makeAsyncIterator()
+        var next = Self.newer
+        next.entities["Team"]?.attributes["city"] = nil
+        try container(nil, "admin").migrate(to: next)
+        var told: TandemError?
+        while told == nil, let change = try await changes.next() { told = change.error }
+        #expect(told?.code == .schemaMismatch && told?.message.contains("Team.city") == true)
+        #expect(controller.error?.code == .schemaMismatch)
+        #expect(controller.fetchedObjects.count == 1)
+    }
+
     @Test func `law 4: a list of the older app follows the newer one, and a bridge both`() throws {
         let (old, new) = try migrated()
         let bridge = try BridgeProcess(place.socket)

@@ -150,4 +150,19 @@ import Testing
         let none = try CommandRun("tandem", ["verify", "-D", place.path])
         expect(none, 1, "there is no journal in")
     }
+
+    /// An index is in no dump, so the journal can't tell that it is wrong.
+    @Test @MainActor func `deep finds what contradicts the rows, too`() throws {
+        let daemon = try serve()
+        try write()
+        #expect(daemon.end(SIGTERM) == 0)
+        expect(try verify("--deep"), 0)
+        let store = try Store.open(
+            path: place.store + "/store",
+            newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 0))
+        try store.repair([.put(.indexes, key: [0, 9, 1, 2], value: [])])
+        store.close()
+        expect(try verify("--deep"), 1, "store: \(place.store)/store/data.mdb: ", "indexes")
+        expect(try verify(), 0)
+    }
 }

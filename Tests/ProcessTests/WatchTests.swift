@@ -75,6 +75,25 @@ import Testing
         return lines
     }
 
+    @Test @MainActor func `watch ends when its reader has gone, without another save`() throws {
+        defer { daemon.end(SIGTERM) }
+        let story = try Story(place)
+        try story.begin()
+        for sort in ["--sort=-wins", "--sort -wins"] {
+            let run = try CommandRun(
+                path: "/bin/sh",
+                [
+                    "-c",
+                    "'\(DaemonProcess.products)/tandem' watch Team \(sort) --socket '\(place.socket)' | head -1",
+                ])
+            #expect(run.code == 0 && run.lines.count == 1, "\(run.output)")
+        }
+        let fetched = try CommandRun(
+            "tandem", ["fetch", "Team", "--sort", "-wins", "--socket", place.socket])
+        #expect(fetched.lines.first?.contains("name=Mali") ?? false, "\(fetched.output)")
+        #expect(fetched.lines.last?.contains("name=Malta") ?? false)
+    }
+
     private var arguments: [String] {
         ["watch", "Team", "--section", "zone", "--sort=-wins", "--socket", place.socket]
     }

@@ -34,15 +34,27 @@ import Testing
     @Test func `how far a backup and its restoring have come rises to all of it`() throws {
         let bench = try StoreBench.league(200, seed: seed)
         var steps: [(done: UInt64, total: UInt64)] = []
+        var phases: [(phase: StoreBackup.Phase, done: UInt64, total: UInt64)] = []
         let manifest = try StoreBackup.make(
-            of: bench.store, at: backup, progress: { steps.append(($0, $1)) }
+            of: bench.store, at: backup, progress: { phases.append(($0, $1, $2)) }
         ) { after, folder in
             let file = try files.open(folder + "/0000000000000001.journal", .createNew)
             try file.write(Array("segment".utf8), at: 0)
             return after
         }
-        #expect(steps.last.map { $0.done == $0.total && $0.done == manifest.bytes } == true)
-        steps = []
+        for phase in StoreBackup.Phase.allCases {
+            let steps = phases.filter { $0.phase == phase }
+            #expect(steps.map(\.done) == steps.map(\.done).sorted(), "\(phase)")
+            #expect(steps.last.map { $0.done == $0.total } == true, "\(phase) \(steps)")
+        }
+        let order = phases.map(\.phase).reduce(into: [StoreBackup.Phase]()) {
+            if $0.last != $1 { $0.append($1) }
+        }
+        #expect(order == StoreBackup.Phase.allCases)
+        let copy = manifest.files.first { $0.name == "store/data.mdb" }
+        #expect(phases.last { $0.phase == .copying }?.done == copy?.bytes)
+        #expect(phases.last?.done == manifest.bytes)
+        #expect(phases.filter { $0.phase == .checking }.count > 2)
         try StoreRestore.run(backup, to: restored, progress: { steps.append(($0, $1)) }) { _, _ in }
         #expect(steps.map(\.done) == steps.map(\.done).sorted())
         #expect(steps.last.map { $0.done == $0.total && $0.done == 3 * manifest.bytes } == true)

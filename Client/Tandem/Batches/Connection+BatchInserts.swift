@@ -46,7 +46,7 @@ extension Connection {
     }
 
     private func leaseStep(_ work: BatchInserting, _ attempt: Int) -> Step<Void> {
-        .ask(.lease(count: Self.leaseCount)) { result in
+        .ask(.lease(count: leaseCount)) { result in
             _ = try result.get()
             return self.partStep(work, attempt: attempt)
         }

@@ -41,7 +41,7 @@ extension Connection {
             let hello = Hello(
                 protocolVersion: WireLimits.protocolVersion, author: author,
                 model: declaredModel?.json.text, resume: session.map { $0.position($0.position) },
-                interests: names.sorted())
+                interests: names.sorted(), numbers: limits.firstNumbers)
             try state.send(.hello(hello), id: 0)
         }
     }
@@ -290,7 +290,13 @@ extension Connection {
     /// Fails what has waited too long.
     func expire() {
         let now = clock.monotonicNanoseconds
-        let (late, reason) = state.withLock { ($0.expired(at: now), $0.lastError) }
+        let patience = limits.absentMilliseconds &* 1_000_000
+        let (late, reason) = state.withLock { state in
+            // Where nobody has listened from the beginning it makes no sense to wait as for a daemon that is busy.
+            let hasLong = state.absentSince.map { now - $0 >= patience } ?? false
+            let isAbsent = hasLong && state.session == nil
+            return (state.expired(at: isAbsent ? .max : now), state.lastError)
+        }
         for request in late.requests { request.reply.settle(.failure(tooLate(request, reason))) }
         let error = reason ?? TandemError(.disconnected, "\(transport.name): no welcome came")
         for session in late.sessions { session.settle(.failure(error)) }

@@ -176,19 +176,19 @@ final class Connection: Sendable {
 
     /// The next number for a new object, or nil when the caller has to ask for a lease; more are asked for ahead of that.
     func nextNumber() -> ObjectNumber? {
-        let (number, isLow) = state.withLock { state -> (ObjectNumber?, Bool) in
+        let (number, wanted) = state.withLock { state -> (ObjectNumber?, UInt32?) in
             let number = state.leases.next()
-            let isLow = number != nil && state.leases.remaining < Int(Self.leaseCount) / 2
-            let asks = isLow && !state.leases.isAsking && state.phase == .ready
-            if asks { state.leases.isAsking = true }
-            return (number, asks)
+            let isLow = number != nil && state.leases.isLow
+            guard isLow, !state.leases.isAsking, state.phase == .ready else { return (number, nil) }
+            state.leases.isAsking = true
+            return (number, state.leases.nextCount)
         }
-        if isLow { _ = submit(.lease(count: Self.leaseCount)) }
+        if let wanted { _ = submit(.lease(count: wanted)) }
         return number
     }
 
     /// How many numbers are asked for at once.
-    static let leaseCount: UInt32 = 4_096
+    var leaseCount: UInt32 { state.withLock { $0.leases.nextCount } }
 
     /// The entities that the session follows.
     var interests: Set<EntityTag> { state.withLock { $0.interests } }
@@ -205,6 +205,15 @@ final class Connection: Sendable {
 
     /// Ends the thread; requests in flight and all that follow fail.
     func close() { fail(TandemError(.disconnected, "the container was closed")) }
+
+    /// Ends the thread because the daemon won't have this client any more, and lets contexts that follow tell their lists.
+    func end(_ error: TandemError) {
+        fail(error)
+        for link in state.withLock({ $0.links }) { link.signal() }
+    }
+
+    /// Why it has ended for good; nil while it goes on.
+    var ending: TandemError? { state.withLock { $0.phase == .closed ? $0.closedError : nil } }
 
     /// Ends the thread because of an error, which everything that waits and all that follows is told.
     func fail(_ error: TandemError) {

@@ -37,6 +37,8 @@ struct ConnectionState: Sendable {
     var ring: TransactionRing
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
+    /// Since when nothing listens where the daemon should be; nil once it does.
+    var absentSince: UInt64?
     /// Where contexts have pins, by their numbers: they are taken again when a lost connection is back.
     var pins: [UInt32: UInt64] = [:]
     var lastPin: UInt32 = 0
@@ -239,12 +241,21 @@ struct LeasedNumbers: Sendable {
     var isAsking = false
     private var blocks: [Range<ObjectNumber>] = []
     private var epoch: UInt32 = 0
+    private var lastCount: UInt32 = 0
+    private static let (fewest, most): (UInt32, UInt32) = (64, 4_096)
+
+    /// How many are asked for next: twice as many each time, so that who makes one object does not take thousands.
+    var nextCount: UInt32 { min(Self.most, max(Self.fewest, lastCount &* 2)) }
+
+    /// Whether it is time to ask for more.
+    var isLow: Bool { remaining < Int(min(lastCount, Self.most)) / 2 }
 
     /// Adds a block; blocks of another epoch are void.
     mutating func add(_ lease: Lease) {
         isAsking = false
         if lease.epoch != epoch { blocks.removeAll() }
         epoch = lease.epoch
+        lastCount = min(lease.count, Self.most)
         let (end, overflow) = lease.first.addingReportingOverflow(UInt64(lease.count))
         if !overflow, lease.count > 0 { blocks.append(lease.first..<end) }
     }

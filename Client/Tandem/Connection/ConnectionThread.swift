@@ -25,7 +25,7 @@ final class ConnectionThread {
                 let error = converse(poller)
                 if isClosed { return }
                 connection.lost(error)
-                if Self.isFinal(error) { return connection.fail(error) }
+                if Self.isFinal(error) { return connection.end(error) }
                 try pause(poller, milliseconds: backoff.next(using: &random))
             }
         } catch {
@@ -43,7 +43,7 @@ final class ConnectionThread {
     /// Connects and reads until the connection is lost; returns why it was.
     private func converse(_ poller: Poller) -> TandemError {
         do {
-            let socket = try connection.transport.connect()
+            let socket = try connect()
             defer { socket.shutdown() }
             try socket.setNonBlocking(false)
             let intake = try Intake(socket, poller, token: 1)
@@ -59,6 +59,19 @@ final class ConnectionThread {
             return TandemError(.disconnected, "\(connection.transport.name): \(error)")
         }
         return TandemError(.disconnected, "\(connection.transport.name): the daemon went away")
+    }
+
+    /// Connects, and notes since when nobody has listened.
+    private func connect() throws -> Socket {
+        do {
+            let socket = try connection.transport.connect()
+            connection.state.withLock { $0.absentSince = nil }
+            return socket
+        } catch {
+            let now = connection.clock.monotonicNanoseconds
+            connection.state.withLock { $0.absentSince = $0.absentSince ?? now }
+            throw error
+        }
     }
 
     private func read(_ intake: Intake, _ poller: Poller) throws {
@@ -85,6 +98,7 @@ final class ConnectionThread {
     private func pause(_ poller: Poller, milliseconds: UInt64) throws {
         let end = connection.deadline(after: milliseconds)
         var events: [Poller.Event] = []
+        connection.expire()
         while !isClosed {
             let now = connection.clock.monotonicNanoseconds
             guard now < end else { return }

@@ -63,6 +63,14 @@ public struct ClientLimits: Hashable, Sendable {
     public var bufferedConnectionEvents = 64
     /// Milliseconds that a request waits for a connection, and for its answer after a loss.
     public var connectMilliseconds: UInt64 = 5_000
+    /// Milliseconds for which a first connection is tried again where nothing listens; at most ``connectMilliseconds``.
+    ///
+    /// Less of them lets a command say at once that there is no daemon, and yet wait for one that is busy.
+    public var absentMilliseconds: UInt64 = .max / 1_000_000
+    /// Numbers for new objects that are asked for with the connection, before there is any; nil for as many as the daemon gives.
+    ///
+    /// The first new object asks for more. Numbers are never given back: a program that makes no objects takes 0.
+    public var firstNumbers: UInt32?
     /// Milliseconds that an answer may take on a connection that stands.
     public var answerMilliseconds: UInt64 = 60_000
     /// Milliseconds that a batch delete or update may take on a connection that stands.

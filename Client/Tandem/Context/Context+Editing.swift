@@ -27,7 +27,7 @@ extension ManagedObjectContext {
                 throw TandemError(.unknownEntity, "no entity is named \(name)")
             }
             guard let number = self.connection.nextNumber() else {
-                return .ask(.lease(count: Connection.leaseCount)) {
+                return .ask(.lease(count: self.connection.leaseCount)) {
                     if case .lease = $0 { true } else { nil }
                 } then: { (_: Bool) in
                     try self.insertStep(name)

@@ -9,6 +9,11 @@ extension ManagedObjectContext {
             hasHeldPushes = true
             return
         }
+        if let ending = connection.ending {
+            // Lists that nobody will ever lead on are not to look as if nothing happened.
+            for participant in participants { participant.value?.noteEnd(ending) }
+            return
+        }
         // A failure here is the connection's; the link is signalled again when it is back.
         try? await mergeStep(
             through: connection.knownSession?.position ?? session.position

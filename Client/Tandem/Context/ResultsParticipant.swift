@@ -36,6 +36,8 @@ protocol ResultsParticipant: AnyObject {
     var isOverlayStale: Bool { get }
     /// Takes edits of its context into its state that were made since it last did; says whether there is something to deliver.
     func stepOverlay() -> Bool
+    /// Hears that the daemon won't have this process any more, as after a migration to a model that it does not know.
+    func noteEnd(_ error: TandemError)
     /// Tells its delegates what stepping led to; they may call the context.
     func deliver()
 }
@@ -56,6 +58,8 @@ extension ResultsParticipant {
     func noteLoaded() {}
 
     func noteLoss() {}
+
+    func noteEnd(_ error: TandemError) {}
 
     var isShort: Bool { false }
 

@@ -115,6 +115,11 @@ extension FetchedResultsController {
         outbox.append(.failure(failure, told))
     }
 
+    func noteEnd(_ failure: TandemError) {
+        fail(failure)
+        deliver()
+    }
+
     /// Notes that all is well; says whether it wasn't.
     @discardableResult
     private func recover() -> Bool {

@@ -75,7 +75,7 @@ extension Engine {
 
     private func welcome(_ hello: Hello, _ id: UInt32, _ session: Session) throws {
         let last = committer.position
-        let lease = try firstLease(of: session)
+        let lease = try firstLease(of: session, hello.numbers)
         let resume = hello.resume.flatMap { canResume($0) ? $0.number : nil }
         let model = committer.store.model
         session.behind = resume.flatMap { $0 < last ? $0 : nil }
@@ -96,11 +96,13 @@ extension Engine {
     }
 
     /// The numbers of a greeting; none for who may not save, and none from a store without room for their mark.
-    private func firstLease(of session: Session) throws -> Lease {
+    private func firstLease(of session: Session, _ wanted: UInt32?) throws -> Lease {
         let none = Lease(first: 0, count: 0, epoch: position.epoch)
-        guard session.role >= .writer else { return none }
+        let most = UInt32(limits.leaseNumbers)
+        let count = min(wanted ?? most, most)
+        guard session.role >= .writer, count > 0 else { return none }
         do {
-            return try committer.lease(UInt32(limits.leaseNumbers))
+            return try committer.lease(count)
         } catch let error as TandemError where error.code == .readOnly {
             return none
         }

@@ -10,6 +10,18 @@ import TandemModel
 ///     let store = try Store.openForReading(path: "/var/lib/tandem/default/store")
 ///     let manifest = try StoreBackup.make(of: store, at: "/backup/monday") { after, folder in … }
 public enum StoreBackup {
+    /// What is done one after the other; what `journal` does lies behind the first.
+    public enum Phase: CaseIterable, Sendable {
+        /// The store is copied: bytes.
+        case copying
+        /// The copy is held against itself: keys.
+        case checking
+        /// The hash of what it says is made: keys.
+        case hashing
+        /// The hashes of all files are made: bytes.
+        case reading
+    }
+
     /// What is written before the manifest has another name than the backup.
     static let suffix = ".unfinished"
     /// How often the store is copied again because its journal was trimmed beyond the copy meanwhile.
@@ -19,12 +31,14 @@ public enum StoreBackup {
     ///
     /// `journal` is given the position of the copied store and the folder for the segments; it fills it with those that
     /// hold what follows, each flushed, and returns the last position in them, or nil when the journal no longer reaches back to there: then
-    /// a newer checkpoint is copied, a bounded number of times. `progress` hears of how many bytes of all that was copied are checked. The store is the caller's own or one that was opened for
+    /// a newer checkpoint is copied, a bounded number of times. `progress` hears of each phase how far it has come. The store is the caller's own or one that was opened for
     /// reading beside the daemon, which goes on saving. Throws ``StoreError``, ``IOError`` and what `journal` throws; nothing is left then.
     /// Cost: reads the store twice, once for the copy, once for the check of it.
     public static func make(
         of store: Store, at path: String, files: RealFileSystem = RealFileSystem(),
-        progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in },
+        progress: @escaping (_ phase: Phase, _ done: UInt64, _ total: UInt64) -> Void = {
+            _, _, _ in
+        },
         journal: (_ after: UInt64, _ folder: String) throws -> UInt64?
     ) throws -> BackupManifest {
         guard !files.exists(path) else {
@@ -33,7 +47,7 @@ public enum StoreBackup {
         let draft = path + suffix
         try files.removeTree(draft)
         do {
-            let last = try copy(store, draft, files, journal)
+            let last = try copy(store, draft, files, progress, journal)
             let manifest = try describe(draft, last, files, progress)
             try write(manifest, draft, files)
             try files.rename(draft, to: path)
@@ -48,6 +62,7 @@ public enum StoreBackup {
     /// Copies a checkpoint and at once, while the journal still has it, what follows; returns the last position in that.
     private static func copy(
         _ store: Store, _ draft: String, _ files: RealFileSystem,
+        _ progress: (_ phase: Phase, _ done: UInt64, _ total: UInt64) -> Void,
         _ journal: (_ after: UInt64, _ folder: String) throws -> UInt64?
     ) throws -> UInt64 {
         for _ in 0..<attempts {
@@ -55,7 +70,7 @@ public enum StoreBackup {
                 try files.removeTree("\(draft)/\(folder)")
                 try files.createDirectory("\(draft)/\(folder)", mode: 0o700)
             }
-            try store.copyCheckpoint(to: draft + "/store/data.mdb")
+            try store.copyCheckpoint(to: draft + "/store/data.mdb") { progress(.copying, $0, $1) }
             if let last = try journal(try position(of: draft), draft + "/journal") { return last }
         }
         throw StoreError(
@@ -72,11 +87,11 @@ public enum StoreBackup {
 
     private static func describe(
         _ draft: String, _ last: UInt64, _ files: RealFileSystem,
-        _ progress: (_ done: UInt64, _ total: UInt64) -> Void
+        _ progress: @escaping (_ phase: Phase, _ done: UInt64, _ total: UInt64) -> Void
     ) throws -> BackupManifest {
         let copy = try Store.openForReading(path: draft + "/store", isPrivate: true)
         defer { copy.close() }
-        let report = try copy.check()
+        let report = try copy.check { progress(.checking, $0, $1) }
         guard report.isClean else {
             throw StoreError(
                 .damaged,
@@ -85,8 +100,9 @@ public enum StoreBackup {
         }
         return BackupManifest(
             identity: copy.identity, position: copy.appliedPosition,
-            last: max(last, copy.appliedPosition), stateHash: try copy.stateHash(),
-            files: try listing(draft, files, progress))
+            last: max(last, copy.appliedPosition),
+            stateHash: try copy.stateHash { progress(.hashing, $0, $1) },
+            files: try listing(draft, files) { progress(.reading, $0, $1) })
     }
 
     private static func listing(

@@ -12,9 +12,14 @@ final class StoreChecker {
     /// The to-many relationships by the number of their links.
     let relationships: [UInt16: (owner: CompiledEntity, property: CompiledProperty)]
     private(set) var report: StoreReport
+    private var progress: KeyProgress
 
-    init(_ store: Store) throws(StoreError) {
+    init(
+        _ store: Store, progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void
+    ) throws(StoreError) {
         self.store = store
+        self.progress = KeyProgress(
+            of: try store.current.count(Self.walked.map { store.tables[$0] }), progress)
         open = try store.current
         model = store.model
         report = StoreReport(position: store.appliedPosition)
@@ -32,6 +37,12 @@ final class StoreChecker {
         self.relationships = relationships
     }
 
+    /// The tables in the order in which they are walked over.
+    private static let walked: [StoreTable] = [
+        .rows, .numbers, .links, .indexes, .unique, .saves, .saveOrder, .unchanged, .blobUses,
+        .blobs, .unusedBlobs, .consumers,
+    ]
+
     func run() throws(StoreError) -> StoreReport {
         try walk(.rows) { (key, value) throws(StoreError) in try self.checkRow(key, value) }
         try walk(.numbers) { (key, value) throws(StoreError) in try self.checkNumber(key, value) }
@@ -48,6 +59,7 @@ final class StoreChecker {
         try walk(.consumers) { (key, value) throws(StoreError) in self.checkConsumer(key, value) }
         checkNumberMark()
         checkSaveFloor()
+        progress.end()
         return report
     }
 
@@ -58,6 +70,7 @@ final class StoreChecker {
         try open.scan(store.tables[table], from: []) {
             (key, value) throws(StoreError) -> Bool in
             count += 1
+            progress.step()
             try body(Array(key), Array(value))
             return true
         }
@@ -110,9 +123,13 @@ final class StoreChecker {
 extension Store {
     /// Walks over everything the store holds and says what contradicts the rows or itself.
     ///
-    /// Works on the open transaction, so also on a store that was opened for reading beside a daemon. Cost: reads
-    /// everything, and several point reads a row. Throws ``StoreError`` when LMDB can't read on.
-    public func check() throws(StoreError) -> StoreReport { try StoreChecker(self).run() }
+    /// Works on the open transaction, so also on a store that was opened for reading beside a daemon. `progress` hears of how many keys of
+    /// all it has walked over. Cost: reads everything, and several point reads a row. Throws ``StoreError`` when LMDB can't read on.
+    public func check(
+        progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
+    ) throws(StoreError) -> StoreReport {
+        try StoreChecker(self, progress: progress).run()
+    }
 
     /// Carries out repairs, durable on return.
     ///

@@ -39,7 +39,7 @@ import TandemIO
             switch line {
             case .success(let bytes): await answer(Data(bytes))
             case .failure(let error):
-                fail(.null, TandemError(.limitExceeded, "\(error)"))
+                fail(.none, TandemError(.limitExceeded, "\(error)"))
             }
         }
         container.close()
@@ -57,9 +57,9 @@ import TandemIO
         guard let members = (try? JSON(parsing: line))?.object else {
             return refuse(line)
         }
-        guard let id = members["id"], id.object == nil, id.array == nil else {
+        guard let id = RequestID(members["id"], in: line) else {
             return fail(
-                .null, TandemError(.usage, "a request needs an `id`: a string or number"))
+                .none, TandemError(.usage, "a request needs an `id`: a string or number"))
         }
         do {
             guard let verb = members["do"]?.string else {
@@ -71,9 +71,9 @@ import TandemIO
                 answer.members["position"] = JSON(number: answer.position)
             }
             tellNews(through: answer.position)
-            output.write(["id": id, "ok": .object(answer.members)])
+            output.write(["ok": .object(answer.members)], to: id)
         } catch let failure as BridgeFailure {
-            output.write(["id": id, "error": failure.json])
+            output.write(["error": failure.json], to: id)
         } catch {
             fail(id, BridgeErrors.tandemError(error))
         }
@@ -83,18 +83,18 @@ import TandemIO
     private func refuse(_ line: Data) {
         let id = RequestID.of(line)
         let text =
-            id == .null
+            id.isNone
             ? "a request is one JSON object on a line"
             : "the request has a number that is out of range; doubles end at 1.8e308"
         fail(id, TandemError(.usage, text))
     }
 
-    private func fail(_ id: JSON, _ error: TandemError) {
+    private func fail(_ id: RequestID, _ error: TandemError) {
         if let done = error.done {
             catchUp(to: done.position.number)
             tellNews(through: done.position.number)
         }
-        output.write(["id": id, "error": BridgeErrors.json(error)])
+        output.write(["error": BridgeErrors.json(error)], to: id)
     }
 
     private func carryOut(_ verb: String, _ members: [String: JSON]) async throws -> Answer {
@@ -159,19 +159,6 @@ import TandemIO
             "event": .string("connection"), "state": .string(event.state.rawValue),
             "position": JSON(number: event.position.number),
         ]
-    }
-}
-
-/// The id alone, of a request that can't be read otherwise: JSON has numbers that no number of ours can hold.
-private struct RequestID: Decodable {
-    var id: JSON?
-
-    /// The id, or null when the line is no JSON object at all or has no id.
-    static func of(_ line: Data) -> JSON {
-        guard let id = (try? JSONDecoder().decode(RequestID.self, from: line))?.id,
-            id.object == nil, id.array == nil
-        else { return .null }
-        return id
     }
 }
 

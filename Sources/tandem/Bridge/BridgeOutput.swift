@@ -5,9 +5,20 @@ import TandemIO
 final class BridgeOutput: Sendable {
     private let turn = Locked<Void>(())
 
-    /// Writes one answer or event; it is out on return.
-    func write(_ members: [String: JSON]) {
-        let line = JSON.object(members).text + "\n"
+    /// Writes one event; it is out on return.
+    func write(_ members: [String: JSON]) { write(JSON.object(members).text) }
+
+    /// Writes one answer to the request of an id; it is out on return.
+    func write(_ members: [String: JSON], to id: RequestID) {
+        let texts = members.mapValues(\.text).merging(["id": id.text]) { $1 }
+        let body = texts.sorted { $0.key < $1.key }.map {
+            "\(JSON.string($0.key).text):\($0.value)"
+        }
+        write("{\(body.joined(separator: ","))}")
+    }
+
+    private func write(_ text: String) {
+        let line = text + "\n"
         turn.withLock { _ in StandardStream.output.write(line) }
     }
 }

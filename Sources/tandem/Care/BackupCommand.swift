@@ -23,16 +23,30 @@ struct BackupCommand: ParsableCommand {
         let store = try place.openForReading()
         defer { store.close() }
         let journal = JournalFolder(place.journal)
-        let progress = ProgressBar("check the copy")
+        let progress = PhaseBars<StoreBackup.Phase>(\.label)
+        defer { progress.end() }
         let manifest = try mapped {
             try StoreBackup.make(of: store, at: target, progress: progress.update) {
                 after, folder in
-                try journal.copyTail(after: after, to: folder)
+                progress.end()
+                return try journal.copyTail(after: after, to: folder)
             }
         }
         progress.end()
         printLine(
             "backed up \(place.path) to \(target): store at position \(manifest.position), journal "
                 + "to \(manifest.last), \(manifest.bytes) bytes")
+    }
+}
+
+extension StoreBackup.Phase {
+    /// The word before its bar.
+    fileprivate var label: String {
+        switch self {
+        case .copying: "copy the store"
+        case .checking: "check the copy"
+        case .hashing: "sum up the copy"
+        case .reading: "sum up all files"
+        }
     }
 }

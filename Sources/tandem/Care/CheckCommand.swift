@@ -53,7 +53,13 @@ struct CheckCommand: ParsableCommand {
     private func look() throws -> StoreReport {
         let store = try place.openForReading()
         defer { store.close() }
-        return try mapped { try store.check() }
+        return try look(at: store)
+    }
+
+    private func look(at store: Store) throws -> StoreReport {
+        let progress = ProgressBar("check")
+        defer { progress.end() }
+        return try mapped { try store.check(progress: progress.update) }
     }
 
     private func show(_ finding: StoreFinding) {
@@ -99,7 +105,7 @@ struct CheckCommand: ParsableCommand {
             let before = report.found
             changed += report.repairs.count
             try mapped { try store.repair(report.repairs) }
-            report = try mapped { try store.check() }
+            report = try look(at: store)
             if report.found >= before { break }
         }
         printLine("changed \(changed) keys")

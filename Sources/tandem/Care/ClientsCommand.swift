@@ -25,10 +25,7 @@ struct ClientsCommand: ParsableCommand {
         let clients = try DaemonStatus(global).json["clients"]?.array ?? []
         if output == .json { return clients.forEach { printLine($0.text) } }
         let keys = ["id", "pid", "uid", "role", "position", "lag", "queuedBytes", "author", "unit"]
-        printLine(keys.map { $0.uppercased().padded(to: 12) }.joined().trimmed)
-        for client in clients {
-            let cells = keys.map { (client[$0]?.shown ?? "").padded(to: 12) }
-            printLine(cells.joined().trimmed)
-        }
+        let rows = clients.map { client in keys.map { client[$0]?.shown ?? "" } }
+        TextTable(headings: keys.map { $0.uppercased() }, rows: rows).lines.forEach(printLine)
     }
 }

@@ -26,7 +26,7 @@ extension ConsumersCommand {
                 return printLine(JSON.object(members).text)
             }
             for (label, value) in state.lines(next: time, isUTC: utc) {
-                printLine("\(label.padded(to: 12)) \(value)")
+                printLine("\(label.padded(to: 13))\(value.printable)")
             }
         }
     }
@@ -65,14 +65,16 @@ struct ConsumerState {
     /// What is kept for it.
     var need: String {
         if isExpired { return "what was given up" }
-        return lag == 0 ? "nothing yet" : "\(lag) transactions from \(acknowledged + 1) on"
+        if lag == 0 { return "nothing yet" }
+        let count = Quantity.count(Int(clamping: lag), "transaction")
+        return "\(count) from \(acknowledged + 1) on"
     }
 
     /// What a reset would do.
     func question(to position: UInt64) -> String {
         let change =
             position < acknowledged
-            ? "it reads \(acknowledged - position) transactions again"
+            ? "it reads \(Quantity.count(Int(clamping: acknowledged - position), "transaction")) again"
             : position == acknowledged || isExpired
                 ? "it goes on from there" : "it never sees \(position - acknowledged) of them"
         return "put \(name) from \(acknowledged) to \(position): \(change)?"

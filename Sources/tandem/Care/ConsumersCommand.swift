@@ -27,13 +27,9 @@ struct ConsumersCommand: ParsableCommand {
         func run() throws {
             let consumers = try DaemonStatus(global).json["consumers"]?.array ?? []
             if output == .json { return consumers.forEach { printLine($0.text) } }
-            let keys = ["acknowledged", "lag", "expired", "uid"]
-            let header = keys.map { $0.uppercased().padded(to: 14) }.joined()
-            printLine(header + "NAME")
-            for consumer in consumers {
-                let cells = keys.map { (consumer[$0]?.shown ?? "").padded(to: 14) }
-                printLine((cells.joined() + (consumer["name"]?.shown ?? "")).trimmed)
-            }
+            let keys = ["acknowledged", "lag", "expired", "uid", "name"]
+            let rows = consumers.map { consumer in keys.map { consumer[$0]?.shown ?? "" } }
+            TextTable(headings: keys.map { $0.uppercased() }, rows: rows).lines.forEach(printLine)
         }
     }
 }

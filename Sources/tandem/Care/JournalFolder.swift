@@ -75,23 +75,28 @@ struct JournalFolder {
         let progress = ProgressBar("copy the journal")
         defer { progress.end() }
         var done: UInt64 = 0
-        for (first, name) in try segments() where first >= start && first <= end.segment {
+        let copied = try segments().filter { $0.first >= start && $0.first <= end.segment }
+        let total = try copied.reduce(UInt64(0)) { total, segment in
+            let whole = try files.open("\(path)/\(segment.name)", .read).size()
+            return total + (segment.first == end.segment ? end.offset : whole)
+        }
+        for (first, name) in copied {
             // What is written later than this is not copied, so no hole is before what is.
             try FileCopy.copy(
                 "\(path)/\(name)", to: "\(folder)/\(name)",
                 bytes: first == end.segment ? end.offset : nil, files
             ) {
                 done += $0
-                progress.update(done, of: 0)
+                progress.update(done, of: total)
             }
         }
-        let copied = try JournalFolder(folder).readThrough(after: position).position
-        guard copied == reader.position else {
+        let next = try JournalFolder(folder).readThrough(after: position).position
+        guard next == reader.position else {
             throw CommandFailure(
-                "the copy of the journal ends at \(copied - 1), it was read up to "
+                "the copy of the journal ends at \(next - 1), it was read up to "
                     + "\(reader.position - 1); run it again")
         }
-        return copied - 1
+        return next - 1
     }
 
     /// A reader that has read everything behind a position; a gap is refused.

@@ -27,7 +27,9 @@ extension SchemaCommand {
         func run() throws {
             let model = try file.model()
             let container = global.container()
-            let report = try container.preview(of: model)
+            let report = try Waiting.shown("look what it would do") {
+                try container.preview(of: model)
+            }
             show(report)
             guard report.isPossible else {
                 throw CommandFailure("it can't be done as things are; nothing was changed")
@@ -38,7 +40,8 @@ extension SchemaCommand {
             }
             try Confirmation.ask(
                 "migrate the store, losing \(report.lost) values or objects?", unless: yes)
-            try say(try container.migrate(to: model).position)
+            let rewritten = "migrate, \(report.rewritten) objects written anew"
+            try say(try Waiting.shown(rewritten) { try container.migrate(to: model).position })
         }
 
         private func say(_ position: Position) throws {

@@ -81,12 +81,24 @@ struct DeepVerification {
             let new = try Store.openForReading(path: scratch + "/new", isPrivate: true)
             defer { new.close() }
             let path = folder.store + "/data.mdb"
-            guard try old.stateHash() != new.stateHash() else { return (old.appliedPosition, []) }
+            let faults = try faults(of: old, path)
+            guard try old.stateHash() != new.stateHash() else {
+                return (old.appliedPosition, faults)
+            }
             let lines = try DumpDifference(scratch + "/dump", files).compare(old, new)
             return (
                 old.appliedPosition,
-                lines.map { VerifyProblem(kind: .difference, path: path, message: $0) }
+                faults + lines.map { VerifyProblem(kind: .difference, path: path, message: $0) }
             )
+        }
+    }
+
+    /// What contradicts the rest, as `check` finds it: the journal repeats a derived value or a count that is wrong in it.
+    private func faults(of store: Store, _ path: String) throws -> [VerifyProblem] {
+        let bar = ProgressBar("check the store")
+        defer { bar.end() }
+        return try store.check(progress: bar.update).findings.map {
+            VerifyProblem(kind: .store, path: path, message: "\($0)")
         }
     }
 

@@ -45,12 +45,11 @@ struct SubscriptionsCommand: ParsableCommand {
 
     /// A line each, behind the names of the columns.
     static func lines(_ subscriptions: [JSON]) -> [String] {
-        let header = keys.map { $0.uppercased().padded(to: 12) }.joined().trimmed
-        return [header]
-            + subscriptions.map { client in
-                let entities = client["entities"]?.array?.compactMap(\.string) ?? []
-                let cells = keys.dropLast().map { (client[$0]?.shown ?? "").padded(to: 12) }
-                return cells.joined() + entities.joined(separator: ",")
-            }
+        let rows = subscriptions.map { client in
+            let entities = client["entities"]?.array?.compactMap(\.string) ?? []
+            return keys.dropLast().map { client[$0]?.shown ?? "" }
+                + [entities.joined(separator: ",")]
+        }
+        return TextTable(headings: keys.map { $0.uppercased() }, rows: rows).lines
     }
 }

@@ -10,8 +10,8 @@ struct VerifyCommand: ParsableCommand {
         discussion: """
             Checks each segment's checksums, that positions follow each other, that the log is one, that indexes \
             are whole and that the store stands where the journal leads; with --deep makes indexes and store anew, the \
-            store in a folder of its own, and compares everything. Beside a running daemon or without one; nothing is changed. Exits with 1 when it \
-            found something; `tandem check` looks whether the store contradicts itself.
+            store in a folder of its own, compares everything, and looks like `check` whether the store contradicts \
+            itself. Beside a running daemon or without one; nothing is changed. Exits with 1 when it found something.
             """)
 
     @OptionGroup var place: StoreDirectory

@@ -11,13 +11,17 @@ struct ChangeText {
     let entry: LogEntry
     var style = Style()
 
+    /// How many links of a change stand in a line.
+    private static let linksShown = 8
+
     /// All in one line; of many changes the first four.
     var summary: String {
         if let hash = entry.modelHash { return summary(ofModel: hash) }
         let changes = entry.transaction.changes
         let shown = changes.prefix(4).map { line($0, cutting: true) }
         let rest = changes.count - shown.count
-        return (shown + (rest > 0 ? ["and \(rest) more"] : [])).joined(separator: "; ")
+        return (shown + (rest > 0 ? ["and \(Quantity.count(rest)) more"] : []))
+            .joined(separator: "; ")
     }
 
     private func summary(ofModel hash: String) -> String {
@@ -57,11 +61,14 @@ struct ChangeText {
             let after = change.row?.value(item.slot, in: entity) ?? .null
             return "\(entity.properties[item.slot].name) \(text(item.value))→\(text(after))"
         }
-        let links = ShownLink.all(of: change).map { link in
+        let all = ShownLink.all(of: change)
+        let links = (isCut ? all.prefix(Self.linksShown) : all[...]).map { link in
             "\(entity.properties[link.slot].name)\(link.sign.rawValue)"
                 + model.id(of: link.target).description
         }
-        return (values + links).joined(separator: " ")
+        let rest = all.count - links.count
+        let more = rest > 0 ? ["and \(Quantity.count(rest, "link")) more"] : []
+        return (values + links + more).joined(separator: " ")
     }
 
     /// The values of an object that came or went.

@@ -200,6 +200,9 @@ struct JSONFormat: EntryFormat {
 }
 
 extension Change.Kind {
+    /// What all are called.
+    static let words = [Change.Kind.insert, .update, .delete, .touch].map(\.word)
+
     /// What it is called in every format.
     var word: String {
         switch self {

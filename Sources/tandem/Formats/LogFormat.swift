@@ -33,9 +33,10 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
     /// What writes it.
     func writer(_ look: LogLook) -> any EntryFormat {
         switch self {
-        case .short: ShortFormat(style: look.style, clock: WallClock(isUTC: look.isUTC))
-        case .shortISO:
-            ShortFormat(style: look.style, clock: WallClock(isUTC: look.isUTC), isISO: true)
+        case .short, .shortISO:
+            ShortFormat(
+                style: look.style, clock: WallClock(isUTC: look.isUTC), isISO: self == .shortISO,
+                width: look.width)
         case .verbose: VerboseFormat(look)
         case .json: JSONFormat(fields: look.fields)
         case .jsonPretty: JSONPrettyFormat(line: JSONFormat(fields: look.fields))
@@ -50,6 +51,8 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
 struct LogLook {
     var style = Style()
     var isUTC = false
+    /// The columns of a terminal that lines of the log are cut to; nil for whole lines.
+    var width: Int?
     /// The keys that are shown; nil for all.
     var fields: Set<String>?
     /// What an object is called, where it has an obvious name.

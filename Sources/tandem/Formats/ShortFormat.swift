@@ -6,15 +6,18 @@ struct ShortFormat: EntryFormat {
     var clock: WallClock
     /// With the year and what the zone is ahead of UTC.
     var isISO = false
+    /// The columns of a terminal that a line has to fit; nil for whole lines.
+    var width: Int?
 
     mutating func append(_ entry: LogEntry, to bytes: inout [UInt8]) {
         let transaction = entry.transaction
         let principal = transaction.principal
         let time = isISO ? clock.iso(transaction.time) : clock.short(transaction.time)
         let author = principal.author.isEmpty ? "-" : principal.author.printable
-        bytes.put(style.paint("\(time) \(transaction.position)", .place), " ")
-        bytes.put(style.paint(author, .name), "[")
-        bytes.put(number: principal.pid)
-        bytes.put("]: ", ChangeText(entry: entry, style: style).summary, "\n")
+        let summary = ChangeText(entry: entry, style: style).summary
+        let line =
+            style.paint("\(time) \(transaction.position)", .place) + " "
+            + style.paint(author, .name) + "[\(principal.pid)]: " + summary
+        bytes.put(width.map(line.cutPainted) ?? line, "\n")
     }
 }

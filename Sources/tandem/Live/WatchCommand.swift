@@ -21,7 +21,9 @@ struct WatchCommand: AsyncParsableCommand {
     @Option(help: "A predicate, such as 'wins > 2 AND zone = \"Africa\"'.")
     var `where`: String?
 
+    // A key path may begin with a dash.
     @Option(
+        parsing: .unconditional,
         help: "Key paths to sort by, separated by commas; - before one sorts descending.")
     var sort: String?
 
@@ -60,8 +62,9 @@ struct WatchCommand: AsyncParsableCommand {
         guard let until else {
             // Until a signal ends the process, or nobody reads any more.
             while !StandardStream.output.isClosed {
-                try await Task.sleep(for: .seconds(1))
+                try await Task.sleep(for: .milliseconds(500))
                 try view.checkFollows()
+                StandardStream.output.noticeReader()
             }
             return
         }

@@ -68,6 +68,8 @@ final class DaemonSource: LogSource {
         return known.model(for: transaction)
     }
 
+    func models(after model: CompiledModel) -> [CompiledModel] { book?.models(after: model) ?? [] }
+
     /// Reads all models in the journal; needed only for what was saved before the last migration.
     private func readModels(_ book: inout ModelBook) throws {
         let (first, top) = try bounds()

@@ -120,6 +120,8 @@ final class FolderSource: LogSource {
         return known.model(for: transaction)
     }
 
+    func models(after model: CompiledModel) -> [CompiledModel] { book?.models(after: model) ?? [] }
+
     /// A book with the store's model, if a store lies beside the journal; without one all models of the journal are read.
     private func filledBook() throws -> ModelBook {
         if let book { return book }
@@ -130,11 +132,16 @@ final class FolderSource: LogSource {
     }
 
     private func storeModel() -> CompiledModel? {
-        guard files.exists(store + "/data.mdb") else { return nil }
-        // A store that can't be read is no reason not to read the journal.
-        guard let store = try? Store.openForReading(path: store) else { return nil }
+        guard let store = openStore() else { return nil }
         defer { store.close() }
         return store.model
+    }
+
+    /// The store beside the journal, to be closed again; nil where there is none.
+    func openStore() -> Store? {
+        guard files.exists(store + "/data.mdb") else { return nil }
+        // A store that can't be read is no reason not to read the journal.
+        return try? Store.openForReading(path: store)
     }
 
     private func readModels(_ book: inout ModelBook) throws {

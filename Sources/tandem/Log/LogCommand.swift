@@ -10,8 +10,10 @@ struct LogCommand: ParsableCommand {
     @OptionGroup var wanted: LogMatchOptions
     @OptionGroup var range: LogRangeOptions
 
-    @Option(name: [.customShort("n"), .long], help: "The last LINES transactions only.")
-    var lines: Int?
+    @Option(
+        name: [.customShort("n"), .long],
+        help: "The last LINES transactions only, or all; 10 if alone.")
+    var lines: LineCount?
 
     @Flag(name: .shortAndLong, help: "Goes on as they come; -n 10 unless given.")
     var follow = false
@@ -40,8 +42,14 @@ struct LogCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
     var color: ColorChoice = .auto
 
-    @Flag(help: "No pager on a terminal (TANDEM_PAGER, PAGER).")
+    @Flag(help: "No pager on a terminal (PAGER); -l: whole lines.")
     var noPager = false
+
+    // The help of --no-pager names it.
+    @Flag(
+        name: [.customShort("l"), .long],
+        help: ArgumentHelp("Lines are not cut to a terminal.", visibility: .hidden))
+    var full = false
 
     @Flag(help: "Prints the last cursor at the end.")
     var showCursor = false
@@ -76,7 +84,6 @@ struct LogCommand: ParsableCommand {
         if follow, range.to != nil || range.until != nil {
             throw ValidationError("--follow has no end: neither --to nor --until")
         }
-        if let lines, lines < 0 { throw ValidationError("-n needs a number that is not negative") }
         if outputFields != nil, !output.takesFields {
             throw ValidationError(
                 "--output-fields goes with verbose, json, json-pretty, csv, export")

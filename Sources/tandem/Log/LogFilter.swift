@@ -36,6 +36,9 @@ struct LogFilter {
             entity = parts.count == 2 ? String(parts[0]) : nil
             name = String(parts.last ?? "")
         }
+
+        /// A property of any entity.
+        init(whole name: String) { self.name = name }
     }
 
     /// Whether it asks for changes, which the installation of a model has none of.
@@ -135,29 +138,5 @@ struct LogFilter {
             $0.slot(of: property.name) != nil && (property.entity ?? $0.name) == $0.name
         }
         for owner in owners { filter.properties[owner.name, default: []].append(property.name) }
-    }
-
-    /// Refuses names that the newest model has not.
-    func check(_ model: CompiledModel) throws {
-        let matched = (matches?.all(.object) ?? []).compactMap { ObjectID($0)?.entity }
-        let named = entities + objects.map(\.entity) + properties.compactMap(\.entity)
-        for name in named + matched + (matches?.all(.entity).sorted() ?? []) {
-            guard model.entity(named: name) != nil else {
-                throw TandemError(
-                    .unknownEntity,
-                    "the store has no entity `\(name)`; `tandem schema` shows the model")
-            }
-        }
-        for property in properties {
-            let owners = property.entity.map { [$0] } ?? model.entities.map(\.name)
-            guard
-                owners.contains(where: { model.entity(named: $0)?.slot(of: property.name) != nil })
-            else {
-                throw TandemError(
-                    .unknownProperty,
-                    "\(property.entity ?? "no entity") has "
-                        + (property.entity == nil ? "a" : "no") + " property `\(property.name)`")
-            }
-        }
     }
 }

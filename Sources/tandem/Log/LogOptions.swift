@@ -87,7 +87,7 @@ struct LogMatchOptions: ParsableArguments {
         var filter = LogFilter()
         filter.entities = entity
         filter.objects = try object.map(Self.object)
-        filter.properties = property.map(LogFilter.PropertyName.init)
+        filter.properties = property.map { LogFilter.PropertyName($0) }
         filter.authors = author
         filter.units = unit
         let now = SystemClock().wallMicroseconds

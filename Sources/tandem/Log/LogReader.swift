@@ -4,6 +4,8 @@ import Tandem
 struct LogReader {
     let source: any LogSource
     let filter: LogFilter
+    /// Hears the position of each transaction that was read, wanted or not.
+    var progress: (UInt64) -> Void = { _ in }
 
     /// How many bytes of transactions are held at a time, more only where a single one has more.
     static let heldBytes = 4 << 20
@@ -16,6 +18,7 @@ struct LogReader {
     ) throws {
         guard floor < top else { return }
         try source.read(after: floor, through: top, filter) { transaction, _ in
+            progress(transaction.position)
             guard let entry = try entry(transaction) else { return true }
             return try body(entry)
         }

@@ -62,13 +62,16 @@ extension LogRun {
 
     /// All that are wanted, or the last of them, oldest first.
     private func each(_ range: LogRange, _ body: (LogEntry) -> Void) throws {
-        let reader = LogReader(source: source, filter: filter)
+        var reader = LogReader(source: source, filter: filter)
+        let bar = ProgressBar("read the log")
+        defer { bar.end() }
+        reader.progress = { bar.update($0 - range.floor, of: range.top - range.floor) }
         let take = { (entry: LogEntry) in
             self.shown += 1
             body(entry)
             return true
         }
-        guard let lines = options.lines else {
+        guard let lines = options.lines?.limit else {
             return try reader.forwards(after: range.floor, through: range.top, take)
         }
         try reader.last(lines, after: range.floor, through: range.top, take)

@@ -22,6 +22,8 @@ final class LogRun {
         self.filter = filter
         var look = LogLook(style: style, isUTC: options.utc, fields: try options.shownFields())
         if options.wanted.isShow { look.nameOf = ObjectNames(source).name }
+        // A pager goes sideways itself, and what is no terminal gets everything.
+        if !options.full, !output.hasPager { look.width = output.terminalWidth }
         format = options.output.writer(look)
     }
 
@@ -50,7 +52,9 @@ final class LogRun {
 
     private func read(_ range: LogRange, _ reader: LogReader) throws {
         let (floor, top) = (range.floor, range.top)
-        let limit = options.lines ?? (options.follow ? 10 : options.pagerEnd ? 1_000 : nil)
+        let limit =
+            options.lines.map(\.limit)
+            ?? (options.follow ? LineCount.usual : options.pagerEnd ? 1_000 : nil)
         switch (limit, options.reverse) {
         case (let limit?, true):
             guard limit > 0 else { return }

@@ -8,8 +8,12 @@ protocol LogSource: AnyObject {
     func newestModel() throws -> CompiledModel?
     /// The model that a transaction is read with; nil when it is no longer to be had.
     func model(for transaction: Transaction) throws -> CompiledModel?
+    /// The models that came after one that ``model(for:)`` gave, oldest first.
+    func models(after model: CompiledModel) -> [CompiledModel]
     /// A position as other processes take it; nil where log and epoch aren't known.
     func cursor(_ number: UInt64) -> Position?
+    /// An object as the store has it, or had it at a position; nil where it has none or can't tell.
+    func stored(_ story: ObjectStory, at position: UInt64) throws -> StoredObjectState?
     /// Reads forward what may meet a filter, until the end or until `body` gives false; with the bytes of each.
     func read(
         after floor: UInt64, through top: UInt64, _ filter: LogFilter,

@@ -47,6 +47,21 @@ enum MatchField: String, CaseIterable {
         }
     }
 
+    /// Why no transaction can have a value, whatever the model; nil where one may.
+    func refusal(of value: String) -> String? {
+        switch self {
+        case .op:
+            let known = Change.Kind.words + ["model"]
+            return known.contains(value)
+                ? nil : "there is no op `\(value)`; there is \(known.joined(separator: ", "))"
+        case .object:
+            return ObjectID(value) == nil ? "`\(value)` is no object; give ENTITY/NUMBER" : nil
+        case .gid, .pid, .position, .uid:
+            return UInt64(value) == nil ? "`\(value)` is no \(rawValue); give a number" : nil
+        case .author, .context, .entity, .property, .unit: return nil
+        }
+    }
+
     /// Every value that a transaction has.
     func values(_ transaction: Transaction, _ model: CompiledModel?) -> [String] {
         if let value = value(transaction) { return value.isEmpty ? [] : [value] }
@@ -84,9 +99,15 @@ struct MatchGroups {
     private static func match(_ word: String) throws -> (MatchField, String) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let field = MatchField(rawValue: String(parts[0])) else {
+            let isPosition = UInt64(word) != nil || Position(word) != nil
             throw CommandFailure(
-                "`\(word)` is no match; give FIELD=VALUE with one of "
-                    + MatchField.allCases.map(\.rawValue).joined(separator: ", "), code: 2)
+                isPosition
+                    ? "`\(word)` is a position; `tandem log show \(word)` shows its transaction"
+                    : "`\(word)` is no match; give FIELD=VALUE with one of "
+                        + MatchField.allCases.map(\.rawValue).joined(separator: ", "), code: 2)
+        }
+        if let reason = field.refusal(of: String(parts[1])) {
+            throw CommandFailure(reason, code: 2)
         }
         return (field, String(parts[1]))
     }

@@ -43,6 +43,14 @@ struct ModelBook {
         return latest.map { $0.version > last.version ? $0 : last } ?? last
     }
 
+    /// The models after another, oldest first; those in between are known once that one came out of ``model(for:)``.
+    func models(after model: CompiledModel) -> [CompiledModel] {
+        let all = installed.map(\.model) + (latest.map { [$0] } ?? [])
+        let versions = Dictionary(all.map { ($0.version, $0) }, uniquingKeysWith: { $1 })
+        return versions.values.filter { $0.version > model.version }
+            .sorted { $0.version < $1.version }
+    }
+
     /// The model of a transaction; nil when it is no longer in the journal.
     func model(for transaction: Transaction) -> CompiledModel? {
         if isLatest(transaction) { return latest }

@@ -29,6 +29,7 @@ final class ObjectNames {
         else { return nil }
         var filter = LogFilter()
         filter.objects = [model.id(of: wanted.object)]
+        filter.names = NewestNames(newest: model)
         let near = wanted.position - min(wanted.position, Self.farthest)
         let floor = max(near, try source.bounds().first - 1)
         var name: String?
@@ -38,7 +39,7 @@ final class ObjectNames {
             guard
                 let change = entry.transaction.changes.first(where: { $0.object == wanted.object }),
                 let entity = entry.entity(of: change), let row = change.row ?? change.deleted,
-                let slot = entity.slot(of: property)
+                let slot = filter.names.slot(of: property, in: entity)
             else { return true }
             if case .string(let text) = row.value(slot, in: entity) { name = text }
             return false

@@ -6,7 +6,10 @@ struct BlameCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "blame",
         abstract: "Shows which transaction last set each property of an object.",
-        discussion: "What was set before everything that is kept has no transaction.")
+        discussion: """
+            What was set before everything that is kept has no transaction. Names are those of today, also of what was \
+            set under others.
+            """)
 
     @Argument(help: "The object, as Team/3.")
     var object: String
@@ -46,6 +49,7 @@ struct Blame {
 
     private(set) var items: [Item]
     private let oldest: UInt64
+    private let names: TodaysNames
 
     /// Walks back until every property was met, or the object's beginning.
     init(
@@ -53,45 +57,48 @@ struct Blame {
     ) throws {
         let story = try ObjectStory(object, source)
         let top = try at.map { try SourceOptions.number($0, source) }
-        var names: [String] = []
+        let names = try TodaysNames(source)
+        self.names = names
+        var wanted: [String] = []
         var found: [String: ObjectStory.Step] = [:]
         var isKnown = false
         oldest = try story.backwards(through: top) { step in
-            guard let entity = step.entity else { return true }
+            guard let entity = step.entity, let model = step.entry.model else { return true }
+            let properties = names.properties(of: entity, model)
             if !isKnown {
-                names = entity.properties.map(\.name).filter { property ?? $0 == $0 }
+                wanted = properties.filter { property ?? $0 == $0 }
                 isKnown = true
             }
             let ends = step.change.kind == .insert || step.change.kind == .delete
-            for name in names where found[name] == nil {
-                let slot = entity.slot(of: name)
+            for name in wanted where found[name] == nil {
+                let slot = properties.firstIndex(of: name)
                 if ends || slot.map(step.change.changed.contains) ?? false { found[name] = step }
             }
-            return !ends && found.count < names.count
+            return !ends && found.count < wanted.count
         }
         guard isKnown else {
             throw CommandFailure("no transaction that is kept changed \(object)")
         }
-        guard !names.isEmpty else {
+        guard !wanted.isEmpty else {
             throw TandemError(
                 .unknownProperty, "\(story.id.entity) has no property `\(property ?? "")`")
         }
-        items = names.sorted().map { Item(property: $0, step: found[$0]) }
+        items = wanted.sorted().map { Item(property: $0, step: found[$0]) }
     }
 
     /// What a step made of a property.
     private func value(_ item: Item) -> JSON? {
         guard let step = item.step, let entity = step.entity, let model = step.entry.model,
-            let slot = entity.slot(of: item.property)
+            let slot = names.properties(of: entity, model).firstIndex(of: item.property)
         else { return nil }
         if entity.properties[slot].isToMany {
             let links = ShownLink.all(of: step.change).filter { $0.slot == slot }
             return .string(
-                links.map { $0.sign.rawValue + model.id(of: $0.target).description }
+                links.map { $0.sign.rawValue + names.id($0.target, model).description }
                     .joined(separator: " "))
         }
         guard let row = step.change.row else { return .null }
-        return ValueText.json(row.value(slot, in: entity), model)
+        return names.json(row.value(slot, in: entity), model)
     }
 
     /// An object for `-o json`.

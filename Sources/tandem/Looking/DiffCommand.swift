@@ -5,7 +5,9 @@ import Tandem
 struct DiffCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diff", abstract: "Shows what differs between two positions.",
-        discussion: "Each object once, with what all the transactions between them come to.")
+        discussion: """
+            Each object once, with what all the transactions between them come to, under the names of today.
+            """)
 
     @Argument(help: "The earlier position.")
     var from: String
@@ -51,6 +53,8 @@ struct DiffCommand: ParsableCommand {
     ) throws -> [NetObject] {
         var filter = LogFilter()
         filter.entities = entity
+        filter.names = NewestNames(newest: try source.newestModel())
+        let names = try TodaysNames(source)
         var objects: [ObjectNumber: NetObject] = [:]
         try LogReader(source: source, filter: filter).forwards(after: floor, through: top) {
             entry in
@@ -61,8 +65,8 @@ struct DiffCommand: ParsableCommand {
                             + "kept; begin later")
                 }
                 let number = change.object.number
-                objects[number, default: NetObject(entry.id(change.object))].add(
-                    change, entity, model)
+                let id = names.id(change.object, model).description
+                objects[number, default: NetObject(id)].add(change, entity, model, names)
             }
             return true
         }

@@ -21,14 +21,20 @@ struct ExplainCommand: ParsableCommand {
     var output: OutputFormat = .short
 
     func run() throws {
-        let found = try global.container().explain(
-            try options.request(), isCount: count, at: options.at)
-        if output == .json { return printLine(ExplainCommand.json(found).text) }
+        let request = try options.request()
+        let found = try global.container().explain(request, isCount: count, at: options.at)
+        let steps = found.steps.map { step in
+            var step = step
+            // Any order is the right one where none was asked for.
+            if request.sort.isEmpty || count { step.isOrdered = false }
+            return step
+        }
+        if output == .json { return printLine(ExplainCommand.json(found, steps).text) }
         var depth = 0
-        for (place, step) in found.steps.enumerated() {
+        for (place, step) in steps.enumerated() {
             printLine(String(repeating: "  ", count: depth) + step.text)
             // The parts of a union are beside each other.
-            if place == 0 || found.steps[0].access != .union { depth += 1 }
+            if place == 0 || steps[0].access != .union { depth += 1 }
         }
         for (name, number) in [
             ("rows read", found.rowsRead), ("keys read", found.keysRead),
@@ -38,10 +44,10 @@ struct ExplainCommand: ParsableCommand {
         }
     }
 
-    private static func json(_ found: FetchExplanation) -> JSON {
+    private static func json(_ found: FetchExplanation, _ steps: [FetchPlanStep]) -> JSON {
         .object([
             "position": .int(Int64(clamping: found.position)),
-            "plan": .array(found.steps.map(\.json)), "rowsRead": .int(Int64(found.rowsRead)),
+            "plan": .array(steps.map(\.json)), "rowsRead": .int(Int64(found.rowsRead)),
             "keysRead": .int(Int64(found.keysRead)), "returned": .int(Int64(found.returned)),
         ])
     }

@@ -9,8 +9,9 @@ struct HistoryCommand: ParsableCommand {
     @Argument(help: "The object, as Team/3.")
     var object: String
 
-    @Option(name: [.customShort("n"), .long], help: "The last LINES changes only.")
-    var lines: Int?
+    @Option(
+        name: [.customShort("n"), .long], help: "The last LINES changes only, or all; 10 if alone.")
+    var lines: LineCount?
 
     @Flag(name: .shortAndLong, help: "Newest first.")
     var reverse = false
@@ -19,10 +20,6 @@ struct HistoryCommand: ParsableCommand {
     var output: LogFormat = .verbose
 
     @OptionGroup var options: SourceOptions
-
-    func validate() throws {
-        if let lines, lines < 0 { throw ValidationError("-n needs a number that is not negative") }
-    }
 
     func run() throws {
         let source = options.source()
@@ -35,28 +32,30 @@ struct HistoryCommand: ParsableCommand {
         func show(_ step: ObjectStory.Step) -> Bool {
             shown += 1
             lines.write { format.append(step.entry, to: &$0) }
-            return !lines.isClosed && shown < (reverse ? self.lines ?? .max : .max)
+            return !lines.isClosed && shown < (reverse ? limit ?? .max : .max)
         }
         try read(story, show)
         try source.conclude()
-        if shown == 0, self.lines != 0 {
+        if shown == 0, limit != 0 {
             throw CommandFailure("no transaction that is kept changed \(object)")
         }
     }
 
+    private var limit: Int? { lines?.limit }
+
     private func read(_ story: ObjectStory, _ show: (ObjectStory.Step) -> Bool) throws {
-        if lines == 0 { return }
+        if limit == 0 { return }
         if reverse {
             try story.backwards(show)
             return
         }
-        guard let lines else { return try story.forwards(show) }
+        guard let limit else { return try story.forwards(show) }
         // Where the last of them begin.
         var (count, start) = (0, UInt64(0))
         try story.backwards { step in
             count += 1
             start = step.entry.transaction.position
-            return count < lines
+            return count < limit
         }
         try story.forwards { $0.entry.transaction.position < start || show($0) }
     }

@@ -1,6 +1,6 @@
 import Tandem
 
-/// What several transactions together did to one object; by name, so that the model may have changed between them.
+/// What several transactions together did to one object; by today's names, so that the model may have changed between them.
 struct NetObject {
     var id: String
     private(set) var isNew = false
@@ -33,42 +33,46 @@ struct NetObject {
     }
 
     /// Takes in a later change.
-    mutating func add(_ change: Change, _ entity: CompiledEntity, _ model: CompiledModel) {
-        let text = { (value: Value) in ValueText.json(value, model).text }
+    mutating func add(
+        _ change: Change, _ entity: CompiledEntity, _ model: CompiledModel, _ names: TodaysNames
+    ) {
+        let text = { (value: Value) in names.json(value, model).text }
+        let properties = names.properties(of: entity, model)
         switch change.kind {
         case .insert:
             isNew = true
-            all(change.row, entity) { after[$0] = text($1) }
+            all(change.row, entity, properties) { after[$0] = text($1) }
         case .delete:
             isGone = true
-            all(change.deleted, entity) { name, value in
+            all(change.deleted, entity, properties) { name, value in
                 if before[name] == nil { before[name] = text(value) }
             }
         case .update:
             for item in change.before {
-                let name = entity.properties[item.slot].name
+                let name = properties[item.slot]
                 if before[name] == nil, !isNew { before[name] = text(item.value) }
                 after[name] = text(change.row?.value(item.slot, in: entity) ?? .null)
             }
         case .touch: break
         }
-        for link in change.links { add(link, entity.properties[link.slot].name, model) }
+        for link in change.links {
+            add(link, properties[link.slot], names.id(link.target, model).description)
+        }
     }
 
-    private mutating func add(_ link: LinkChange, _ name: String, _ model: CompiledModel) {
-        let target = model.id(of: link.target).description
+    private mutating func add(_ link: LinkChange, _ name: String, _ target: String) {
         var net = links[name]?[target] ?? NetLink(before: link.isAdded ? nil : link)
         net.after = link.isAdded ? link : nil
         links[name, default: [:]][target] = net.sign == nil ? nil : net
     }
 
     private func all(
-        _ row: Row?, _ entity: CompiledEntity, _ body: (String, Value) -> Void
+        _ row: Row?, _ entity: CompiledEntity, _ names: [String], _ body: (String, Value) -> Void
     ) {
         guard let row else { return }
         for property in entity.properties where !property.isToMany {
             let value = row.value(property.slot, in: entity)
-            if !value.isNull { body(property.name, value) }
+            if !value.isNull { body(names[property.slot], value) }
         }
     }
 

@@ -12,7 +12,11 @@ struct ObjectStory {
         self.source = source
         var filter = LogFilter()
         filter.objects = [id]
-        if let model = try source.newestModel() { try filter.check(model) }
+        if let model = try source.newestModel() {
+            try filter.check(model)
+            // What was saved under an earlier name is part of the story.
+            filter.names = NewestNames(newest: model)
+        }
         reader = LogReader(source: source, filter: filter)
     }
 
@@ -33,10 +37,12 @@ struct ObjectStory {
         return first
     }
 
-    /// The changes, oldest first.
-    func forwards(_ body: (Step) throws -> Bool) throws {
+    /// The changes behind a position and up to another, oldest first.
+    func forwards(
+        after floor: UInt64 = 0, through top: UInt64 = .max, _ body: (Step) throws -> Bool
+    ) throws {
         let (first, last) = try source.bounds()
-        try reader.forwards(after: first - 1, through: last) { entry in
+        try reader.forwards(after: max(floor, first - 1), through: min(top, last)) { entry in
             try step(entry).map(body) ?? true
         }
     }

@@ -9,7 +9,9 @@ struct RequestOptions: ParsableArguments {
     @Option(help: "A predicate, such as 'wins > 2 AND zone = \"Africa\"'.")
     var `where`: String?
 
+    // A key path may begin with a dash.
     @Option(
+        parsing: .unconditional,
         help: """
             Key paths to sort by, separated by commas; - before one sorts descending, :naturalCompare \
             behind it takes digits as numbers, :caseInsensitiveCompare leaves case aside.

@@ -3,6 +3,8 @@ import Tandem
 /// What is counted for one name.
 struct StatisticCounts: Equatable {
     var transactions = 0
+    /// How many of them are parts of batches.
+    var batches = 0
     var inserts = 0
     var updates = 0
     var deletes = 0
@@ -24,6 +26,7 @@ struct StatisticCounts: Equatable {
 
     mutating func add(_ other: StatisticCounts) {
         transactions += other.transactions
+        batches += other.batches
         inserts += other.inserts
         updates += other.updates
         deletes += other.deletes
@@ -48,7 +51,7 @@ struct JournalStatistics {
     /// Counts a transaction.
     mutating func note(_ entry: LogEntry) {
         let transaction = entry.transaction
-        var counts = StatisticCounts(transactions: 1)
+        var counts = StatisticCounts(transactions: 1, batches: transaction.batch == nil ? 0 : 1)
         for change in transaction.changes { counts.note(change.kind) }
         if statistic == .size || statistic == .author { counts.bytes = Self.bytes(transaction) }
         total.add(counts)

@@ -26,7 +26,7 @@ struct SaveDurations {
         }
         note =
             "\(Quantity.count(durations.count, "save")) since the daemon began\(age ?? ""), "
-            + "from arrival to answer, not only those above"
+            + "from arrival to answer, not only those above and without batches"
     }
 
     /// The times between transactions, where nobody knows how long saves took.

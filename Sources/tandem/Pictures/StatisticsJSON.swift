@@ -14,6 +14,7 @@ struct StatisticsJSON {
         }
         var members = counted(statistics.total)
         members["by"] = .string(key)
+        members["ofBatches"] = .int(Int64(statistics.total.batches))
         members["rows"] = .array(rows)
         if let span = statistics.span {
             members["first"] = .int(Int64(clamping: span.first))

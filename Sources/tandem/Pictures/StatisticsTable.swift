@@ -37,7 +37,8 @@ struct StatisticsTable {
     private var summary: String {
         var clock = clock
         let total = statistics.total
-        var parts = [Quantity.count(total.transactions, "transaction")]
+        let batches = total.batches > 0 ? " (\(Quantity.count(total.batches)) of batches)" : ""
+        var parts = [Quantity.count(total.transactions, "transaction") + batches]
         parts.append(Quantity.count(total.changes, "change"))
         if total.bytes > 0 { parts.append(Quantity.bytes(total.bytes)) }
         guard let span = statistics.span else { return parts.joined(separator: ", ") }

@@ -10,6 +10,8 @@ struct Timeline {
     private(set) var grid: TimeGrid
     private(set) var span: TransactionSpan?
     private(set) var transactions = 0
+    /// How many of them are parts of batches.
+    private(set) var batches = 0
     private(set) var changes = 0
     /// The times from each transaction to the next.
     private(set) var gaps = Durations()
@@ -27,6 +29,7 @@ struct Timeline {
         noteTime(transaction.time)
         span.note(transaction)
         transactions += 1
+        if transaction.batch != nil { batches += 1 }
         changes += transaction.changes.count
         let column = grid.column(transaction.time)
         total[column, default: 0] += 1

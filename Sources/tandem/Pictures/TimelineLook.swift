@@ -7,7 +7,9 @@ struct TimelineLook {
 
     /// The heading.
     func title(_ timeline: Timeline) -> String {
-        "\(Quantity.count(timeline.transactions, "transaction")), "
+        let batches =
+            timeline.batches > 0 ? " (\(Quantity.count(timeline.batches)) of batches)" : ""
+        return "\(Quantity.count(timeline.transactions, "transaction"))\(batches), "
             + Quantity.count(timeline.changes, "change")
     }
 

@@ -22,6 +22,40 @@ extension String {
         return width > 0 ? kept + "…" : ""
     }
 
+    /// The same for a text with colours, which take no room; they end with what is kept.
+    func cutPainted(toCells width: Int) -> String {
+        var (kept, used, isPainted, isCode) = ("", 0, false, false)
+        for character in self {
+            if character == "\u{1b}" { (isCode, isPainted) = (true, true) }
+            // A line that fits is left as it is.
+            if !isCode {
+                used += character.cells
+                guard used <= width else {
+                    let end = kept.cutEnd(toCells: width - 1) + "…"
+                    return isPainted ? end + "\u{1b}[0m" : end
+                }
+            }
+            kept.append(character)
+            if isCode, character == "m" { isCode = false }
+        }
+        return self
+    }
+
+    /// The text without as much of its end as is needed to have only so many columns, colours not counted.
+    private func cutEnd(toCells width: Int) -> String {
+        var (kept, used, isCode) = ("", 0, false)
+        for character in self {
+            if character == "\u{1b}" { isCode = true }
+            if !isCode {
+                used += character.cells
+                if used > width { continue }
+            }
+            kept.append(character)
+            if isCode, character == "m" { isCode = false }
+        }
+        return kept
+    }
+
     /// The text with spaces behind it up to a number of columns.
     func left(inCells width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - cells))

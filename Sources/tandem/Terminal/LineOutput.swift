@@ -16,6 +16,14 @@ final class LineOutput {
         if isTerminal, let command { pager = try? Pager(command) }
     }
 
+    /// Whether a pager shows it.
+    var hasPager: Bool { pager != nil }
+
+    /// The columns of the terminal that it goes to; nil where there is none.
+    var terminalWidth: Int? {
+        ThisProcess.terminalSize(StandardStream.output.descriptor)?.columns
+    }
+
     /// Whether the reader is gone.
     var isClosed: Bool { StandardStream.output.isClosed }
 

@@ -23,14 +23,21 @@ final class ProgressBar {
 
     /// Shows so much of a whole; the whole may be unknown: 0.
     func update(_ done: UInt64, of total: UInt64) {
+        show { Self.line(label, done, of: total, seconds: $0, width: $1) }
+    }
+
+    /// Shows that nobody knows how far it is, only for how long it goes on.
+    func wait() {
+        show { String("\(label): \(Self.time($0.rounded(.down))) so far".prefix(max(1, $1 - 1))) }
+    }
+
+    private func show(_ line: (_ seconds: Double, _ width: Int) -> String) {
         guard isShown else { return }
         let now = clock.monotonicNanoseconds
         guard now - start >= Self.patience, now - last >= Self.patience / 10 else { return }
         last = now
         let width = ThisProcess.terminalSize(StandardStream.error.descriptor)?.columns ?? 80
-        let line = Self.line(
-            label, done, of: total, seconds: Double(now - start) / 1e9, width: width)
-        StandardStream.error.write("\r\(line)\u{1b}[K")
+        StandardStream.error.write("\r\(line(Double(now - start) / 1e9, width))\u{1b}[K")
     }
 
     /// Takes the bar away.

@@ -40,6 +40,41 @@ struct LogTerminalTests {
         #expect(try !onTerminal("TANDEM_PAGER=cat", "--color never").output.contains("\u{1b}["))
     }
 
+    @Test func `e jumps to the end of the pager, which has the last thousand`() throws {
+        let pager = #"TANDEM_PAGER='sh -c "echo less: $LESS; wc -l"'"#
+        let end = try onTerminal("LESS=S \(pager)", "-e").output
+        #expect(end.contains("less: S +G") && end.contains("\r\n5"), "\(end)")
+        #expect(try onTerminal("LESS=S \(pager)", "").output.contains("less: S\r\n"))
+        let long = try MadeJournal(transactions: 1_200, bytes: 8)
+        let lines = { (options: [String]) in
+            try CommandRun("tandem", ["log", "-D", long.store] + options).lines
+        }
+        let all = try lines([])
+        #expect(all.count == 1_201)
+        #expect(try lines(["-e"]) == Array(all.suffix(1_000)))
+        #expect(try lines(["-e", "-n5"]) == Array(all.suffix(5)))
+        #expect(try lines(["-er"]) == Array(all.suffix(1_000).reversed()))
+        #expect(try lines(["-en", "all"]) == all)
+    }
+
+    @Test func `a line is cut to the terminal, and whole elsewhere`() throws {
+        let whole = try CommandRun("tandem", ["log", "-D", journal.store]).lines
+        #expect(whole.contains { $0.count > 60 })
+        func shown(_ options: String) throws -> [Substring] {
+            try onTerminal("stty cols 60; TANDEM_PAGER=cat", "--utc --color never \(options)")
+                .output
+                .split(separator: "\r\n")
+        }
+        let cut = try shown("--no-pager")
+        #expect(cut.count == whole.count)
+        #expect(cut.allSatisfy { $0.count <= 60 } && cut.contains { $0.hasSuffix("…") }, "\(cut)")
+        for full in ["--no-pager -l", "--no-pager --full"] {
+            #expect(try shown(full).contains { $0.count > 60 })
+        }
+        #expect(try shown("--no-pager -o short-iso").allSatisfy { $0.count <= 60 })
+        #expect(try shown("--no-pager -o json").contains { $0.count > 60 })
+    }
+
     @Test func `nothing found is said to a person only`() throws {
         #expect(try onTerminal("", "--no-pager -t nobody").output.contains("-- no entries --"))
         #expect(try onTerminal("", "--no-pager -q -t nobody").output == "")

@@ -52,6 +52,20 @@ import Testing
         #expect(run.output.contains("Save latency\n  p50 ≤ "), "\(run.output)")
         #expect(
             run.output.contains("saves since the daemon began") || run.output.contains("1 save"))
+        #expect(!run.output.contains("of batches"))
+        let other = try BridgeProcess(place.socket)
+        let batch = try other.ask(
+            #"{"do": "batch", "update": "Tag", "where": "name = 'a'", "set": {"name": "b"}}"#)
+        #expect(batch["count"]?.int == 1)
+        #expect(try other.finish() == .exited(0))
+        let after = try CommandRun("tandem", ["log", "--plot", "--socket", place.socket])
+        #expect(after.lines.first == "3 transactions (1 of batches), 2 changes", "\(after.output)")
+        let stats = try CommandRun("tandem", ["log", "--stats", "--socket", place.socket])
+        #expect(stats.lines.first?.hasPrefix("3 transactions (1 of batches), 2 changes") ?? false)
+        let json = try CommandRun(
+            "tandem", ["log", "--stats=author", "-o", "json", "--socket", place.socket]
+        ).json.first
+        #expect(json?["ofBatches"]?.int == 1 && json?["transactions"]?.int == 3)
     }
 
     /// More of everything than there is room for.

@@ -1,0 +1,90 @@
+import FoundationEssentials
+import Tandem
+
+/// The id of a request as its answer has it again, in JSON.
+///
+/// A number is written as it came: JSON has numbers that no number of ours can hold.
+struct RequestID {
+    /// The JSON text.
+    let text: String
+
+    /// The id of what has none, or can't be read.
+    static let none = RequestID(text: "null")
+
+    /// Whether there is none.
+    var isNone: Bool { text == "null" }
+
+    /// The id of a line that was read; nil for an array, an object, and where it is missing.
+    init?(_ id: JSON?, in line: Data) {
+        switch id {
+        case nil, .array?, .object?: return nil
+        case .double?: text = Self.number(in: line) ?? id?.text ?? "null"
+        case let id?: text = id.text
+        }
+    }
+
+    private init(text: String) { self.text = text }
+
+    /// The id of a request that can't be read otherwise, or none when the line is no JSON object at all or has no id.
+    static func of(_ line: Data) -> RequestID {
+        guard let alone = try? JSONDecoder().decode(Alone.self, from: line) else { return .none }
+        guard let id = alone.id else { return number(in: line).map(RequestID.init(text:)) ?? .none }
+        return RequestID(id, in: line) ?? .none
+    }
+
+    /// The id of an object of which nothing else is looked at; nil where it is a number that is out of range.
+    private struct Alone: Decodable {
+        var id: JSON?
+
+        private enum Keys: CodingKey { case id }
+
+        init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: Keys.self)
+            guard members.contains(.id) else {
+                id = .null
+                return
+            }
+            id = try? members.decode(JSON.self, forKey: .id)
+        }
+    }
+
+    // MARK: Numbers
+
+    /// The number behind the key `id` of the outermost object, letter by letter.
+    private static func number(in line: Data) -> String? {
+        var (depth, place) = (0, line.startIndex)
+        while place < line.endIndex {
+            switch line[place] {
+            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+            case UInt8(ascii: "\""):
+                let end = endOfString(line, from: place)
+                let isID = depth == 1 && line[place..<end].elementsEqual("\"id\"".utf8)
+                place = end
+                if isID, let number = number(behind: end, of: line) { return number }
+                continue
+            default: break
+            }
+            place += 1
+        }
+        return nil
+    }
+
+    private static func endOfString(_ line: Data, from start: Data.Index) -> Data.Index {
+        var place = start + 1
+        while place < line.endIndex, line[place] != UInt8(ascii: "\"") {
+            place += line[place] == UInt8(ascii: "\\") ? 2 : 1
+        }
+        return min(place + 1, line.endIndex)
+    }
+
+    /// The number behind a colon; nil where there is none.
+    private static func number(behind end: Data.Index, of line: Data) -> String? {
+        let isSpace = { (byte: UInt8) in [0x20, 0x09, 0x0a, 0x0d].contains(byte) }
+        let rest = line[end...].drop(while: isSpace)
+        guard rest.first == UInt8(ascii: ":") else { return nil }
+        let number = rest.dropFirst().drop(while: isSpace)
+            .prefix { "+-.0123456789eE".utf8.contains($0) }
+        return number.isEmpty ? nil : String(decoding: number, as: UTF8.self)
+    }
+}

@@ -1,0 +1,84 @@
+import Tandem
+import TandemIO
+import TandemStore
+
+/// An object as a store has it.
+struct StoredObjectState {
+    /// The position of the save that last changed its row.
+    var version: UInt64
+    /// The model of its references.
+    var model: CompiledModel
+    var properties: [ObjectState.Property]
+}
+
+extension DaemonSource {
+    func stored(_ story: ObjectStory, at position: UInt64) throws -> StoredObjectState? {
+        guard let place = cursor(position) else { return nil }
+        let model = try container.storeModel()
+        guard let entity = model.entity(named: story.id.entity) else { return nil }
+        var request = FetchRequest(entity: entity.name)
+        request.predicate = try ObjectPredicate(
+            format: "SELF == %@", arguments: [.object(story.id)])
+        let members = entity.properties.filter(\.isToMany).map(\.name)
+        let (wanted, container) = (request, container)
+        do {
+            let found = try MainActor.assumeIsolated {
+                try container.makeContext(name: "show").fetch(wanted, at: place, members: members)
+            }
+            return found.first.map { StoredObjectState($0, model) }
+        } catch let error as TandemError where error.code == .historyExpired {
+            // What the journal still says of it is all there is.
+            return nil
+        }
+    }
+}
+
+extension StoredObjectState {
+    fileprivate init(_ found: ObjectSnapshot, _ model: CompiledModel) {
+        let values = found.values.map {
+            ObjectState.Property(name: $0.key, isToMany: false, value: $0.value)
+        }
+        let lists = found.members.map { name, members in
+            ObjectState.Property(
+                name: name, isToMany: true, members: members.compactMap { model.reference(to: $0) })
+        }
+        self.init(version: found.version, model: model, properties: values + lists)
+    }
+}
+
+extension FolderSource {
+    /// The store stands at its last checkpoint: what it has is of another position only if nothing happened in between.
+    func stored(_ story: ObjectStory, at position: UInt64) throws -> StoredObjectState? {
+        guard let store = openStore() else { return nil }
+        defer { store.close() }
+        let place = store.appliedPosition
+        var hasChanged = false
+        try story.forwards(after: min(place, position), through: max(place, position)) { _ in
+            hasChanged = true
+            return false
+        }
+        return hasChanged ? nil : try mapped { try StoredObjectState(story.id, store) }
+    }
+}
+
+extension StoredObjectState {
+    /// Reads it from a store; nil when there is none.
+    fileprivate init?(_ id: ObjectID, _ store: Store) throws {
+        guard let model = store.model, let tag = try store.entity(ofNumber: id.number),
+            let entity = model.entity(tagged: tag),
+            model.entity(named: id.entity)?.includes(tag) ?? false,
+            let found = try store.stored(ObjectReference(tag: tag, number: id.number))
+        else { return nil }
+        let properties = try entity.properties.map { property in
+            guard property.isToMany, let relationship = property.relationship else {
+                return ObjectState.Property(
+                    name: property.name, isToMany: false,
+                    value: found.row.value(property.slot, in: entity))
+            }
+            return ObjectState.Property(
+                name: property.name, isToMany: true,
+                members: try store.members(of: id.number, relationship))
+        }
+        self.init(version: found.version, model: model, properties: properties)
+    }
+}

@@ -1,0 +1,32 @@
+import Synchronization
+import TandemIO
+
+/// Shows for how long something goes on that says nothing on the way, such as one request to the daemon.
+///
+///     let answer = try Waiting.shown("migrate") { try container.migrate(to: model) }
+enum Waiting {
+    private static let nanoseconds: UInt64 = 200_000_000
+
+    /// Does something, and says from its first second on how long it has taken: on standard error, on a terminal only.
+    static func shown<Result>(_ label: String, _ body: () throws -> Result) rethrows -> Result {
+        guard ThisProcess.isTerminal(StandardStream.error.descriptor) else { return try body() }
+        let hasEnded = Ended()
+        let ticker = try? KernelThread.start(name: "ticker") {
+            let bar = ProgressBar(label)
+            defer { bar.end() }
+            while !hasEnded.flag.load(ordering: .acquiring) {
+                bar.wait()
+                KernelThread.sleep(nanoseconds: nanoseconds)
+            }
+        }
+        defer {
+            hasEnded.flag.store(true, ordering: .releasing)
+            ticker?.join()
+        }
+        return try body()
+    }
+
+    private final class Ended: Sendable {
+        let flag = Atomic<Bool>(false)
+    }
+}

@@ -1,0 +1,114 @@
+import Tandem
+import Testing
+
+@testable import tandem
+
+/// The options of `tandem log` as fingers type them, and what is said of values that nothing has.
+@Suite(.timeLimit(.minutes(2))) struct LogOptionTests {
+    let journal: MadeJournal
+
+    init() throws { journal = try MadeJournal() }
+
+    private func run(_ words: [String]) throws -> CommandRun {
+        try CommandRun("tandem", words + ["-D", journal.store])
+    }
+
+    private func log(_ words: String...) throws -> [String] {
+        let run = try run(["log"] + words + ["-o", "json"])
+        #expect(run.code == 0, "\(words) \(run.output)")
+        return run.json.compactMap { $0["position"]?.int.map(String.init) }
+    }
+
+    @Test func `values may be attached to letters, and letters to each other`() throws {
+        #expect(try log("-n2") == ["4", "5"])
+        #expect(try log("-rn2") == ["5", "4"])
+        #expect(try log("-rn", "2") == ["5", "4"])
+        #expect(try log("-qrn=2") == ["5", "4"])
+        #expect(try log("-EPlayer", "-rgteam") == ["4", "2"])
+        #expect(try log("-S@1792890000.123456", "-U@1792890000.123457") == ["3"])
+        #expect(try log("-S-1h").isEmpty == log("-S", "-1h").isEmpty)
+        #expect(try log("-OTeam/1", "-pwins") == ["2", "3", "5"])
+        #expect(try log("-tsetup", "-c2") == ["2"])
+        #expect(try log("-uscore") == ["4"])
+        #expect(
+            try run(["log", "-Fop"]).lines == ["delete", "insert", "model", "touch", "update"])
+        #expect(try run(["log", "-rn1", "-ocat"]).lines == ["delete Team/1"])
+        #expect(try run(["log", "-rz1"]).code == 2)
+        #expect(try run(["log", "-nx"]).output.contains("'x' is invalid"))
+    }
+
+    @Test func `n alone is ten, and all is all`() throws {
+        let long = try MadeJournal(transactions: 30, bytes: 8)
+        func lines(_ words: String...) throws -> Int {
+            let run = try CommandRun("tandem", words + ["-D", long.store])
+            #expect(run.code == 0, "\(words) \(run.output)")
+            return run.lines.count
+        }
+        #expect(try lines("log", "-n") == 10)
+        #expect(try lines("log", "-n", "-r") == 10)
+        #expect(try lines("log", "-qn", "author=often") == 10)
+        #expect(try lines("log", "--lines") == 10)
+        #expect(try lines("log", "--lines", "7") == 7)
+        #expect(try lines("log", "-n", "all") == 31)
+        #expect(try lines("log", "-nall", "-e") == 31)
+        #expect(try lines("log", "--lines=all", "-r") == 31)
+        #expect(try lines("history", "Team/1", "-ocat", "-n") == 1)
+        #expect(try run(["log", "-n", "some"]).code == 2)
+    }
+
+    @Test func `words that are no options stay as they are`() {
+        let kept = [
+            ["log", "--", "-n3"], ["fetch", "Team", "--sort", "-order,name"], ["log", "-S", "-1h"],
+            ["log", "-n", "3"], ["log", "--lines=3"], ["-h"], [], ["log", "-x3"], ["log", "-"],
+            ["watch", "Team", "--sort", "-h"], ["log", "-g", "a b"],
+        ]
+        for words in kept { #expect(ShortOptions.separated(words) == words) }
+        #expect(ShortOptions.separated(["log", "-n", "--"]) == ["log", "-n=10", "--"])
+        #expect(ShortOptions.separated(["log", "-rgop=x"]) == ["log", "-r", "-g=op=x"])
+    }
+
+    @Test func `the letters are those of the help`() throws {
+        let dump = try CommandRun("tandem", ["--experimental-dump-help"])
+        let root = try #require(try JSON(parsing: dump.output)["command"])
+        var letters = 0
+        func check(_ command: JSON, _ verb: String) {
+            let known = ShortOptions(of: verb)
+            for argument in command["arguments"]?.array ?? [] {
+                for name in argument["names"]?.array ?? [] where name["kind"] == .string("short") {
+                    let letter = Character(name["name"]?.string ?? "?")
+                    let isFlag = argument["kind"] == .string("flag")
+                    #expect(
+                        (isFlag ? known.flags : known.valued).contains(letter), "\(verb) \(letter)")
+                    letters += 1
+                }
+            }
+            for inner in command["subcommands"]?.array ?? [] { check(inner, verb) }
+        }
+        for verb in root["subcommands"]?.array ?? [] {
+            let name = verb["commandName"]?.string ?? ""
+            check(verb, name)
+            #expect(ShortOptions(of: name).flags.isDisjoint(with: ShortOptions(of: name).valued))
+        }
+        #expect(letters > 60)
+    }
+
+    @Test(arguments: [
+        (["op=nope"], "no op `nope`; there is insert, update, delete, touch, model"),
+        (["property=nope"], "property `nope`; there is born, name, players, team, wins"),
+        (["author=setup", "+", "property=nope"], "property `nope`; there is born"),
+        (["entity=nope"], "no entity `nope`; there is Player, Team"),
+        (["-E", "nope"], "no entity `nope`; there is Player, Team"),
+        (["-p", "Team.born"], "Team has no property `born`; there is name, players, wins"),
+        (["object=nope"], "`nope` is no object; give ENTITY/NUMBER"),
+        (["object=nope/1"], "no entity `nope`; there is Player, Team"),
+        (["pid=x"], "`x` is no pid; give a number"),
+        (["57"], "`57` is a position; `tandem log show 57`"),
+        (["nope"], "is no match; give FIELD=VALUE"),
+    ]) func `a value that nothing has is a matter of usage`(_ words: [String], _ says: String)
+        throws
+    {
+        let found = try run(["log"] + words)
+        #expect(
+            found.code == 2 && found.lines.count == 1 && found.output.contains(says), "\(found)")
+    }
+}

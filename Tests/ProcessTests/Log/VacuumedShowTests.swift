@@ -1,0 +1,114 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// `tandem show` of objects whose insertion is no longer in the log, or not yet.
+@Suite(.timeLimit(.minutes(2))) @MainActor struct VacuumedShowTests {
+    let place: Place
+
+    init() throws { place = try Place() }
+
+    private static let model = """
+        {"entities": {
+            "Book": {"attributes": {"title": {"type": "string"}},
+                "relationships": {"pages": {"to": "Page", "toMany": true, "inverse": "book"}}},
+            "Cover": {"parent": "Book"},
+            "Page": {"attributes": {"text": {"type": "string"}, "number": {"type": "int"}},
+                "relationships": {"book": {"to": "Book", "inverse": "pages"}}}}}
+        """
+
+    /// A book (1) with a page (2) at position 2, the page changed at 12, a page (12) that comes at 13 and another book that goes at 14.
+    private func play() throws {
+        let container = PersistentContainer(
+            model: try Model(parsing: Self.model), socket: place.socket, author: "writer")
+        defer { container.close() }
+        let context = container.makeContext(name: "main")
+        let book = try context.insert("Book")
+        book["title"] = .string("Atlas")
+        let page = try context.insert("Page")
+        page.setObject(book, for: "book")
+        let other = try context.insert("Book")
+        #expect(try context.save().number == 2)
+        // Each half a segment.
+        for _ in 3...11 {
+            try context.insert("Page")["text"] = .string(String(repeating: "x", count: 30_000))
+            try context.save()
+        }
+        page["number"] = .int(7)
+        try context.save()
+        let late = try context.insert("Page")
+        try context.save()
+        context.delete(other)
+        #expect(try context.save().number == 14)
+        #expect([book, page, late].map(\.id.number) == [1, 2, 13])
+    }
+
+    private func show(_ words: [String], on source: [String]) throws -> CommandRun {
+        try CommandRun("tandem", ["show"] + words + source)
+    }
+
+    private func first(_ source: [String]) throws -> UInt64 {
+        let run = try CommandRun(
+            "tandem", ["log", "-o", "json", "--output-fields", "position"] + source)
+        return UInt64(run.json.first?["position"]?.int ?? 0)
+    }
+
+    /// The same of a daemon and of a directory.
+    private func expectAll(_ source: [String], _ place: SourceLocation = #_sourceLocation) throws {
+        let begins = try first(source)
+        #expect(begins > 2, sourceLocation: place)
+        let remark = "; the log begins later, at \(begins), so this is what the store has"
+        let book = try show(["Book/1"], on: source)
+        #expect(book.code == 0, "\(book.output)", sourceLocation: place)
+        #expect(
+            book.lines == [
+                "Book/1 as of 2\(remark)", "    pages Page/2", "    title \"Atlas\"",
+            ], sourceLocation: place)
+        let json = try show(["Book/1", "-o", "json"], on: source).json.first
+        #expect(json?["logBegins"]?.int == Int64(begins), sourceLocation: place)
+        #expect(json?["isWhole"] == .bool(true) && json?["version"]?.int == 2)
+        // Its last change is in the log, its insertion not.
+        let page = try show(["Page/2"], on: source)
+        #expect(page.lines.first == "Page/2 as of 12\(remark)", "\(page.output)")
+        #expect(page.lines.contains("    book   Book/1"), "\(page.output)")
+        expect(
+            try show(["Page/13", "--at", "12"], on: source),
+            "not there yet at 12; it was inserted at 13")
+        expect(try show(["Book/13"], on: source), "there is no Book/13: the store has none")
+        expect(try show(["Book/77"], on: source), "there is no Book/77: the store has none")
+        expect(try show(["Cover/1"], on: source), "there is no Cover/1: the store has none")
+        expect(try show(["Book/3"], on: source), "Book/3 was deleted at 14")
+        expect(try show(["Book/1", "--at", "15"], on: source), "the last is 14")
+    }
+
+    private func expect(
+        _ run: CommandRun, _ says: String, _ place: SourceLocation = #_sourceLocation
+    ) {
+        #expect(run.code == 1 && run.lines.count == 1, "\(run.output)", sourceLocation: place)
+        #expect(run.output.contains(says), "\(run.output)", sourceLocation: place)
+    }
+
+    @Test func `what the log has given up the store shows, and what came later is told`() throws {
+        let daemon = try DaemonProcess.serving(
+            store: place.store, socket: place.socket, options: ["--segment-kibibytes", "64"])
+        try play()
+        let online = ["--socket", place.socket]
+        let whole = try show(["Book/1"], on: online)
+        #expect(whole.lines.first == "Book/1 as of 2", "\(whole.output)")
+        expect(try show(["Page/13", "--at", "1"], on: online), "it was inserted at 13")
+        let vacuum = try CommandRun("tandem", ["vacuum", "--before", "9", "--yes"] + online)
+        #expect(vacuum.code == 0, "\(vacuum.output)")
+        try expectAll(online)
+        // Of the other book nothing was kept before its deletion, but a daemon undoes that.
+        let gone = try show(["Book/3", "--at", "13"], on: online)
+        #expect(
+            gone.code == 0 && gone.lines.first?.hasPrefix("Book/3 as of 13;") ?? false,
+            "\(gone.output)")
+        #expect(daemon.end(SIGTERM) == 0)
+        let offline = ["-D", place.store]
+        try expectAll(offline)
+        let then = try show(["Book/3", "--at", "13"], on: offline)
+        #expect(then.code == 5 && then.output.contains("no longer kept; it was changed at 14"))
+    }
+}
