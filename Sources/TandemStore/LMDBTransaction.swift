@@ -13,8 +13,10 @@ final class LMDBTransaction {
     private var isOpen = true
     /// How many readers look at what lies in the pages.
     private var lent = 0
-    /// How often each table was written to.
+    /// How often each table was written to, what is known to have gone into the page of the write before counted with that.
     private var writes = [Int](repeating: 0, count: 2 + StoreTables.count)
+    /// Where the last new value of each table lies.
+    private var newest = [UInt](repeating: 0, count: 2 + StoreTables.count)
     /// The cursor of each table through which it is read and written, once there is one.
     private var cursors = [OpaquePointer?](repeating: nil, count: 2 + StoreTables.count)
 
@@ -126,6 +128,7 @@ final class LMDBTransaction {
         var value = MDB_val(mv_size: count, mv_data: nil)
         let status = key.withBytes { set(cursor, $0, &value, MDB_RESERVE) }
         try environment.check(status, "write to")
+        note(value, behind: key.count, in: table)
         fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
 
@@ -211,7 +214,21 @@ final class LMDBTransaction {
         return true
     }
 
-    /// How often a table was written to.
+    /// Takes a write back that went into the same page as the one before.
+    ///
+    /// LMDB fills a page from its end: there a new value lies right before the last one, with its key and a header between them.
+    private func note(_ value: MDB_val, behind keyBytes: Int, in table: LMDBTable) {
+        let place = UInt(bitPattern: value.mv_data)
+        let distance = newest[Int(table)] &- place
+        newest[Int(table)] = place
+        let most = UInt(Self.nodeHeaderBytes + keyBytes + value.mv_size + 1)
+        if (1...most).contains(distance) { writes[Int(table)] -= 1 }
+    }
+
+    /// What LMDB puts before the key of each value.
+    private static let nodeHeaderBytes = 8
+
+    /// About how many pages of a table were written to, none more often than it was left.
     func writes(_ table: LMDBTable) -> Int { writes[Int(table)] }
 
     private func writing(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {

@@ -47,6 +47,8 @@ public struct BatchInsert: WireCodable {
     public var rows: [Row]
     /// Whether the batch has no more rows.
     public var isLast: Bool
+    /// Whether the answer names all rows that can't be inserted, as far as they were looked at, rather than the first.
+    public var namesRefused: Bool
     /// The position in the last answer of this batch; 0 before the first.
     public var after: UInt64
     /// In a repetition the last position that was known when the part was sent first; see ``SaveRequest/firstSentAt``.
@@ -56,8 +58,8 @@ public struct BatchInsert: WireCodable {
     public init(
         batchID: [UInt8], author: String? = nil, context: String = "",
         policy: MergePolicy = .error, modelVersion: UInt16, entity: EntityTag, first: UInt64 = 0,
-        before: StableHash, rows: [Row] = [], isLast: Bool = false, after: UInt64 = 0,
-        firstSentAt: UInt64? = nil
+        before: StableHash, rows: [Row] = [], isLast: Bool = false, namesRefused: Bool = false,
+        after: UInt64 = 0, firstSentAt: UInt64? = nil
     ) {
         self.batchID = batchID
         self.author = author
@@ -69,6 +71,7 @@ public struct BatchInsert: WireCodable {
         self.before = before
         self.rows = rows
         self.isLast = isLast
+        self.namesRefused = namesRefused
         self.after = after
         self.firstSentAt = firstSentAt
     }
@@ -85,6 +88,7 @@ public struct BatchInsert: WireCodable {
         writer.hash(before)
         writer.list(rows)
         writer.bool(isLast)
+        writer.bool(namesRefused)
         writer.uint64(after)
         writer.optional(firstSentAt) { $0.uint64($1) }
     }
@@ -111,6 +115,7 @@ public struct BatchInsert: WireCodable {
         rows = try reader.list(
             of: Row.self, itemBytes: Row.minimumBytes, limit: WireLimits.batchObjects)
         isLast = try reader.bool()
+        namesRefused = try reader.bool()
         after = try reader.uint64()
         firstSentAt = try reader.optional { reader throws(CodingError) in try reader.uint64() }
     }
@@ -158,11 +163,15 @@ public struct BatchInserted: WireCodable {
     public var failure: TandemError?
     /// Which row of the batch the failure is about, counted from 0; nil when it is about none.
     public var failedRow: UInt64?
+    /// The rows that can't be inserted, in their order, if the part asked for them (``BatchInsert/namesRefused``).
+    ///
+    /// The first is the failed one; behind the last of them there may be more.
+    public var refused: [BatchRefusal]
 
     /// An answer of the given content.
     public init(
         position: UInt64, rows: UInt64, hash: StableHash, hasEnded: Bool,
-        failure: TandemError? = nil, failedRow: UInt64? = nil
+        failure: TandemError? = nil, failedRow: UInt64? = nil, refused: [BatchRefusal] = []
     ) {
         self.position = position
         self.rows = rows
@@ -170,6 +179,7 @@ public struct BatchInserted: WireCodable {
         self.hasEnded = hasEnded
         self.failure = failure
         self.failedRow = failedRow
+        self.refused = refused
     }
 
     /// Appends the binary form.
@@ -180,6 +190,7 @@ public struct BatchInserted: WireCodable {
         writer.bool(hasEnded)
         writer.optional(failure) { $1.encode(into: &$0) }
         writer.optional(failedRow) { $0.uint64($1) }
+        writer.list(refused)
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -192,6 +203,38 @@ public struct BatchInserted: WireCodable {
             try TandemError(from: &reader)
         }
         failedRow = try reader.optional { reader throws(CodingError) in try reader.uint64() }
+        refused = try reader.list(
+            of: BatchRefusal.self, itemBytes: BatchRefusal.minimumBytes,
+            limit: WireLimits.batchObjects)
+    }
+}
+
+/// A row of a batch insert that can't be inserted.
+public struct BatchRefusal: WireCodable {
+    /// Which row of the batch it is, counted from 0.
+    public var row: UInt64
+    /// Why.
+    public var error: TandemError
+
+    /// A refusal of a row.
+    public init(row: UInt64, error: TandemError) {
+        self.row = row
+        self.error = error
+    }
+
+    /// The fewest bytes that one takes.
+    static let minimumBytes = 13
+
+    /// Appends the binary form.
+    public func encode(into writer: inout ByteWriter) {
+        writer.uint64(row)
+        error.encode(into: &writer)
+    }
+
+    /// Reads the binary form or throws `CodingError`.
+    public init(from reader: inout ByteReader) throws(CodingError) {
+        row = try reader.uint64()
+        error = try TandemError(from: &reader)
     }
 }
 

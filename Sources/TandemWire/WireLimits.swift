@@ -5,8 +5,8 @@
 /// What exceeds one is answered with an error or closes the connection; nothing is dropped
 /// silently.
 public enum WireLimits {
-    /// The version of the protocol that this build speaks.
-    public static let protocolVersion: UInt16 = 1
+    /// The version of the protocol that this build speaks: another one for every change of what messages are made of.
+    public static let protocolVersion: UInt16 = 2
     /// The payload of one frame: no peer has to hold more than this to see the next header.
     public static let frameBytes = 1 << 20
     /// What a message has room for around a transaction.

@@ -13,9 +13,12 @@ let package = Package(
     name: "benchmarks",
     dependencies: [.package(name: "tandem", path: "../..")],
     targets: [
+        // Debian's liblmdb, for what its pages cost by themselves.
+        .systemLibrary(name: "CLMDBFloor"),
         .executableTarget(
             name: "tandembench",
             dependencies: [
+                "CLMDBFloor",
                 .product(name: "Tandem", package: "tandem"),
                 .product(name: "TandemJournal", package: "tandem"),
             ],

@@ -5,15 +5,18 @@
 #             clients (saves as in p1 with and without a
 #             thousand clients, a hundred of them stopped; the daemon's memory); load (10 s under load: the slowest saves and what
 #             they waited for), recovery (changes applied a second), memory (a million saves), batch
-#             (batches over all objects while another client saves: the time of its saves);
+#             (batches over all objects while another client saves: the time of its saves), flights (the tool imports the
+#             flights with their links), lookup (an object by its unique key, beside a bare round trip), count (by an indexed
+#             condition, beside a walk over the keys in LMDB), migrate (one more attribute and index: how long others wait);
 #             p6apart (p6 with all senders on one core and all subscribers on another, so that it does not
 #             count where the scheduler puts whom);
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
 #   N         number of contents; default: 10000, p3, p4 and p5 1000, 10000 and 100000,
-#             p7, recovery and batch 100000; cli 1000000; p6: of
+#             p7, recovery, batch and lookup 100000; cli, count and migrate 1000000; flights: of runs, 5; p6: of
 #             subscribers, 64 and 256; clients: of clients, 1000; sync: appends a round, 300; journal: MiB, 1024
 # Environment:
+#   FLIGHTS    folder with the flights (default ../shared/data/nycflights13, from the project's root)
 #   PEERS_TMP  folder on the disk to measure (default /tmp; not a tmpfs)
 # Prints one JSON line a result, in the form of the peer benchmarks, and the rest to standard error.
 # Builds tandemd and the clients in release mode, runs each scenario and size on a daemon and store
@@ -22,8 +25,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p6apart | cli | clients | load | recovery | memory | batch | sync | journal | all) ;; *)
-    sed -n '2,20s/^# \{0,1\}//p' "${0##*/}" >&2
+case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p6apart | cli | clients | load | recovery | memory | batch | flights | lookup | count | migrate | sync | journal | all) ;; *)
+    sed -n '2,23s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -155,6 +158,27 @@ past() {
     median "log_of_object$suffix" "$n" "$tandem" log -O Team/2003 "$@"
     median "blame$suffix" "$n" "$tandem" blame Team/2003 "$@"
 }
+# The flights by the tool, each time into a new store: rows a second of the whole command.
+flights() {
+    local run folder begin rows=336776 tandem=$PWD/.build/tandem/release/tandem
+    local data=${FLIGHTS:-../../../shared/data/nycflights13} maps=../ProcessTests/Flights
+    swift build -c release -Xswiftc -enforce-exclusivity=unchecked --product tandem --package-path ../.. --scratch-path .build/tandem >&2
+    for ((run = 1; run <= $(sizes 5); run++)); do
+        folder=$tmp/run$((++runs))
+        mkdir -p "$folder"
+        serve "$folder"
+        "$tandem" schema apply "$maps/model.json" --socket "$folder/sock" >&2
+        begin=$EPOCHREALTIME
+        "$tandem" import "$data" --map "$maps/map.json" --rejects "$folder/rejects" --socket "$folder/sock" >&2 || failed=1
+        awk -v run="$run" -v n=$rows -v us="$((${EPOCHREALTIME/./} - ${begin/./}))" 'BEGIN {
+            printf "{\"scenario\":\"flights\",\"peer\":\"tandem\",\"n\":%d,\"metric\":\"import\",\"run\":%d,\"ms\":%d,\"rows_per_second\":%d}\n",
+                n, run, us / 1000, n / us * 1000000 }'
+        [[ $("$tandem" count Flight --socket "$folder/sock") == "$rows" ]] || failed=1
+        stop "$daemon"
+        daemon=''
+        rm -rf "$folder"
+    done
+}
 # The tool over a journal of a GiB (n of a KiB each) and one of n small transactions, with and without a daemon.
 cli() {
     local n folder tandem=$PWD/.build/tandem/release/tandem
@@ -204,6 +228,9 @@ p6apart() {
 clients() { ulimit -n 8192; for n in $(sizes 1000); do one clients "$n"; done; }
 memory() { for n in $(sizes 10000); do longest=900 one memory "$n"; done; }
 batch() { for n in $(sizes 100000); do one batch "$n"; done; }
+lookup() { for n in $(sizes 100000); do one lookup "$n"; done; }
+count() { for n in $(sizes 1000000); do one count "$n"; done; }
+migrate() { for n in $(sizes 1000000); do one migrate "$n"; done; }
 recovery() {
     for n in $(sizes 100000); do
         recover "$n" unindexed

@@ -24,7 +24,7 @@ final class WireClient {
         try FrameEncoder.encode(ClientMessage.hello(hello), into: &bytes)
         try socket.writeAll(bytes)
         welcome = Welcome(
-            protocolVersion: 1, log: LogID(high: 0, low: 0), epoch: 0, position: 0,
+            log: LogID(high: 0, low: 0), epoch: 0, position: 0,
             resumed: false, model: nil, lease: Lease(first: 0, count: 0, epoch: 0))
         let first = try next().message
         if case .failure(let error) = first { throw error }

@@ -40,6 +40,23 @@ import Testing
         #expect(bench.store.dirtyPages == 0)
     }
 
+    @Test func `rows that follow on each other count as the pages that they fill`() throws {
+        let bench = try StoreBench()
+        for start in stride(from: UInt64(1), to: 40_000, by: 1_000) {
+            try bench.apply(try (start..<start + 1_000).map { try bench.insert("Tag", $0, [:]) })
+        }
+        try bench.store.checkpoint()
+        let label = Value.string("n")
+        // As many rows anywhere are pages all over the table.
+        for number in stride(from: UInt64(1), to: 40_000, by: 20) {
+            try bench.apply([try bench.update("Tag", number, ["label": label])])
+        }
+        #expect(bench.store.dirtyPages > 300, "\(bench.store.dirtyPages)")
+        try bench.store.checkpoint()
+        try bench.apply(try (UInt64(40_001)...42_000).map { try bench.insert("Tag", $0, [:]) })
+        #expect((20..<300).contains(bench.store.dirtyPages), "\(bench.store.dirtyPages)")
+    }
+
     @Test func `ids of saves that go anywhere count as a page each, those that ascend do not`()
         throws
     {

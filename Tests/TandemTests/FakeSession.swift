@@ -231,7 +231,7 @@ final class FakeSession: Sendable {
         send(
             .welcome(
                 Welcome(
-                    protocolVersion: 1, log: daemon.log, epoch: daemonState.epoch,
+                    log: daemon.log, epoch: daemonState.epoch,
                     position: daemonState.end,
                     resumed: resumes, model: writer.bytes,
                     lease: Lease(first: first, count: 100, epoch: 1),

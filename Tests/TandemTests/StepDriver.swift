@@ -25,6 +25,8 @@ extension Step {
                     try body()
                 }
                 step = try more(answer)
+            case .send(let message, let more): step = try more(connection.send(message))
+            case .await(let reply, let more): step = try more(connection.answer(of: reply))
             }
         }
     }

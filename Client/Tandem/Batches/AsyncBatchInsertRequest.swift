@@ -6,7 +6,7 @@ import TandemWire
 ///     let rows = FileHandle.standardInput.bytes.lines.map { BatchValues(["name": .string($0)]) }
 ///     try await context.execute(AsyncBatchInsertRequest(entity: "Team", rows: rows))
 ///
-/// No more rows are asked for than the next part has, and one: at most 1,001.
+/// No more rows are asked for than two parts have, and one: at most 2,001.
 public struct AsyncBatchInsertRequest<Rows: AsyncSequence> where Rows.Element == BatchValues {
     /// The entity's name.
     public var entity: String
@@ -34,13 +34,28 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func execute<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil
     ) async throws -> BatchResult {
+        try await execute(request, id: id, author: author, refusing: nil)
+    }
+
+    /// Inserts an object for each row as it comes, and goes on without those that can't be inserted.
+    ///
+    /// `refusing` takes them, by their numbers among all rows, from 0, with why, before anything behind them is inserted. Who repeats the batch
+    /// leaves out what was refused.
+    @discardableResult
+    package nonisolated(nonsending) func execute<Rows>(
+        _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil,
+        refusing: (([(row: Int, error: TandemError)]) throws -> Void)?
+    ) async throws -> BatchResult {
         let idBytes = batchID(id)
         _ = try await sessionStep().runAsync(on: connection)
         let work = inserting(
-            request.entity, request.policy, idBytes, mayBeRepeat: id != nil, author)
+            request.entity, request.policy, idBytes, mayBeRepeat: id != nil, author,
+            refusing: refusing)
         do {
             try await insert(request.rows, work)
         } catch {
+            // What the sequence's error left under way is inserted as well.
+            try await connection.quietStep(work).runAsync(on: connection)
             // Whether that can be merged now or not: the error says what there is to say.
             _ = try? await finish(work, error as? TandemError ?? TandemError(.usage, "\(error)"))
             guard let error = error as? TandemError else { throw error }
@@ -57,7 +72,7 @@ extension ManagedObjectContext {
     ) async throws -> Int {
         _ = try await sessionStep().runAsync(on: connection)
         let work = inserting(entity, policy, batchID(id), mayBeRepeat: true, nil)
-        try await connection.partStep(work).runAsync(on: connection)
+        while work.isUnsettled { try await connection.partStep(work).runAsync(on: connection) }
         return work.knownRows
     }
 

@@ -2,22 +2,18 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// A batch insert under way: the rows of its next part, and how far it came.
+/// A batch insert under way: the rows of its next parts, and how far it came.
 ///
-/// It holds one part and one row more, whatever there is to come. Rows that the daemon has already, from an earlier attempt, are
-/// passed over as they come; what stands for them has to be the same.
+/// While the daemon inserts one part the next one is made and sent, so that neither waits for the other. It holds two parts and one row more,
+/// whatever there is to come. Rows that the daemon has already, from an earlier attempt, are passed over as they come; what
+/// stands for them has to be the same.
 ///
 /// State:
-/// - `part`: rows that came and are not known to be inserted, and what stands for all rows up to each.
-/// - `ahead`: the row behind the part, which shows that the part is not the last.
+/// - `rows`: rows that came and are not known to be inserted, and what stands for all rows up to each.
+/// - `sent`, `underWay`: how many of these were sent, and where the answers to their parts arrive.
+/// - `cut`: where the part behind those ends, once it is known whether rows come behind it.
 /// - `known`: how far the daemon has come, where that is beyond the rows that have come here.
 final class BatchInserting {
-    private struct Row {
-        var values: BatchValues
-        /// What stands for all rows up to this one.
-        var hash: StableHash
-    }
-
     let entity: String
     private let policy: MergePolicy
     private let id: [UInt8]
@@ -25,15 +21,24 @@ final class BatchInserting {
     private let context: String
     /// The most bytes that the rows of a part are expected to take.
     private let partBytes: Int
-    private var part: [Row] = []
+    /// Takes rows that the daemon refuses, by their numbers among all that came, so that the batch goes on without them; nil ends it.
+    private let refusing: ((BatchRefusals) throws -> Void)?
+    private var rows: [InsertRow] = []
+    private var sent = 0
+    private var cut: Int?
+    /// The bytes of the rows behind those that were sent, up to the cut.
     private var bytes = 0
-    /// The numbers of the part's objects, as far as there are any.
+    /// The numbers of the first objects of `rows`, as far as there are any.
     var numbers: [ObjectNumber] = []
-    private var ahead: Row?
+    private var underWay: [Reply<DaemonMessage>] = []
+    /// How often in a row a part met another model than it was made for.
+    var modelAttempts = 0
     private var known: (rows: Int, hash: StableHash)?
     /// What stands for all rows that came, and for those that are inserted.
     private var taken: StableHash
     private var inserted: StableHash
+    /// How many rows came, refused ones included.
+    private var came = 0
     /// How many rows are inserted.
     private(set) var count = 0
     /// The position of the last transaction.
@@ -45,7 +50,8 @@ final class BatchInserting {
     /// A batch under an id of its own, or one that may have begun before.
     init(
         entity: String, policy: MergePolicy, id: [UInt8], mayBeRepeat: Bool, author: String?,
-        context: String, partBytes: Int = WireLimits.frameBytes
+        context: String, partBytes: Int = WireLimits.frameBytes,
+        refusing: ((BatchRefusals) throws -> Void)? = nil
     ) {
         self.entity = entity
         self.policy = policy
@@ -53,22 +59,38 @@ final class BatchInserting {
         self.author = author
         self.context = context
         self.partBytes = partBytes
+        self.refusing = refusing
         asks = mayBeRepeat
         taken = StableHash(Array(entity.utf8) + [0, policy.rawValue])
         inserted = taken
     }
 
-    /// Whether the next part needs more rows.
-    var wantsMore: Bool { !asks && !isExhausted && ahead == nil }
+    /// So many parts at most are sent without an answer: one that the daemon inserts, and one that waits for it.
+    static let partsUnderWay = 2
+
+    /// Whether the next part needs more rows, before which nothing has to be waited for.
+    var wantsMore: Bool {
+        !asks && !isExhausted && cut == nil && underWay.count < Self.partsUnderWay
+    }
+
+    /// Whether the next part, or the question how far the batch came, can be sent now.
+    var canSend: Bool {
+        if asks { return underWay.isEmpty }
+        if cut == nil { return isExhausted && rows.isEmpty && underWay.isEmpty && !hasEnded }
+        return underWay.count < Self.partsUnderWay
+    }
 
     /// Whether all rows are inserted and the daemon knows that these are all.
-    var isDone: Bool { isExhausted && part.isEmpty && ahead == nil && hasEnded }
+    var isDone: Bool { isExhausted && rows.isEmpty && underWay.isEmpty && hasEnded }
 
-    /// How many rows are without a number.
-    var lacksNumber: Bool { numbers.count < part.count }
+    /// Whether it is not known yet how far the batch came.
+    var isUnsettled: Bool { asks }
+
+    /// Whether rows of the next part are without a number.
+    var lacksNumber: Bool { numbers.count < cut ?? sent }
 
     /// How many rows it holds.
-    var heldRows: Int { part.count + (ahead == nil ? 0 : 1) }
+    var heldRows: Int { rows.count }
 
     /// How many rows the daemon has, from this attempt or an earlier one.
     var knownRows: Int { known?.rows ?? count }
@@ -78,33 +100,38 @@ final class BatchInserting {
     /// Takes the next row.
     func add(_ values: BatchValues) throws(TandemError) {
         taken = values.hash(behind: taken)
-        try place(Row(values: values, hash: taken))
+        let row = InsertRow(number: came, values: values, hash: taken, bytes: values.expectedBytes)
+        came += 1
+        if let known { return try passOver(row, known) }
+        rows.append(row)
+        place(rows.count - 1)
     }
 
     /// Notes that there are no more rows.
     func end() throws(TandemError) {
         isExhausted = true
         if known != nil { throw isOther }
+        if cut == nil, sent < rows.count { cut = rows.count }
     }
 
-    private func place(_ row: Row) throws(TandemError) {
-        if let known {
-            try passOver(row, known)
-            return
-        }
-        let rowBytes = row.values.expectedBytes
-        let isFull = part.count == WireLimits.batchObjects || bytes + rowBytes > partBytes
-        guard part.isEmpty || !isFull else {
-            ahead = row
-            return
-        }
-        bytes += rowBytes
-        part.append(row)
+    /// Puts a row into the part that is being made, or cuts that before it.
+    private func place(_ index: Int) {
+        guard cut == nil else { return }
+        let isFull =
+            index - sent == WireLimits.batchObjects || bytes + rows[index].bytes > partBytes
+        if index > sent, isFull { cut = index } else { bytes += rows[index].bytes }
+    }
+
+    /// Makes a part of what was not sent.
+    private func makePart() {
+        (cut, bytes) = (nil, 0)
+        for index in sent..<rows.count where cut == nil { place(index) }
+        if isExhausted, cut == nil, sent < rows.count { cut = rows.count }
     }
 
     /// Drops a row that the daemon has.
     private func passOver(
-        _ row: Row, _ known: (rows: Int, hash: StableHash)
+        _ row: InsertRow, _ known: (rows: Int, hash: StableHash)
     ) throws(TandemError) {
         count += 1
         inserted = row.hash
@@ -122,73 +149,149 @@ final class BatchInserting {
     // MARK: Messages
 
     /// The next part under a model, up to a row that does not fit it; and what is wrong with that one.
-    func message(_ model: CompiledModel) throws(TandemError) -> (BatchInsert, TandemError?) {
+    func message(_ model: CompiledModel) throws(TandemError) -> (BatchInsert, BatchRefusal?) {
         guard let entity = model.entity(named: entity) else {
             throw TandemError(.unknownEntity, "no entity is named \(entity)")
         }
+        let end = cut ?? sent
         var message = BatchInsert(
             batchID: id, author: author, context: context, policy: policy,
-            modelVersion: model.version, entity: entity.tag, first: UInt64(count),
-            before: inserted, after: position ?? 0)
-        message.rows.reserveCapacity(part.count)
-        for (row, number) in zip(part, numbers) {
+            modelVersion: model.version, entity: entity.tag, first: UInt64(count + sent),
+            before: sent > 0 ? rows[sent - 1].hash : inserted,
+            isLast: isExhausted && end == rows.count && !asks, namesRefused: refusing != nil,
+            after: position ?? 0)
+        message.rows.reserveCapacity(end - sent)
+        for index in sent..<end {
             do throws(TandemError) {
-                message.rows.append(
-                    try row.values.message(number, row.hash, entity, model))
+                message.rows.append(try rows[index].message(numbers[index], entity, model))
             } catch {
-                return (message, failure(error, at: count + message.rows.count))
+                message.isLast = false
+                return (message, BatchRefusal(row: UInt64(count + index), error: error))
             }
         }
-        message.isLast = isExhausted && ahead == nil
         return (message, nil)
     }
+
+    /// Notes that so many rows of the next part were sent, whose answer arrives at `reply`.
+    func noteSent(_ count: Int, _ reply: Reply<DaemonMessage>) {
+        underWay.append(reply)
+        sent += count
+        makePart()
+    }
+
+    /// Takes out where the answer to the first part under way arrives.
+    func takeReply() -> Reply<DaemonMessage>? {
+        underWay.isEmpty ? nil : underWay.removeFirst()
+    }
+
+    /// Whether nothing is under way.
+    var isQuiet: Bool { underWay.isEmpty }
+
+    /// Lets everything that is not inserted be sent again, once nothing is under way any more.
+    func sendAgain() {
+        sent = 0
+        makePart()
+    }
+
+    // MARK: Answers
 
     /// Notes what the daemon answered to a part.
     func settle(_ answer: BatchInserted) throws(TandemError) {
         asks = false
-        let rows = Int(clamping: answer.rows)
-        guard rows >= count else {
+        let reached = Int(clamping: answer.rows)
+        guard reached >= count else {
             throw TandemError(
                 .unknownOutcome,
-                "the daemon has \(rows) rows of the batch, and had \(count) before; look at the "
+                "the daemon has \(reached) rows of the batch, and had \(count) before; look at the "
                     + "objects and begin a new batch")
         }
+        modelAttempts = 0
         position = max(position ?? 0, answer.position)
-        hasEnded = answer.hasEnded || (isExhausted && rows == 0 && part.isEmpty)
-        let kept = part.dropFirst(rows - count)
-        numbers = Array(numbers.dropFirst(part.count - kept.count))
-        let gone = part.prefix(part.count - kept.count)
-        inserted = gone.last?.hash ?? inserted
-        count += gone.count
-        part = Array(kept)
-        bytes = part.reduce(0) { $0 + $1.values.expectedBytes }
-        try meet(rows, answer.hash)
-        if let error = answer.failure {
-            throw failure(error, at: answer.failedRow.map { Int(clamping: $0) })
+        hasEnded = answer.hasEnded || (isExhausted && reached == 0 && rows.isEmpty)
+        drop(min(reached - count, rows.count))
+        try meet(reached, answer.hash)
+        if let error = answer.failure { throw failure(error, at: answer.failedRow) }
+    }
+
+    /// Lets go of rows that are inserted.
+    private func drop(_ gone: Int) {
+        guard gone > 0 else { return }
+        inserted = rows[gone - 1].hash
+        count += gone
+        rows.removeFirst(gone)
+        numbers.removeFirst(min(gone, numbers.count))
+        if gone <= sent {
+            sent -= gone
+            cut = cut.map { $0 - gone }
+        } else {
+            sent = 0
+            makePart()
         }
     }
 
-    /// Compares what the daemon has with what came; goes on with the row that showed that there is more.
-    private func meet(_ rows: Int, _ hash: StableHash) throws(TandemError) {
-        if rows > count {
-            known = (rows, hash)
-            if isExhausted, ahead == nil { throw isOther }
-        } else if rows > 0, hash != inserted {
+    /// Compares what the daemon has with what came.
+    private func meet(_ reached: Int, _ hash: StableHash) throws(TandemError) {
+        if reached > count {
+            known = (reached, hash)
+            if isExhausted { throw isOther }
+        } else if reached > 0, hash != inserted {
             throw isOther
         }
-        guard part.isEmpty, let row = ahead else { return }
-        ahead = nil
-        try place(row)
-        if isExhausted, known != nil { throw isOther }
     }
 
-    /// An error that names the row.
-    private func failure(_ error: TandemError, at row: Int?) -> TandemError {
+    /// Goes on without the rows that were refused; false where that ends the batch.
+    ///
+    /// Nothing may be under way. They are handed over before anything behind them is sent.
+    func leaveOut(_ refused: [BatchRefusal]) throws -> Bool {
+        guard let refusing, !refused.isEmpty else { return false }
+        let places = refused.map { Int(clamping: $0.row) - count }
+        guard places.allSatisfy(rows.indices.contains) else { return false }
+        try refusing(zip(places, refused).map { (rows[$0].number, $1.error) })
+        let gone = Set(places)
+        let kept = rows.indices.filter { !gone.contains($0) }
+        numbers = kept.filter(numbers.indices.contains).map { numbers[$0] }
+        rows = kept.map { rows[$0] }
+        taken = inserted
+        for index in rows.indices {
+            taken = rows[index].values.hash(behind: taken)
+            rows[index].hash = taken
+        }
+        // The end that was told of came with them, if at all.
+        hasEnded = false
+        sendAgain()
+        return true
+    }
+
+    /// An error that names the row, by its number among all that came.
+    func failure(_ error: TandemError, at row: UInt64?) -> TandemError {
         guard let row else { return error }
+        let place = Int(clamping: row) - count
+        let number = rows.indices.contains(place) ? rows[place].number : Int(clamping: row)
         var error = error
-        error.row = row
-        error.message = "row \(row): \(error.message)"
+        error.row = number
+        error.message = "row \(number): \(error.message)"
         return error
+    }
+}
+
+/// Rows that can't be inserted, by their numbers among all that came, from 0, in order.
+typealias BatchRefusals = [(row: Int, error: TandemError)]
+
+/// A row of a batch insert that is not known to be inserted.
+private struct InsertRow {
+    /// Its number among all rows that came.
+    var number: Int
+    var values: BatchValues
+    /// What stands for all rows of the batch up to this one.
+    var hash: StableHash
+    /// About the bytes that it takes in a part.
+    var bytes: Int
+
+    /// The row of a part under a model.
+    func message(
+        _ number: ObjectNumber, _ entity: CompiledEntity, _ model: CompiledModel
+    ) throws(TandemError) -> BatchInsert.Row {
+        try values.message(number, hash, entity, model)
     }
 }
 
@@ -198,12 +301,10 @@ extension BatchValues {
         _ number: ObjectNumber, _ hash: StableHash, _ entity: CompiledEntity,
         _ model: CompiledModel
     ) throws(TandemError) -> BatchInsert.Row {
-        let (values, links) = try resolved(in: entity, model)
-        return BatchInsert.Row(
-            number: number, hash: hash,
-            // Null is said only where the daemon would put a default else.
-            values: values.filter { !$0.value.isNull || !entity.defaults[$0.slot].isNull },
-            links: links)
+        var (values, links) = try resolved(in: entity, model)
+        // Null is said only where the daemon would put a default else.
+        values.removeAll { $0.value.isNull && entity.defaults[$0.slot].isNull }
+        return BatchInsert.Row(number: number, hash: hash, values: values, links: links)
     }
 
     /// About the bytes that it takes in a part.

@@ -35,6 +35,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         in entity: CompiledEntity, _ model: CompiledModel
     ) throws(TandemError) -> (values: [SlotValue], links: [LinkChange]) {
         var values: [SlotValue] = []
+        values.reserveCapacity(attributes.count + objects.count)
         var links: [LinkChange] = []
         for (name, value) in attributes {
             let property = try property(name, in: entity)
@@ -46,22 +47,24 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         }
         for (name, ids) in objects {
             let property = try property(name, in: entity)
-            let targets = try ids.map { id throws(TandemError) in try reference(id, model) }
             if property.isToMany {
+                let targets = try ids.map { id throws(TandemError) in try reference(id, model) }
                 links += Self.links(property, to: targets)
                 continue
             }
-            guard property.relationship != nil, targets.count <= 1 else {
+            guard property.relationship != nil, ids.count <= 1 else {
                 throw TandemError(
-                    .usage, "\(entity.name).\(name) has no place for \(targets.count) objects")
+                    .usage, "\(entity.name).\(name) has no place for \(ids.count) objects")
             }
-            let value = targets.first.map { TandemModel.Value.reference($0) } ?? .null
+            let value =
+                try ids.first.map { id throws(TandemError) in
+                    TandemModel.Value.reference(try reference(id, model))
+                } ?? .null
             values.append(SlotValue(slot: property.slot, value: value))
         }
-        return (
-            values.sorted { $0.slot < $1.slot },
-            links.sorted(by: LinkChange.isBefore)
-        )
+        values.sort { $0.slot < $1.slot }
+        links.sort(by: LinkChange.isBefore)
+        return (values, links)
     }
 
     /// The members of a new object, each where it is named first if there is an order.

@@ -18,37 +18,44 @@ extension Connection {
         try batchResult(work.position ?? 0, work.count)
     }
 
-    /// Has the daemon insert the next part of a batch, or say how far it came; made again where the model is changed before it
-    /// arrives.
-    func partStep(_ work: BatchInserting, attempt: Int = 1) -> Step<Void> {
+    /// Goes on with a batch insert: sends the next part, or waits for the answer to the first of those that are under way.
+    func partStep(_ work: BatchInserting) -> Step<Void> {
+        work.canSend ? sendStep(work) : .answerStep(work, self)
+    }
+
+    /// Has the daemon insert the next part of a batch, or say how far it came.
+    private func sendStep(_ work: BatchInserting) -> Step<Void> {
         .connect { session in
             while work.lacksNumber {
-                guard let number = self.nextNumber() else { return self.leaseStep(work, attempt) }
+                guard let number = self.nextNumber() else { return self.leaseStep(work) }
                 work.numbers.append(number)
             }
             let (message, problem) = try work.message(session.model)
-            if let problem, message.rows.isEmpty { throw problem }
-            return .ask(.insert(message)) { result in
-                do {
-                    guard case .inserted(let answer) = try result.get() else {
-                        throw Step<Void>.unexpected(try result.get())
-                    }
-                    try work.settle(answer)
-                } catch let error as TandemError {
-                    guard error.code == .schemaMismatch, attempt < self.limits.modelAttempts
-                    else { throw error }
-                    return self.modelStep { self.partStep(work, attempt: attempt + 1) }
-                }
-                if let problem { throw problem }
+            if let problem, message.rows.isEmpty {
+                guard work.isQuiet else { return .answerStep(work, self) }
+                if try work.leaveOut([problem]) { return .done(()) }
+                throw work.failure(problem.error, at: problem.row)
+            }
+            return .send(.insert(message)) { reply in
+                work.noteSent(message.rows.count, reply)
                 return .done(())
             }
         }
     }
 
-    private func leaseStep(_ work: BatchInserting, _ attempt: Int) -> Step<Void> {
+    /// Takes the answers to all parts under way; what is wrong with them is no longer of interest.
+    func quietStep(_ work: BatchInserting) -> Step<Void> {
+        guard let reply = work.takeReply() else { return .done(()) }
+        return .await(reply) { result in
+            if case .success(.inserted(let answer)) = result { try? work.settle(answer) }
+            return self.quietStep(work)
+        }
+    }
+
+    private func leaseStep(_ work: BatchInserting) -> Step<Void> {
         .ask(.lease(count: leaseCount)) { result in
             _ = try result.get()
-            return self.partStep(work, attempt: attempt)
+            return self.sendStep(work)
         }
     }
 
@@ -61,5 +68,45 @@ extension Connection {
     /// The most bytes that the rows of a part may take, as the daemon has it.
     var partBytes: Int {
         min(WireLimits.frameBytes, state.withLock { $0.daemonLimits.messageBytes } / 2)
+    }
+}
+
+extension Step<Void> {
+    /// Takes the answer to the first part under way.
+    ///
+    /// Where that did not come to its end, what was sent behind it can't have begun: its answers are waited for and say nothing.
+    fileprivate static func answerStep(_ work: BatchInserting, _ connection: Connection) -> Step {
+        guard let reply = work.takeReply() else { return .done(()) }
+        return .await(reply) { result in
+            var refused: [BatchRefusal] = []
+            do {
+                guard case .inserted(let answer) = try result.get() else {
+                    throw unexpected(try result.get())
+                }
+                refused = answer.refused
+                try work.settle(answer)
+                return .done(())
+            } catch let error as TandemError {
+                return try connection.quietStep(work).then {
+                    try goOnStep(work, behind: error, without: refused, connection)
+                }
+            }
+        }
+    }
+
+    /// Goes on behind a part that did not come to its end: without the rows that are to be left out, or under the model of now.
+    private static func goOnStep(
+        _ work: BatchInserting, behind error: TandemError, without refused: [BatchRefusal],
+        _ connection: Connection
+    ) throws -> Step {
+        if try work.leaveOut(refused) { return .done(()) }
+        guard error.code == .schemaMismatch,
+            work.modelAttempts + 1 < connection.limits.modelAttempts
+        else { throw error }
+        work.modelAttempts += 1
+        return connection.modelStep {
+            work.sendAgain()
+            return .done(())
+        }
     }
 }

@@ -109,11 +109,12 @@ extension ManagedObjectContext {
 
     /// A batch insert that has yet to begin.
     func inserting(
-        _ entity: String, _ policy: MergePolicy, _ id: [UInt8], mayBeRepeat: Bool, _ author: String?
+        _ entity: String, _ policy: MergePolicy, _ id: [UInt8], mayBeRepeat: Bool,
+        _ author: String?, refusing: ((BatchRefusals) throws -> Void)? = nil
     ) -> BatchInserting {
         BatchInserting(
             entity: entity, policy: policy, id: id, mayBeRepeat: mayBeRepeat, author: author,
-            context: name, partBytes: connection.partBytes)
+            context: name, partBytes: connection.partBytes, refusing: refusing)
     }
 
     /// A batch is told of as a save, with all that was done, however many transactions that took.

@@ -74,7 +74,11 @@ final class Connection: Sendable {
 
     /// Sends a request and waits for its answer on the calling thread.
     func answer(_ message: ClientMessage) -> Result<DaemonMessage, TandemError> {
-        let reply = send(message)
+        answer(of: send(message))
+    }
+
+    /// Waits for the answer to a request that was sent, on the calling thread.
+    func answer(of reply: Reply<DaemonMessage>) -> Result<DaemonMessage, TandemError> {
         read(until: reply)
         return reply.wait(with: latches)
     }
@@ -120,7 +124,7 @@ final class Connection: Sendable {
     }
 
     /// Sends a request; whoever needs the answer has to read, or let read.
-    private func send(_ message: ClientMessage) -> Reply<DaemonMessage> {
+    func send(_ message: ClientMessage) -> Reply<DaemonMessage> {
         let reply = Reply<DaemonMessage>()
         let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
             if state.phase == .closed { return (state.closedError, false) }

@@ -12,6 +12,10 @@ enum Step<Output> {
         (Session) throws -> Step, orElse: ((TandemError) throws -> Step)? = nil)
     /// The daemon's answer to a message.
     case ask(ClientMessage, (Result<DaemonMessage, TandemError>) throws -> Step)
+    /// A message to be sent, whose answer is waited for later.
+    case send(ClientMessage, (Reply<DaemonMessage>) throws -> Step)
+    /// The answer to a message that was sent.
+    case await(Reply<DaemonMessage>, (Result<DaemonMessage, TandemError>) throws -> Step)
 
     /// Goes on with the output of this step.
     func then<Next>(_ next: @escaping (Output) throws -> Step<Next>) throws -> Step<Next> {
@@ -24,6 +28,8 @@ enum Step<Output> {
                     { try other($0).then(next) }
                 })
         case .ask(let message, let more): return .ask(message) { try more($0).then(next) }
+        case .send(let message, let more): return .send(message) { try more($0).then(next) }
+        case .await(let reply, let more): return .await(reply) { try more($0).then(next) }
         }
     }
 
@@ -51,6 +57,10 @@ enum Step<Output> {
                 })
         case .ask(let message, let more):
             return .ask(message) { answer in try guarded { try more(answer) } }
+        case .send(let message, let more):
+            return .send(message) { reply in try guarded { try more(reply) } }
+        case .await(let reply, let more):
+            return .await(reply) { answer in try guarded { try more(answer) } }
         }
     }
 
@@ -82,6 +92,8 @@ enum Step<Output> {
                 }
                 step = try more(session)
             case .ask(let message, let more): step = try more(connection.answer(message))
+            case .send(let message, let more): step = try more(connection.send(message))
+            case .await(let reply, let more): step = try more(connection.answer(of: reply))
             }
         }
     }
@@ -121,6 +133,11 @@ enum Step<Output> {
                 let answer = await connection.answerAsync(message)
                 guard isWanted() else { return }
                 step = try more(answer)
+            case .send(let message, let more): step = try more(connection.submit(message))
+            case .await(let reply, let more):
+                let answer = await reply.value()
+                guard isWanted() else { return }
+                step = try more(answer)
             }
         }
     }
@@ -140,6 +157,8 @@ enum Step<Output> {
                     step = try await Step.connected(connection, more, orElse)
                 case .ask(let message, let more):
                     step = try more(await connection.answerUnlessCancelled(message))
+                case .send(let message, let more): step = try more(connection.submit(message))
+                case .await(let reply, let more): step = try more(await reply.value())
                 }
             }
         } catch let error as TandemError where error.code == .cancelled {
@@ -157,6 +176,8 @@ enum Step<Output> {
                 step = try await Step.connected(connection, more, orElse)
             case .ask(let message, let more):
                 step = try more(await connection.answerAsync(message))
+            case .send(let message, let more): step = try more(connection.submit(message))
+            case .await(let reply, let more): step = try more(await reply.value())
             }
         }
     }

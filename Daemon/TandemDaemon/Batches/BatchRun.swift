@@ -76,7 +76,9 @@ final class BatchRun: BatchWork {
 
     // MARK: Looking
 
-    func advance(_ committer: Committer, _ clock: any Clock, atMost most: Int) throws {
+    func advance(
+        _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool
+    ) throws {
         if !hasBegun { try begin(committer, atMost: most) }
         if foundAt != nil { try plan(committer, clock) }
     }

@@ -18,7 +18,10 @@ protocol BatchWork: AnyObject {
     var isOver: Bool { get }
 
     /// Plans its next transaction into the batch of saves that is being built, if it has come to that.
-    func advance(_ committer: Committer, _ clock: any Clock, atMost most: Int) throws
+    ///
+    /// `isAlone` says that nobody else's save is in it: then it may have another one, while there is time.
+    func advance(
+        _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool) throws
     /// Goes on looking for the objects, as far as one step goes.
     func search(_ committer: Committer) throws
     /// Notes that what was planned is durable, unless there was no room to keep it.
@@ -32,12 +35,28 @@ protocol BatchWork: AnyObject {
 /// How many objects the next transaction of a batch may have, by how long the last ones took.
 struct BatchPace {
     private(set) var size = DaemonLimits.firstBatchObjects
+    /// Whether what a transaction may change is what bounds it, rather than the time.
+    private(set) var isFull = false
 
     /// Keeps to a bound of a transaction.
     mutating func bound(_ most: Int) { size = min(size, most) }
 
     /// Lets the next one have half as many as one that was too large.
     mutating func halve(_ count: Int) { size = max(1, count / 2) }
+
+    /// Lets the next one have as many objects as it takes to keep to the time, and to what a transaction may change.
+    ///
+    /// `count` of them took so long and came to so many changes: the other ends of their links are among these.
+    mutating func note(
+        _ nanoseconds: UInt64, _ count: Int, changing changes: Int, atMost most: Int
+    ) {
+        note(nanoseconds, atMost: most)
+        guard changes > count, count > 0 else { return isFull = false }
+        // Twice as many come to less than twice as many changes, since links lead to the same objects.
+        let room = max(1, count * (WireLimits.batchObjects * 15 / 16) / changes)
+        isFull = size >= room
+        size = min(size, room)
+    }
 
     /// Lets the next one have as many objects as it takes to keep to the time.
     mutating func note(_ nanoseconds: UInt64, atMost most: Int) {

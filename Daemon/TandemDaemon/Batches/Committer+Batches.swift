@@ -49,6 +49,16 @@ extension Committer {
         return plan
     }
 
+    /// Which inserts of a part can't be carried out, each judged behind those before it that can; none where it is not the fault of any alone.
+    func refusals(of part: SaveRequest) throws -> [ObjectNumber: TandemError] {
+        guard let model = store.model else { return [:] }
+        return try reading {
+            try SavePlanner.refusals(
+                of: part, model: model, store: store, numbersBelow: leases.numbersBelow,
+                limits: limits, counts: limitCounts)
+        }
+    }
+
     /// Applies a part of a batch as a transaction that says how far it came; returns its position.
     ///
     /// The last one may be without changes: that the end was reached has to stand in the journal.

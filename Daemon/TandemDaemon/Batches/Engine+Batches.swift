@@ -38,7 +38,8 @@ extension Engine {
             if run is InsertRun {
                 try demand(.writer, of: run.session, to: "insert objects by a batch")
             }
-            try run.advance(committer, clock, atMost: batches.most)
+            try run.advance(
+                committer, clock, atMost: batches.most, isAlone: savers.isEmpty && !hasSaves)
         }
     }
 

@@ -5,14 +5,16 @@ import TandemWire
 /// A part of a batch insert whose turn it is: its rows, and how far the batch came.
 ///
 /// What is known of the batch, by its id, is how many rows it has come to and what stands for them. Rows up to there are passed over; the
-/// others are inserted in transactions, each of which says how far it came. Where rows can't be inserted, fewer of them are tried, until
-/// it is one that can't: so all before it are inserted, however the part was cut.
+/// others are inserted in transactions, each of which says how far it came. Where rows can't be inserted, each is judged by itself
+/// (``SavePlanner/refusals(of:_:)``), and all before the first that can't are inserted, however the part was cut. What is no row's fault
+/// alone, as too many members of another object, is found by trying fewer, until it is one.
 ///
 /// State:
 /// - `progress`, `hash`: how far the batch came, with what is durable.
 /// - `next`: the first row of the part that is not inserted.
+/// - `refused`: rows that were found to be such that can't be inserted, the first at or behind `next`.
 /// - `refusedEnd`: rows from `next` up to here can't be inserted together.
-/// - `part`: what is in the batch of saves that is being built, and counts once that is durable.
+/// - `part`: what is in the batch of saves that is being built, and counts once that is durable; of several transactions the last.
 final class InsertRun: BatchWork {
     let session: Session
     let id: UInt32
@@ -24,10 +26,11 @@ final class InsertRun: BatchWork {
     /// The position of the batch's last durable transaction.
     private var position: UInt64?
     private var next = 0
+    private var refused: [BatchRefusal] = []
     private var refusedEnd: Int?
     private var part: InsertPart?
     private var failure: TandemError?
-    private var failedRow: UInt64?
+    private var hasRefused = false
 
     init(_ insert: BatchInsert, _ id: UInt32, _ session: Session) {
         self.insert = insert
@@ -52,11 +55,18 @@ final class InsertRun: BatchWork {
 
     // MARK: Beginning
 
-    func advance(_ committer: Committer, _ clock: any Clock, atMost most: Int) throws {
+    func advance(
+        _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool
+    ) throws {
         if !hasBegun { try begin(committer) }
         guard !isOver else { return }
         session.pace.bound(most)
-        try plan(committer, clock, atMost: most)
+        let began = clock.monotonicNanoseconds
+        repeat {
+            guard try plan(committer, clock, atMost: most) else { return }
+            // What others wait for is one flush for all of it.
+        } while isAlone && session.pace.isFull && plannedNext < insert.rows.count
+            && clock.monotonicNanoseconds - began < DaemonLimits.batchNanoseconds / 2
     }
 
     /// Takes its turn: what is known under its id by now says which rows are inserted already.
@@ -103,49 +113,101 @@ final class InsertRun: BatchWork {
 
     // MARK: Working
 
-    private func plan(_ committer: Committer, _ clock: any Clock, atMost most: Int) throws {
+    /// The first row that is not planned yet.
+    private var plannedNext: Int { part?.next ?? next }
+
+    /// Plans the next transaction; false where it has to be another one, or comes with the next turn.
+    private func plan(
+        _ committer: Committer, _ clock: any Clock, atMost most: Int
+    ) throws -> Bool {
         let began = clock.monotonicNanoseconds
-        let end = sliceEnd
-        do {
-            part = try planned(upTo: end, committer)
-        } catch let error as TandemError {
-            try tryFewer(than: end - next, because: error)
-            return
+        let (start, end) = (plannedNext, sliceEnd)
+        if let first = refused.first, index(of: first) == start {
+            // What is planned before it is durable first.
+            if part == nil { try refuse(refused) }
+            return false
         }
-        session.pace.note(clock.monotonicNanoseconds - began, atMost: most)
+        do {
+            let (planned, changes) = try planned(start, upTo: end, committer)
+            part = planned
+            session.pace.note(
+                clock.monotonicNanoseconds - began, end - start, changing: changes, atMost: most)
+            return true
+        } catch let error as TandemError {
+            // Behind what is planned it is met again in the next turn.
+            guard part == nil else { return false }
+            try tryFewer(than: end - next, because: error, committer)
+            if !refused.isEmpty {
+                let took = clock.monotonicNanoseconds - began
+                session.pace.note(took, end - start, changing: end - start, atMost: most)
+            }
+            return false
+        }
     }
 
-    /// Has fewer rows planned in the next turn, unless it was one that can't be inserted, or it is no row's fault.
-    private func tryFewer(than count: Int, because error: TandemError) throws(TandemError) {
+    /// Finds which rows can't be inserted, or has fewer planned in the next turn, unless it was one, or it is no row's fault.
+    private func tryFewer(
+        than count: Int, because error: TandemError, _ committer: Committer
+    ) throws {
         guard error.isOfRows, count > 0 else { throw error }
         guard count > 1 else {
-            failedRow = insert.first + UInt64(next)
-            throw error
+            try refuse([BatchRefusal(row: insert.first + UInt64(next), error: error)])
+            return
         }
-        if error.code == .limitExceeded, refusedEnd == nil {
-            session.pace.halve(count)
+        if error.code == .limitExceeded, refusedEnd == nil, refused.isEmpty {
+            return session.pace.halve(count)
+        }
+        if refusedEnd == nil, refused.isEmpty {
+            refused = try refusals(next..<(next + count), committer)
         } else {
-            refusedEnd = next + count
+            // Others stand in the way as well, together: what was found does not hold without them.
+            refused = []
+        }
+        if refused.isEmpty { refusedEnd = next + count }
+    }
+
+    /// The rows of a range that can't be inserted, each judged behind those before it that can.
+    private func refusals(
+        _ range: Range<Int>, _ committer: Committer
+    ) throws -> [BatchRefusal] {
+        let rows = insert.rows[range]
+        let found = try committer.refusals(of: request(rows, hash))
+        return zip(range, rows).compactMap { index, row in
+            found[row.number].map { BatchRefusal(row: insert.first + UInt64(index), error: $0) }
         }
     }
 
-    /// Where the next transaction ends; in the middle of what can't be inserted together.
+    private func index(of refusal: BatchRefusal) -> Int { Int(refusal.row - insert.first) }
+
+    /// Ends the part at the first of these rows.
+    private func refuse(_ rows: [BatchRefusal]) throws(TandemError) {
+        refused = rows
+        hasRefused = true
+        if let first = rows.first { throw first.error }
+    }
+
+    /// Where the next transaction ends: before what was found to be refused, or in the middle of what can't be inserted together.
     private var sliceEnd: Int {
-        if let refusedEnd { return next + max(1, (refusedEnd - next) / 2) }
-        return min(next + session.pace.size, insert.rows.count)
+        let start = plannedNext
+        if let refusedEnd { return start + max(1, (refusedEnd - start) / 2) }
+        let end = refused.first.map(index) ?? insert.rows.count
+        return min(start + session.pace.size, end)
     }
 
     /// The rows up to an index as a transaction, also where they change nothing: that the batch came there has to stand in the journal.
-    private func planned(upTo end: Int, _ committer: Committer) throws -> InsertPart {
+    private func planned(
+        _ start: Int, upTo end: Int, _ committer: Committer
+    ) throws -> (InsertPart, changes: Int) {
         var part = InsertPart(
-            next: end, progress: progress, hash: end > next ? insert.rows[end - 1].hash : hash)
+            next: end, progress: part?.progress ?? progress,
+            hash: end > start ? insert.rows[end - 1].hash : part?.hash ?? hash)
         part.progress.reached = BatchProgress().reached
         part.progress.done = insert.first + UInt64(end)
         part.progress.hasEnded = insert.isLast && end == insert.rows.count
-        let request = request(insert.rows[next..<end], part.hash)
-        let plan = try plan(request, end - next, committer)
+        let request = request(insert.rows[start..<end], part.hash)
+        let plan = try plan(request, end - start, committer)
         part.position = try committer.append(plan, request, part.progress, by: principal)
-        return part
+        return (part, plan.changes.count)
     }
 
     /// Plans a transaction; one of a single row is as large as its links make it.
@@ -195,7 +257,9 @@ final class InsertRun: BatchWork {
         return .inserted(
             BatchInserted(
                 position: position ?? last, rows: progress.done, hash: hash,
-                hasEnded: progress.hasEnded, failure: failure, failedRow: failedRow))
+                hasEnded: progress.hasEnded, failure: failure,
+                failedRow: hasRefused ? refused.first?.row : nil,
+                refused: hasRefused && insert.namesRefused ? refused : []))
     }
 }
 

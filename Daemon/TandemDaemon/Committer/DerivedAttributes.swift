@@ -39,9 +39,7 @@ struct DerivedAttributes {
     private func count(
         _ derivation: CompiledDerivation, of working: WorkingObject
     ) throws -> Value? {
-        guard let delta = working.links[derivation.source],
-            !delta.added.isEmpty || !delta.removed.isEmpty
-        else { return nil }
+        guard let delta = working.delta(derivation.source), !delta.isEmpty else { return nil }
         if case .int(let before) = working.value(derivation.slot) {
             return .int(before + Int64(delta.added.count - delta.removed.count))
         }

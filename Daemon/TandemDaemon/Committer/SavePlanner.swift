@@ -7,13 +7,13 @@ import TandemWire
 /// Everything that a client could do wrong is found here, before the journal or the store is written: apply can't fail
 /// for a reason that a client could cause. The store is only read.
 struct SavePlanner {
-    private let request: SaveRequest
-    private let model: CompiledModel
-    private let store: Store
+    let request: SaveRequest
+    let model: CompiledModel
+    let store: Store
     private let numbersBelow: ObjectNumber
-    private let limits: DaemonLimits
-    private let counts: LimitCounts
-    private let graph: WorkingGraph
+    let limits: DaemonLimits
+    let counts: LimitCounts
+    let graph: WorkingGraph
     private var conflicts: [MergeConflict] = []
 
     /// What a save comes to.
@@ -53,10 +53,10 @@ struct SavePlanner {
         }
     }
 
-    private init(
+    init(
         _ request: SaveRequest, _ model: CompiledModel, _ store: Store,
         _ numbersBelow: ObjectNumber,
-        _ limits: DaemonLimits, _ counts: LimitCounts, _ most: Int
+        _ limits: DaemonLimits, _ counts: LimitCounts, _ most: Int = .max
     ) {
         self.request = request
         self.model = model
@@ -100,7 +100,7 @@ struct SavePlanner {
         }
     }
 
-    private mutating func insert(_ object: ObjectReference) throws {
+    mutating func insert(_ object: ObjectReference) throws {
         guard let entity = model.entity(tagged: object.tag) else {
             throw TandemError(.unknownEntity, "there is no entity with tag \(object.tag)")
         }
@@ -114,13 +114,12 @@ struct SavePlanner {
         graph.insert(object, entity)
     }
 
-    private mutating func perform(_ operation: SaveOperation, _ mapping: ReferenceMapping) throws {
+    mutating func perform(_ operation: SaveOperation, _ mapping: ReferenceMapping) throws {
         switch operation {
         case .insert(let object, let values, let links):
             let target = mapping[object]
             let keepsExisting = mapping.replaces(object) && !replacementTakesValues
             guard let working = try graph.load(target) else { return }
-            if working.isInserted { working.reserve(values.count) }
             for value in values where !keepsExisting {
                 try graph.set(working, value.slot, mapping[value.value])
             }

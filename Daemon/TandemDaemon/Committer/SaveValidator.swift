@@ -16,6 +16,13 @@ struct SaveValidator {
         guard problems.isEmpty else { throw TandemError(.validation, problems: problems) }
     }
 
+    /// What is wrong with one object by itself; nil for nothing.
+    func refusal(of working: WorkingObject) throws -> TandemError? {
+        var problems: [ValidationProblem] = []
+        try check(working, &problems)
+        return problems.isEmpty ? nil : TandemError(.validation, problems: problems)
+    }
+
     private func checkDenials() throws {
         for denial in graph.denials {
             let left = denial.members.filter { graph.objects[$0.number]?.isDeleted != true }

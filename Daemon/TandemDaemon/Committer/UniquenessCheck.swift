@@ -39,6 +39,31 @@ struct UniquenessCheck {
         return replaced
     }
 
+    /// The new objects whose unique values another one has: of the store, or one before it that is not refused itself.
+    ///
+    /// `inserted` are in the order in which they would be inserted one by one.
+    func refusals(_ inserted: [WorkingObject]) throws -> [ObjectNumber: TandemError] {
+        var taken: [[UInt8]: ObjectReference] = [:]
+        var refused: [ObjectNumber: TandemError] = [:]
+        for working in inserted where !working.entity.uniqueness.isEmpty {
+            var keys: [[UInt8]] = []
+            var problems: [ValidationProblem] = []
+            for index in working.entity.uniqueness {
+                guard let key = key(index, working) else { continue }
+                keys.append(key)
+                if let owner = try taken[key] ?? storedOwner(index, working) {
+                    problems.append(problem(working, index, owner))
+                }
+            }
+            if problems.isEmpty {
+                for key in keys { taken[key] = working.object }
+            } else {
+                refused[working.object.number] = TandemError(.uniqueness, problems: problems)
+            }
+        }
+        return refused
+    }
+
     private func isConcerned(_ working: WorkingObject, _ index: CompiledIndex) -> Bool {
         working.isInserted || !working.written.intersection(index.mask).isEmpty
     }
@@ -47,11 +72,24 @@ struct UniquenessCheck {
     private func owner(
         _ index: CompiledIndex, _ working: WorkingObject, _ taken: inout [[UInt8]: ObjectReference]
     ) throws -> ObjectReference? {
+        guard let key = key(index, working) else { return nil }
+        if let other = taken.updateValue(working.object, forKey: key) { return other }
+        return try storedOwner(index, working)
+    }
+
+    /// What stands for a tuple; nil for one in which a value is missing, as that equals nothing.
+    private func key(_ index: CompiledIndex, _ working: WorkingObject) -> [UInt8]? {
         guard index.slots.allSatisfy({ !working.value($0).isNull }) else { return nil }
         var key = KeyEncoder()
         key.append(tag: index.id)
         for slot in index.slots { key.append(working.value(slot)) }
-        if let other = taken.updateValue(working.object, forKey: key.bytes) { return other }
+        return key.bytes
+    }
+
+    /// The object of the store with the same tuple, as the save leaves it.
+    private func storedOwner(
+        _ index: CompiledIndex, _ working: WorkingObject
+    ) throws -> ObjectReference? {
         guard let owner = try store.owner(of: index, working.row, working.entity),
             owner.number != working.object.number, holds(owner, index)
         else { return nil }

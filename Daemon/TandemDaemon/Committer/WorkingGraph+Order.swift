@@ -24,25 +24,27 @@ extension WorkingGraph {
     /// Cost: a point read for each of them; where members came without a place and the last one is not known, all links of their owner.
     func settleOrder(_ objects: [WorkingObject]) throws {
         for working in objects {
-            for (slot, delta) in working.links {
+            for index in working.links.indices {
+                let slot = working.links[index].slot
                 guard let relationship = working.entity.properties[slot].relationship,
                     relationship.isOrdered
                 else { continue }
+                let delta = working.links[index]
                 working.settle(slot, try ranks(of: working, delta, relationship))
             }
         }
     }
 
     private func ranks(
-        of owner: WorkingObject, _ delta: WorkingObject.LinkDelta,
+        of owner: WorkingObject, _ delta: LinkDelta,
         _ relationship: CompiledRelationship
-    ) throws -> WorkingObject.RankDelta {
-        var ranks = WorkingObject.RankDelta()
+    ) throws -> LinkDelta.RankDelta {
+        var ranks = LinkDelta.RankDelta()
         func stored(_ member: ObjectReference) throws -> Rank? {
             guard !owner.isInserted else { return nil }
             return try store.rank(of: member.number, in: owner.object.number, relationship)
         }
-        for member in delta.removed { ranks.before[member] = try stored(member) }
+        for member in delta.removed.inOrder { ranks.before[member] = try stored(member) }
         for (member, wanted) in delta.wanted where !delta.removed.contains(member) {
             if delta.added.contains(member) {
                 ranks.after[member] = wanted
@@ -51,7 +53,7 @@ extension WorkingGraph {
                 ranks.after[member] = wanted
             }
         }
-        let last = delta.added.filter { delta.wanted[$0] == nil }.sorted()
+        let last = delta.added.inOrder.filter { delta.wanted[$0] == nil }
         if !last.isEmpty, !owner.isDeleted { try append(last, to: owner, relationship, &ranks) }
         return ranks
     }
@@ -59,7 +61,7 @@ extension WorkingGraph {
     /// Ranks behind all that are there or come with the save; nil where there is no room.
     private func last(
         behindAllOf owner: WorkingObject, _ relationship: CompiledRelationship,
-        _ ranks: WorkingObject.RankDelta, count: Int
+        _ ranks: LinkDelta.RankDelta, count: Int
     ) throws -> [Rank]? {
         let stored =
             owner.isInserted ? nil : try store.lastRank(of: owner.object.number, relationship)
@@ -70,7 +72,7 @@ extension WorkingGraph {
     /// Puts members behind all others; where there is no room, others get new ranks as well.
     private func append(
         _ members: [ObjectReference], to owner: WorkingObject,
-        _ relationship: CompiledRelationship, _ ranks: inout WorkingObject.RankDelta
+        _ relationship: CompiledRelationship, _ ranks: inout LinkDelta.RankDelta
     ) throws {
         if let behind = try last(behindAllOf: owner, relationship, ranks, count: members.count) {
             ranks.after.merge(zip(members, behind)) { $1 }

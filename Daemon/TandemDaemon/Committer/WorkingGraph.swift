@@ -55,11 +55,22 @@ final class WorkingGraph {
     ) throws(TandemError) -> CompiledRelationship {
         guard let entity = model.entity(tagged: object.tag), slot < entity.properties.count,
             let relationship = entity.properties[slot].relationship
-        else {
-            throw TandemError(
-                .usage, "property \(slot) of \(model.id(of: object)) is no relationship")
+        else { throw noRelationship(object, slot) }
+        return relationship
+    }
+
+    private func relationship(
+        _ working: WorkingObject, _ slot: Int
+    ) throws(TandemError) -> CompiledRelationship {
+        let properties = working.entity.properties
+        guard slot < properties.count, let relationship = properties[slot].relationship else {
+            throw noRelationship(working.object, slot)
         }
         return relationship
+    }
+
+    private func noRelationship(_ object: ObjectReference, _ slot: Int) -> TandemError {
+        TandemError(.usage, "property \(slot) of \(model.id(of: object)) is no relationship")
     }
 
     // MARK: Values
@@ -86,7 +97,7 @@ final class WorkingGraph {
                         message: "a value of another type was given")
                 ])
         }
-        try setToOne(working.object, slot, value.reference)
+        try setToOne(working, slot, value.reference)
     }
 
     /// Keeps a content and returns it with what stands for it.
@@ -99,43 +110,47 @@ final class WorkingGraph {
     // MARK: Links
 
     /// Lets a to-one relationship lead to another object, and mends both inverses.
-    func setToOne(
+    private func setToOne(_ owner: WorkingObject, _ slot: Int, _ target: ObjectReference?) throws {
+        let relationship = try relationship(owner, slot)
+        let old = owner.value(slot).reference
+        guard old != target else { return }
+        if let old, let partner = try load(old) { detach(owner, from: partner, relationship) }
+        if let target {
+            try attach(owner, to: try require(target, relationship), slot, relationship)
+        }
+        owner.set(slot, target.map { .reference($0) } ?? .null)
+    }
+
+    /// Lets a to-one relationship of an object that was loaded lead to another object.
+    private func setToOne(
         _ owner: ObjectReference, _ slot: Int, _ target: ObjectReference?
     ) throws {
-        let relationship = try relationship(owner, slot)
-        let old = objects[owner.number]?.value(slot).reference
-        guard old != target else { return }
-        if let old, try load(old) != nil { try detach(owner, from: old, relationship) }
-        if let target {
-            try require(target, relationship)
-            try attach(owner, to: target, slot, relationship)
-        }
-        objects[owner.number]?.set(slot, target.map { .reference($0) } ?? .null)
+        guard let working = objects[owner.number] else { return }
+        try setToOne(working, slot, target)
     }
 
     private func detach(
-        _ owner: ObjectReference, from old: ObjectReference, _ relationship: CompiledRelationship
-    ) throws {
+        _ owner: WorkingObject, from old: WorkingObject, _ relationship: CompiledRelationship
+    ) {
         if relationship.inverseToMany {
-            objects[old.number]?.remove(owner, from: relationship.inverseSlot)
-        } else if objects[old.number]?.value(relationship.inverseSlot).reference == owner {
-            objects[old.number]?.set(relationship.inverseSlot, .null)
+            old.remove(owner.object, from: relationship.inverseSlot)
+        } else if old.value(relationship.inverseSlot).reference == owner.object {
+            old.set(relationship.inverseSlot, .null)
         }
     }
 
     private func attach(
-        _ owner: ObjectReference, to target: ObjectReference, _ slot: Int,
+        _ owner: WorkingObject, to target: WorkingObject, _ slot: Int,
         _ relationship: CompiledRelationship
     ) throws {
         if relationship.inverseToMany {
-            objects[target.number]?.add(owner, to: relationship.inverseSlot)
-            return
+            return target.add(owner.object, to: relationship.inverseSlot)
         }
-        let partner = objects[target.number]?.value(relationship.inverseSlot).reference
-        if let partner, partner != owner, try load(partner) != nil {
-            objects[partner.number]?.set(slot, .null)
+        let partner = target.value(relationship.inverseSlot).reference
+        if let partner, partner != owner.object, let other = try load(partner) {
+            other.set(slot, .null)
         }
-        objects[target.number]?.set(relationship.inverseSlot, .reference(owner))
+        target.set(relationship.inverseSlot, .reference(owner.object))
     }
 
     /// Adds a member to a to-many relationship; one that is there already changes nothing.
@@ -180,25 +195,27 @@ final class WorkingGraph {
     }
 
     /// Loads the object at the other end, which has to exist and be of the right entity.
+    @discardableResult
     private func require(
         _ target: ObjectReference, _ relationship: CompiledRelationship
-    ) throws {
+    ) throws -> WorkingObject {
         guard model.entity(tagged: relationship.destination)?.includes(target.tag) ?? false else {
             throw TandemError(
                 .usage,
                 "\(relationship.declaration.name) leads to "
                     + "\(relationship.declaration.destination), not to \(model.id(of: target))")
         }
-        guard try load(target) != nil else {
+        guard let working = try load(target) else {
             throw TandemError(.unknownObject, "\(model.id(of: target)) does not exist")
         }
+        return working
     }
 
     private func isMember(
         _ member: ObjectReference, of owner: ObjectReference, _ slot: Int,
         _ relationship: CompiledRelationship
     ) throws -> Bool {
-        let delta = objects[owner.number]?.links[slot]
+        let delta = objects[owner.number]?.delta(slot)
         if delta?.added.contains(member) ?? false { return true }
         if delta?.removed.contains(member) ?? false { return false }
         guard objects[owner.number]?.isInserted == false else { return false }
@@ -214,9 +231,9 @@ final class WorkingGraph {
         if working?.isInserted != true {
             members = try store.members(of: owner.number, relationship)
         }
-        guard let delta = working?.links[slot] else { return members }
+        guard let delta = working?.delta(slot) else { return members }
         members.removeAll { delta.removed.contains($0) }
-        return (members + delta.added).sorted()
+        return (members + delta.added.inOrder).sorted()
     }
 
     /// How many members the save leaves so far, exactly up to `bound`, and more than that if there are more.
@@ -227,7 +244,7 @@ final class WorkingGraph {
         upTo bound: Int
     ) throws -> Int {
         let working = objects[owner.number]
-        let delta = working?.links[slot] ?? WorkingObject.LinkDelta()
+        let delta = working?.delta(slot) ?? LinkDelta(slot)
         guard working?.isInserted != true else { return delta.added.count }
         let most = min(bound, .max >> 1) + 1 + delta.removed.count
         let stored = try store.memberCount(of: owner.number, relationship, atMost: most)

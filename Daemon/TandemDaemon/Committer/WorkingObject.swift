@@ -16,35 +16,22 @@ final class WorkingObject {
     private var patch: RowPatch?
     /// The other values that were written, by slot in order of the first writing; each slot once.
     private var edits: [SlotValue] = []
+    /// All values of an object that the save inserts, by slot; empty for any other.
+    private var values: [Value]
     /// The slots that were written.
     private(set) var written = PropertyMask()
     /// The slots that a value was written to.
     private(set) var filled = PropertyMask()
-    /// Members that came and went, by slot, against the store.
-    private(set) var links: [Int: LinkDelta] = [:]
+    /// Members that came and went, one entry for each relationship that was looked at; few, so that a list beats a table.
+    private(set) var links: [LinkDelta] = []
     var isDeleted = false
-
-    /// Members that a to-many relationship gains and loses.
-    struct LinkDelta {
-        var added: Set<ObjectReference> = []
-        var removed: Set<ObjectReference> = []
-        /// The places that the save gives to members of an ordered relationship, or to what may become one.
-        var wanted: [ObjectReference: Rank] = [:]
-        /// The ranks of those that go or move, and of those that come or move, once the save is planned.
-        var ranks = RankDelta()
-    }
-
-    /// Ranks that members have in the store, and those that the save gives.
-    struct RankDelta {
-        var before: [ObjectReference: Rank] = [:]
-        var after: [ObjectReference: Rank] = [:]
-    }
 
     init(stored: Store.Stored, entity: CompiledEntity, _ model: CompiledModel) {
         object = stored.object
         version = model.version
         self.entity = entity
         self.stored = stored
+        values = []
     }
 
     init(inserting object: ObjectReference, entity: CompiledEntity, _ model: CompiledModel) {
@@ -52,30 +39,33 @@ final class WorkingObject {
         version = model.version
         self.entity = entity
         stored = nil
+        values = entity.defaults
     }
 
     var isInserted: Bool { stored == nil }
 
     /// The value of a slot after what was planned so far.
     func value(_ slot: Int) -> Value {
+        if stored == nil { return values[slot] }
         if !edits.isEmpty, let edit = edits.first(where: { $0.slot == slot }) { return edit.value }
-        return (patch?.row ?? stored?.row)?.value(slot, in: entity) ?? entity.defaults[slot]
+        return (patch?.row ?? stored?.row)?.value(slot, in: entity) ?? .null
     }
 
     /// The slots that the rules of the model have to be applied to.
     var touched: PropertyMask {
         isInserted
             ? entity.allSlots
-            : links.isEmpty ? written : written.union(PropertyMask(links.keys))
+            : links.isEmpty ? written : written.union(PropertyMask(links.lazy.map(\.slot)))
     }
-
-    /// Makes room for `count` values of a new object that are to be set.
-    func reserve(_ count: Int) { edits.reserveCapacity(count) }
 
     func set(_ slot: Int, _ value: Value) {
         if value.isNull { filled.remove(slot) } else { filled.insert(slot) }
         let isKnown = written.contains(slot)
         written.insert(slot)
+        if stored == nil {
+            values[slot] = value
+            return
+        }
         if patches(slot, value) { return }
         if isKnown, let index = edits.firstIndex(where: { $0.slot == slot }) {
             edits[index].value = value
@@ -92,29 +82,34 @@ final class WorkingObject {
         return true
     }
 
-    /// Notes that a member came; one that had gone is just back.
-    func add(_ member: ObjectReference, to slot: Int) {
-        if links[slot, default: LinkDelta()].removed.remove(member) == nil {
-            links[slot]?.added.insert(member)
-        }
+    /// The members that came and went in a relationship; nil where it was not looked at.
+    func delta(_ slot: Int) -> LinkDelta? {
+        links.firstIndex { $0.slot == slot }.map { links[$0] }
     }
+
+    private func index(ofLinks slot: Int) -> Int {
+        if let index = links.firstIndex(where: { $0.slot == slot }) { return index }
+        links.append(LinkDelta(slot))
+        return links.count - 1
+    }
+
+    /// Notes that a member came; one that had gone is just back.
+    func add(_ member: ObjectReference, to slot: Int) { links[index(ofLinks: slot)].add(member) }
 
     /// Notes that a member went; one that had just come never was.
     func remove(_ member: ObjectReference, from slot: Int) {
-        // Its place went with it: should it come again, it comes as the last.
-        links[slot]?.wanted[member] = nil
-        if links[slot, default: LinkDelta()].added.remove(member) == nil {
-            links[slot]?.removed.insert(member)
-        }
+        links[index(ofLinks: slot)].remove(member)
     }
 
     /// Notes the place of a member, which counts if it is one when the save is planned.
     func place(_ member: ObjectReference, in slot: Int, at rank: Rank) {
-        links[slot, default: LinkDelta()].wanted[member] = rank
+        links[index(ofLinks: slot)].place(member, at: rank)
     }
 
     /// Takes over what the order of a relationship comes to.
-    func settle(_ slot: Int, _ ranks: RankDelta) { links[slot]?.ranks = ranks }
+    func settle(_ slot: Int, _ ranks: LinkDelta.RankDelta) {
+        links[index(ofLinks: slot)].ranks = ranks
+    }
 
     /// The row as the save leaves it.
     var row: Row {
@@ -122,8 +117,6 @@ final class WorkingObject {
             let row = patch?.row ?? stored.row
             return edits.isEmpty ? row : row.replacing(edits, in: entity, version: version)
         }
-        var values = entity.defaults
-        for edit in edits { values[edit.slot] = edit.value }
         return Row(values, of: entity, version: version)
     }
 
@@ -133,10 +126,9 @@ final class WorkingObject {
         let linkMask = PropertyMask(linkChanges.lazy.map(\.slot))
         guard let stored else {
             if isDeleted { return nil }
-            let row = row
-            return Change(
-                .insert, object, changed: present(row).union(linkMask), row: row,
-                links: linkChanges)
+            var mask = linkMask
+            for slot in values.indices where !values[slot].isNull { mask.insert(slot) }
+            return Change(.insert, object, changed: mask, row: row, links: linkChanges)
         }
         if isDeleted {
             return Change(
@@ -168,18 +160,7 @@ final class WorkingObject {
     }
 
     private var linkChanges: [LinkChange] {
-        if links.isEmpty { return [] }
-        var changes: [LinkChange] = []
-        for (slot, delta) in links {
-            // Whoever moves goes and comes.
-            let (before, after) = (delta.ranks.before, delta.ranks.after)
-            changes += delta.added.union(after.keys).map {
-                LinkChange(slot: slot, target: $0, .add, rank: after[$0])
-            }
-            changes += delta.removed.union(before.keys).map {
-                LinkChange(slot: slot, target: $0, .remove, rank: before[$0])
-            }
-        }
-        return changes.sorted(by: LinkChange.isBefore)
+        if links.count < 2 { return links.first?.changes ?? [] }
+        return links.sorted { $0.slot < $1.slot }.flatMap(\.changes)
     }
 }

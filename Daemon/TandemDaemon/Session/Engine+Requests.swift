@@ -82,7 +82,7 @@ extension Engine {
         let tags = hello.interests.compactMap { model?.entity(named: $0)?.tag }
         audiences.move(session, to: Set(tags))
         let welcome = Welcome(
-            protocolVersion: 1, log: position.log, epoch: position.epoch, position: last,
+            log: position.log, epoch: position.epoch, position: last,
             resumed: resume != nil, model: committer.modelBytes, lease: lease,
             saveIDFloor: committer.store.saveFloor, isReadOnly: told.ability.isReadOnly,
             server: "tandemd", limits: limits.session)

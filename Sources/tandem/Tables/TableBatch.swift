@@ -1,13 +1,11 @@
 import Tandem
 
-/// The rows of one batch of a file: a chunk is read while another is sent.
+/// The rows of a file: a chunk is read while another is sent.
 ///
 /// What is rejected is on the disk before any row behind it is handed out.
 final class TableBatch: ImportedRows {
     typealias Element = BatchValues
 
-    /// The daemon refuses a row of the last part, of at most so many rows, while one more has come.
-    private static let rowsKept = 2_048
     private let file: TableFile
     private let name: String
     private let rejects: RejectFile
@@ -15,8 +13,7 @@ final class TableBatch: ImportedRows {
     private var ahead: Task<TableFile.Chunk, any Error>?
     private var chunk = TableFile.Chunk()
     private var index = 0
-    private var kept: [TableFile.Row] = []
-    private var count = 0
+    private var last = LastRows<TableFile.Row>()
 
     /// Reads on in a file that has begun; `onRead` hears how far that has come.
     init(
@@ -30,17 +27,11 @@ final class TableBatch: ImportedRows {
         readAhead()
     }
 
-    var stoppedBehind: ImportLines.Place? { chunk.stoppedBehind }
-
-    func row(_ index: Int) -> ImportedRow? {
-        let place = index - (count - kept.count)
-        guard kept.indices.contains(place) else { return nil }
-        let row = kept[place]
+    func reject(_ index: Int) -> RejectFile.Reject? {
+        guard let row = last[index] else { return nil }
         // What stands for the row begins with what stands for the map.
         let raw = row.values.identity?.dropFirst(TablePlan.seedBytes) ?? []
-        return ImportedRow(
-            reject: .init(line: row.line, raw: String(decoding: raw, as: UTF8.self), reason: ""),
-            behind: row.behind)
+        return .init(line: row.line, raw: String(decoding: raw, as: UTF8.self), reason: "")
     }
 
     nonisolated(nonsending) func end() async { _ = await ahead?.result }
@@ -62,9 +53,7 @@ final class TableBatch: ImportedRows {
         }
         let row = chunk.rows[index]
         index += 1
-        count += 1
-        kept.append(row)
-        if kept.count > 2 * Self.rowsKept { kept.removeFirst(Self.rowsKept) }
+        last.add(row)
         return row.values
     }
 

@@ -59,14 +59,15 @@ struct TableBinding {
         case .column(let name, let values, let nulls):
             return .cell(
                 columns[name] ?? 0, values: try values.mapValues { try value($0, property, type) },
-                nulls: nulls ?? table.nulls)
+                nulls: TablePlan.NullTexts(nulls ?? table.nulls))
         case .date(let parts):
             guard type == .date else {
                 throw failure("\(property.name) is of type \(type.rawValue), no date of parts")
             }
             let found = parts.map { (part: $0.key, column: columns[$0.value] ?? 0) }
             return .date(
-                found.sorted { $0.part.rawValue < $1.part.rawValue }, nulls: table.nulls)
+                found.sorted { $0.part.rawValue < $1.part.rawValue },
+                nulls: TablePlan.NullTexts(table.nulls))
         }
     }
 

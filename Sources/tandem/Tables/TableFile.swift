@@ -6,8 +6,6 @@ actor TableFile {
     /// A row that can be sent.
     struct Row: Sendable {
         var line: Int
-        /// Where the next one begins.
-        var behind: ImportLines.Place
         var values: BatchValues
     }
 
@@ -19,19 +17,14 @@ actor TableFile {
         var offset: UInt64 = 0
         /// Whether nothing comes behind them.
         var isLast = false
-        /// Behind the row at which they end because the daemon refused it before.
-        var stoppedBehind: ImportLines.Place?
     }
 
     /// What of the rows is known before they are read.
     struct Start: Sendable {
-        var place: ImportLines.Place
-        /// How many rows from there on are inserted.
+        /// How many of them are inserted.
         var inserted: Int
         /// Lines that are rejected.
         var rejected: Set<Int>
-        /// Lines that the daemon refused; at the first of them the rows end.
-        var refused: Set<Int>
         /// Where links lead.
         var targets: [LinkTargets]
     }
@@ -62,9 +55,9 @@ actor TableFile {
 
     // MARK: Rows
 
-    /// Reads from some place on.
+    /// Reads from the beginning.
     func begin(_ start: Start) {
-        table.go(to: start.place.offset == 0 ? beginning : start.place)
+        table.go(to: beginning)
         count = 0
         self.start = start
     }
@@ -79,14 +72,9 @@ actor TableFile {
                 break
             }
             if start.rejected.contains(record.line) { continue }
-            if start.refused.contains(record.line) {
-                chunk.stoppedBehind = table.place
-                chunk.isLast = true
-                break
-            }
             do throws(ImportValues.Misfit) {
                 let values = try values(record, start)
-                chunk.rows.append(Row(line: record.line, behind: table.place, values: values))
+                chunk.rows.append(Row(line: record.line, values: values))
                 count += 1
             } catch {
                 chunk.rejects.append(
@@ -136,7 +124,7 @@ actor TableFile {
             if record.problem != nil { continue }
             for (number, link) in links {
                 // What can't be read is rejected with its row, later.
-                guard let key = try? link.key(record.cells, plan.table.nulls), link.allows(key),
+                guard let key = try? link.key(record.cells, plan.nulls), link.allows(key),
                     keys.known[number, default: []].insert(key).inserted
                 else { continue }
                 keys.byLink[number, default: []].append(key)

@@ -56,12 +56,10 @@ import TandemIO
         let batches = ImportBatches(
             context: context, entity: table.entity, policy: policy, rejects: rejects,
             file: table.name, name: "\(id) \(table.name)")
-        try await batches.run { place, id in
+        try await batches.run { id in
             let inserted = try await context.insertedRows(table.entity, policy, id: id)
             let start = TableFile.Start(
-                place: place, inserted: inserted,
-                rejected: rejects.lines(of: table.name, by: .reader),
-                refused: rejects.lines(of: table.name, by: .daemon), targets: targets)
+                inserted: inserted, rejected: rejects.lines(of: table.name), targets: targets)
             await file.begin(start)
             return TableBatch(file, table.name, rejects) {
                 progress.update($0, of: file.size)

@@ -4,35 +4,73 @@ import Tandem
 struct TablePlan: Sendable {
     /// Where the value of an attribute comes from, by places of columns.
     enum Source: Sendable {
-        case cell(Int, values: [String: Value], nulls: Set<String>)
-        case date([(part: ImportMap.DatePart, column: Int)], nulls: Set<String>)
+        case cell(Int, values: [String: Value], nulls: NullTexts)
+        case date([(part: ImportMap.DatePart, column: Int)], nulls: NullTexts)
         case constant(Value)
     }
 
-    /// An attribute that is set.
-    struct Attribute: Sendable {
-        var property: CompiledProperty
-        var type: AttributeType
-        var source: Source
+    /// An attribute that is set; one object, as a copy for each row would cost more than its value.
+    final class Attribute: Sendable {
+        let property: CompiledProperty
+        let type: AttributeType
+        let source: Source
         /// Whether an empty cell leaves its default.
-        var hasDefault: Bool
+        let hasDefault: Bool
+
+        init(
+            property: CompiledProperty, type: AttributeType, source: Source, hasDefault: Bool
+        ) {
+            self.property = property
+            self.type = type
+            self.source = source
+            self.hasDefault = hasDefault
+        }
     }
 
-    /// A link that is set.
-    struct Link: Sendable {
-        var property: CompiledProperty
-        var destination: CompiledEntity
+    /// A link that is set; one object, as with ``Attribute``.
+    final class Link: Sendable {
+        let property: CompiledProperty
+        let destination: CompiledEntity
         /// The attribute of the destination, and its type.
-        var key: CompiledProperty
-        var type: AttributeType
-        var column: Int
-        var missing: ImportMap.Missing
+        let key: CompiledProperty
+        let type: AttributeType
+        let column: Int
+        let missing: ImportMap.Missing
+
+        init(
+            property: CompiledProperty, destination: CompiledEntity, key: CompiledProperty,
+            type: AttributeType, column: Int, missing: ImportMap.Missing
+        ) {
+            self.property = property
+            self.destination = destination
+            self.key = key
+            self.type = type
+            self.column = column
+            self.missing = missing
+        }
+    }
+
+    /// Texts that stand for no value: hardly ever more than one or two, so that comparing beats hashing.
+    struct NullTexts: Sendable {
+        private let few: [String]
+        private let many: Set<String>
+
+        init(_ texts: Set<String>) {
+            few = texts.count <= 4 ? texts.sorted() : []
+            many = texts.count <= 4 ? [] : texts
+        }
+
+        func contains(_ text: String) -> Bool {
+            few.contains(text) || (!many.isEmpty && many.contains(text))
+        }
     }
 
     let table: ImportMap.Table
     let entity: CompiledEntity
     let attributes: [Attribute]
     let links: [Link]
+    /// What stands for no value in columns that say nothing else.
+    let nulls: NullTexts
     /// What stands for the map in what stands for a row.
     private let seed: [UInt8]
     /// How many bytes of it there are.
@@ -42,6 +80,7 @@ struct TablePlan: Sendable {
     init(_ table: ImportMap.Table, columns: [String], _ model: CompiledModel) throws {
         let binding = try TableBinding(table, columns, model)
         self.table = table
+        nulls = NullTexts(table.nulls)
         entity = binding.entity
         attributes = try binding.attributes()
         links = try binding.links()
@@ -68,7 +107,7 @@ struct TablePlan: Sendable {
             values.attributes[attribute.property.name] = value
         }
         for (link, targets) in zip(links, targets) {
-            guard let key = try link.key(cells, table.nulls) else {
+            guard let key = try link.key(cells, nulls) else {
                 try link.leadNowhere()
                 continue
             }
@@ -102,7 +141,7 @@ extension TablePlan.Attribute {
     }
 
     private func cell(
-        _ text: String?, _ values: [String: Value], _ nulls: Set<String>
+        _ text: String?, _ values: [String: Value], _ nulls: TablePlan.NullTexts
     ) throws(ImportValues.Misfit) -> Value {
         guard let text, !nulls.contains(text) else { return .null }
         if !values.isEmpty, let value = values[text] { return value }
@@ -116,7 +155,7 @@ extension TablePlan.Attribute {
 
     /// A date of parts; none where one of them is missing.
     private func date(
-        _ parts: [(part: ImportMap.DatePart, column: Int)], _ nulls: Set<String>,
+        _ parts: [(part: ImportMap.DatePart, column: Int)], _ nulls: TablePlan.NullTexts,
         _ cells: [String?]
     ) throws(ImportValues.Misfit) -> Value {
         var time = CivilTime(year: 0)
@@ -155,7 +194,7 @@ extension CivilTime {
 extension TablePlan.Link {
     /// The key of the object that a row leads to; nil where it leads nowhere.
     func key(
-        _ cells: [String?], _ nulls: Set<String>
+        _ cells: [String?], _ nulls: TablePlan.NullTexts
     ) throws(ImportValues.Misfit) -> LinkKey? {
         guard let text = cells[column], !nulls.contains(text) else { return nil }
         guard let value = CellValue.read(text, type) else {

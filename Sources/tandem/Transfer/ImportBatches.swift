@@ -1,19 +1,9 @@
 import Tandem
 
-/// A row that was handed to a batch.
-struct ImportedRow {
-    /// What it is told by if the daemon refuses it.
-    var reject: RejectFile.Reject
-    /// Where the next one begins.
-    var behind: ImportLines.Place
-}
-
-/// The rows of one batch: those of a file from some place on, up to one that the daemon refused before.
+/// The rows of a file, without those that were refused before.
 protocol ImportedRows: AnyObject, AsyncSequence where Element == BatchValues {
-    /// Behind the refused row at which it ended; nil where the file did.
-    var stoppedBehind: ImportLines.Place? { get }
-    /// One of the last rows, by its number in the batch.
-    func row(_ index: Int) -> ImportedRow?
+    /// By what one of the last rows is told if the daemon refuses it: by its number among all that were handed out.
+    func reject(_ index: Int) -> RejectFile.Reject?
     /// Returns when nothing more is read for it.
     nonisolated(nonsending) func end() async
 }
@@ -22,10 +12,10 @@ extension ImportedRows {
     nonisolated(nonsending) func end() async {}
 }
 
-/// Inserts the rows of a file by batches of the daemon.
+/// Inserts the rows of a file by a batch of the daemon.
 ///
-/// A batch ends at a row that the daemon refuses; the next one goes on behind it. Each has an id that follows from the import's, so
-/// that the same import, started again, goes on where it was.
+/// Rows that the daemon refuses are left out and stand in the file of rejects before anything behind them is inserted. The batch has an id that
+/// follows from the import's: so the same import, started again, leaves out the same rows and goes on where it was.
 @MainActor struct ImportBatches {
     let context: ManagedObjectContext
     let entity: String
@@ -33,37 +23,39 @@ extension ImportedRows {
     let rejects: RejectFile
     /// The name of the file among those of a folder.
     var file = ""
-    /// What tells these batches from all others.
+    /// What tells this batch from all others.
     let name: String
 
-    /// Inserts the rows that `rows` gives from a place on, for the batch of an id; `count` is told how many were.
+    /// Inserts the rows that `rows` gives for the batch of an id; `count` is told how many were.
     ///
     /// Throws what the daemon has against all of them.
     func run<Rows: ImportedRows>(
-        _ rows: @MainActor (ImportLines.Place, _ id: [UInt8]) async throws -> Rows,
-        count: (Int) -> Void
+        _ rows: @MainActor (_ id: [UInt8]) async throws -> Rows, count: (Int) -> Void
     ) async throws {
-        var place = ImportLines.Place()
-        var number = 0
-        while true {
-            let id = Self.id("\(name) \(number)")
-            let batch = try await rows(place, id)
-            do {
-                let request = AsyncBatchInsertRequest(entity: entity, rows: batch, policy: policy)
-                count(try await context.execute(request, id: id).count)
-                await batch.end()
-                guard let stopped = batch.stoppedBehind else { return }
-                place = stopped
-            } catch let error as TandemError {
-                await batch.end()
-                count(error.done?.count ?? 0)
-                guard var row = error.row.flatMap(batch.row) else { throw error }
-                row.reject.reason = Self.reason(error)
-                try rejects.add([row.reject], of: file, by: .daemon)
-                place = row.behind
+        let id = Self.id(name)
+        let batch = try await rows(id)
+        let request = AsyncBatchInsertRequest(entity: entity, rows: batch, policy: policy)
+        do {
+            let result = try await context.execute(request, id: id) { refused in
+                try rejects.add(refused.map { reject($0, of: batch) }, of: file, by: .daemon)
             }
-            number += 1
+            count(result.count)
+            await batch.end()
+        } catch {
+            await batch.end()
+            count((error as? TandemError)?.done?.count ?? 0)
+            throw error
         }
+    }
+
+    private func reject(
+        _ refused: (row: Int, error: TandemError), of rows: some ImportedRows
+    ) -> RejectFile.Reject {
+        guard var reject = rows.reject(refused.row) else {
+            preconditionFailure("The rows of all parts under way are kept.")
+        }
+        reject.reason = Self.reason(refused.error)
+        return reject
     }
 
     /// The id of a batch of an import.
@@ -71,14 +63,34 @@ extension ImportedRows {
         Array(StableHash(Array("import \(name)".utf8)).description.utf8)
     }
 
-    /// What is wrong with the row; its number in a batch says nothing to anybody.
+    /// What is wrong with the row.
     private static func reason(_ error: TandemError) -> String {
         let problems = error.problems.map { problem in
             (problem.property.map { "\($0): " } ?? "") + problem.message
         }
-        if !problems.isEmpty { return problems.joined(separator: "; ") }
-        let message = error.message.split(separator: ": ", maxSplits: 1).last ?? ""
-        let end = message.ranges(of: "; ").last { message[$0.upperBound...].contains("were done") }
-        return String(message[..<(end?.lowerBound ?? message.endIndex)])
+        return problems.isEmpty ? error.message : problems.joined(separator: "; ")
+    }
+}
+
+/// The last rows that were handed to a batch.
+///
+/// The daemon refuses rows of a part that is under way: of the last two, while one more row has come.
+struct LastRows<Row> {
+    /// As many as two parts have, and what is read ahead.
+    private static var kept: Int { 4_096 }
+    private var rows: [Row] = []
+    private var count = 0
+
+    /// Notes the next row.
+    mutating func add(_ row: Row) {
+        count += 1
+        rows.append(row)
+        if rows.count > 2 * Self.kept { rows.removeFirst(Self.kept) }
+    }
+
+    /// A row by its number, from 0; nil for one that is not kept any more.
+    subscript(index: Int) -> Row? {
+        let place = index - (count - rows.count)
+        return rows.indices.contains(place) ? rows[place] : nil
     }
 }

@@ -93,10 +93,10 @@ struct ImportSettings {
         let batches = ImportBatches(
             context: context, entity: entity.name, policy: settings.policy, rejects: rejects,
             name: "\(settings.id) \(entity.name)")
-        try await batches.run { place, _ in
+        try await batches.run { _ in
             let rows = ImportBatch(
-                try settings.reader(from: place), settings.entity, entity,
-                rejects.lines(by: .daemon))
+                try settings.reader(from: ImportLines.Place()), settings.entity, entity,
+                rejects.lines())
             rows.onRow = { [progress, size] in progress.update($0.offset, of: size) }
             return rows
         } count: {
@@ -105,20 +105,15 @@ struct ImportSettings {
     }
 }
 
-/// The rows of one batch: those of one entity from some place on, up to one that the daemon refused before.
+/// The rows of one entity, without those that were refused before.
 final class ImportBatch: ImportedRows {
     typealias Element = BatchValues
 
-    /// The daemon refuses a row of the last part, of at most so many rows, while one more has come.
-    private static let rowsKept = 2_048
     private var reader: any ImportReader
     private let usual: String?
     private let entity: CompiledEntity
     private let refused: Set<Int>
-    private var rows: [ImportedRow] = []
-    private var count = 0
-    /// Behind the refused row at which it ended; nil where the file did.
-    private(set) var stoppedBehind: ImportLines.Place?
+    private var last = LastRows<RejectFile.Reject>()
     var onRow: ((ImportLines.Place) -> Void)?
 
     init(
@@ -131,29 +126,16 @@ final class ImportBatch: ImportedRows {
         self.refused = refused
     }
 
-    /// One of the last rows, by its number in the batch.
-    func row(_ index: Int) -> ImportedRow? {
-        let first = count - rows.count
-        return rows.indices.contains(index - first) ? rows[index - first] : nil
-    }
+    func reject(_ index: Int) -> RejectFile.Reject? { last[index] }
 
     /// The next row that can be sent.
     func next() throws -> BatchValues? {
-        guard stoppedBehind == nil else { return nil }
         while let row = try reader.next() {
-            guard row.entity ?? usual == entity.name,
+            guard row.entity ?? usual == entity.name, !refused.contains(row.line),
                 let values = try? ImportValues.values(row, of: entity)
             else { continue }
-            if refused.contains(row.line) {
-                stoppedBehind = reader.place
-                return nil
-            }
             onRow?(reader.place)
-            count += 1
-            rows.append(
-                ImportedRow(
-                    reject: .init(line: row.line, raw: row.raw, reason: ""), behind: reader.place))
-            if rows.count > 2 * Self.rowsKept { rows.removeFirst(Self.rowsKept) }
+            last.add(.init(line: row.line, raw: row.raw, reason: ""))
             return values
         }
         return nil

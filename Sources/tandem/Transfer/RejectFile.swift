@@ -3,8 +3,8 @@ import TandemIO
 
 /// The rows that were not imported, one object a line: the file, if there are several, the line's number, why, and the row as it stood.
 ///
-/// A refused row stands here before anything behind it is sent: so an import that goes on under its id cuts its batches
-/// where the first attempt had to, leaves out what that left out, and inserts no row twice.
+/// A refused row stands here before anything behind it is inserted: so an import that goes on under its id leaves out what the first
+/// attempt left out, and inserts no row twice.
 final class RejectFile {
     /// Who refused a row.
     enum Judge: String {
@@ -44,10 +44,8 @@ final class RejectFile {
         try mapped { try read() }
     }
 
-    /// The lines of a file that somebody refused.
-    func lines(of file: String = "", by judge: Judge) -> Set<Int> {
-        Set((lines[file] ?? [:]).filter { $0.value == judge }.keys)
-    }
+    /// The lines of a file that were refused.
+    func lines(of file: String = "") -> Set<Int> { Set((lines[file] ?? [:]).keys) }
 
     private func read() throws {
         let file = try files.open(path, .readWrite)

@@ -32,6 +32,11 @@ struct Main {
             try MemoryBenchmark(socket: socket, folder: folder, n: n, saves: 1_000_000).run()
         case ("batch", 4): try BatchBenchmark(socket: socket, n: n).run()
         case ("batch-saver", 4): try BatchSaver(socket: socket).run()
+        case ("lookup", 4): try LookupBenchmark(socket: socket, folder: folder, n: n).run()
+        case ("echo", 4): try RoundTrip.answer(at: socket, up: n, down: Int(folder) ?? 1)
+        case ("count", 4): try CountBenchmark(socket: socket, folder: folder, n: n).run()
+        case ("migrate", 4): try MigrationBenchmark(socket: socket, n: n).run()
+        case ("migrate-reader", 4): try MigrationReader(socket: socket).run()
         case ("p2-writer", 9): try saver(n, socket, folder, words[4...].map { UInt64($0) ?? 0 })
         case ("p4", 4): try ListBenchmark(n: n).run()
         case ("p4-controller", 4): try ControllerBenchmark(socket: socket, n: n).run()
@@ -86,7 +91,7 @@ struct Main {
     }
 
     static let usage =
-        "usage: tandembench p1|p2|p3|p4|p4-controller|p6|p7|clients|memory|batch|sync|journal "
-        + "N SOCKET FOLDER\n"
+        "usage: tandembench p1|p2|p3|p4|p4-controller|p6|p7|clients|memory|batch|lookup|count|migrate|"
+        + "sync|journal N SOCKET FOLDER\n"
         + "       tandembench load N SOCKET FOLDER WRITERS OBJECTS SECONDS"
 }

@@ -27,7 +27,7 @@ struct WireSubscriber {
     /// Connects and says hello.
     init(_ socket: String, entity: String) throws {
         descriptor = try connected(to: socket)
-        var payload: [UInt8] = [1, 0]
+        var payload: [UInt8] = [2, 0]
         payload += Self.text("subscriber") + [0, 0, 1] + Self.text(entity)
         let hello = [UInt8(payload.count), 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0] + payload
         guard write(descriptor, hello, hello.count) == hello.count else {

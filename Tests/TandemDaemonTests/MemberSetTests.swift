@@ -1,0 +1,32 @@
+import TandemModel
+import Testing
+
+@testable import TandemDaemon
+
+/// Members that come and go are kept once each, in whatever order they come.
+@Suite struct MemberSetTests {
+    @Test func `it has what a set has, by number`() {
+        var random = SplitMix64(seed: seed)
+        for round in 0..<200 {
+            var members = MemberSet()
+            var known: Set<ObjectReference> = []
+            var number: ObjectNumber = 0
+            // Of these rounds a half ascends, and half of those takes hardly any out again.
+            for _ in 0..<(round % 3 == 0 ? 200 : 30) {
+                number = round % 2 == 0 ? number + random.next() % 3 : random.next() % 40
+                let member = ObjectReference(tag: 1, number: number)
+                if random.next() % (round % 4 < 2 ? 3 : 50) == 0 {
+                    let other = ObjectReference(tag: 1, number: random.next() % (number + 1))
+                    let wasThere = known.remove(other) != nil
+                    #expect(members.remove(other) == wasThere, "seed \(seed)")
+                } else {
+                    members.insert(member)
+                    known.insert(member)
+                }
+                #expect(members.contains(member) == known.contains(member), "seed \(seed)")
+                #expect(members.count == known.count && members.isEmpty == known.isEmpty)
+            }
+            #expect(members.inOrder == known.sorted(), "seed \(seed)")
+        }
+    }
+}
