@@ -189,7 +189,7 @@ private struct Done: ObjectValue {
         #expect(stored[1].title == "e")
     }
 
-    @Test func `what reads under observation keeps is observed`() throws {
+    @Test func `what is kept under observation is observed`() throws {
         try books("a", "b")
         var kept: [Kept<Book>] = []
         let probe = ObservationTests.Probe {
@@ -291,9 +291,7 @@ private struct Done: ObjectValue {
         #expect(error?.code == .disconnected && context.faultFailure == nil)
     }
 
-    @Test func `children, pinned contexts and a model that is changed have values like others`()
-        throws
-    {
+    @Test func `children and pinned contexts have values like others`() throws {
         let stored = try books("a", "b")
         try context.pin()
         stored[0].title = "later"
