@@ -29,7 +29,9 @@ let suites: [Target] = [
     suite("TandemIOTests", ["TandemIO"]),
     suite("TandemModelTests", ["TandemIO", "TandemModel"]),
     suite("TandemQueryTests", ["FuzzTargets", "TandemIO", "TandemModel", "TandemQuery"]),
-    suite("TandemResultsTests", ["TandemIO", "TandemResults", "TestSupport"]),
+    suite(
+        "TandemResultsTests",
+        ["TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TestSupport"]),
     suite("TandemJournalTests", ["TandemIO", "TandemJournal"], exclude: ["Fixtures"]),
     suite("TandemStoreTests", ["TandemIO", "TandemModel", "TandemQuery", "TandemStore"]),
     suite(

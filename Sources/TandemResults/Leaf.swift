@@ -1,3 +1,6 @@
+import TandemModel
+import TandemQuery
+
 /// A short sorted run of rows, in columns, with their keys in one buffer.
 ///
 /// What all keys begin with is kept once, at the beginning of the buffer: in a list that is ordered by what names its sections
@@ -69,6 +72,41 @@ struct Leaf: Sendable {
         if rows.contains(where: { Mark($0.number, $0.entityTag) != mark }) {
             marks = rows.map { Mark($0.number, $0.entityTag) }
         }
+    }
+
+    /// Makes a leaf of a part of sorted places, which is not empty, without slack.
+    init(section: UInt32, places: ListPlaces, _ part: Range<Int>) {
+        self.section = section
+        places.withKeys { all, ends in
+            func key(_ at: Int) -> UnsafeRawBufferPointer {
+                UnsafeRawBufferPointer(
+                    rebasing: all[(at == 0 ? 0 : Int(ends[at - 1]))..<Int(ends[at])])
+            }
+            let head = UnsafeRawBufferPointer(
+                rebasing: key(part.lowerBound)[
+                    ..<commonPrefix(key(part.lowerBound), key(part.upperBound - 1))])
+            prefix = UInt32(head.count)
+            let bytes = part.reduce(head.count) { $0 + key($1).count - head.count }
+            keys = [UInt8](unsafeUninitializedCapacity: bytes) { room, end in
+                let room = UnsafeMutableRawBufferPointer(room)
+                end = room.place(head, at: 0)
+                entries = [Entry](unsafeUninitializedCapacity: part.count) { entries, made in
+                    for at in part {
+                        let tail = UnsafeRawBufferPointer(rebasing: key(at)[head.count...])
+                        end = room.place(tail, at: end)
+                        let low = UInt32(truncatingIfNeeded: places.numbers[at])
+                        entries.initializeElement(
+                            at: made, to: Entry(low: low, end: UInt32(end)))
+                        made += 1
+                    }
+                }
+            }
+        }
+        mark = Mark(places.numbers[part.lowerBound], places.object(part.lowerBound).tag)
+        let isOneTag = places.tagRuns.count == 1
+        if isOneTag, part.allSatisfy({ Mark(places.numbers[$0], mark.tag) == mark }) { return }
+        let all = part.map { Mark(places.numbers[$0], places.object($0).tag) }
+        if all.contains(where: { $0 != mark }) { marks = all }
     }
 
     /// How many rows it has.
@@ -205,6 +243,15 @@ struct Leaf: Sendable {
         entries.withUnsafeMutableBufferPointer { entries in
             for index in at..<entries.count { entries[index].end = shift(entries[index].end) }
         }
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    /// Copies bytes to a place; gives the place behind them.
+    @inline(__always)
+    fileprivate func place(_ bytes: UnsafeRawBufferPointer, at start: Int) -> Int {
+        UnsafeMutableRawBufferPointer(rebasing: self[start...]).copyMemory(from: bytes)
+        return start + bytes.count
     }
 }
 

@@ -41,6 +41,12 @@ struct LinkBlock: Sendable {
     /// The object of the link at a place.
     func object(_ at: Int) -> UInt64 { runs[run(at)].object }
 
+    /// Whether any row here reaches an object.
+    func reaches(_ object: UInt64) -> Bool {
+        let run = runs.partition { $0.object >= object }
+        return run < runs.count && runs[run].object == object
+    }
+
     /// Whether the link at a place is the only one here to its object.
     func isAlone(_ at: Int) -> Bool { range(run(at)).count == 1 }
 

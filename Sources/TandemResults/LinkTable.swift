@@ -50,16 +50,23 @@ public struct LinkTable: Sendable {
     ///
     /// Of links of the same row the last one counts.
     public init(_ links: [Link]) {
-        var rest = links.sorted()[...]
+        if let table = LinkTable(sorted: links.sorted()[...]) {
+            self = table
+            return
+        }
+        for link in links { set(link.row, to: link.object) }
+    }
+
+    /// Makes a table of sorted links; nil when a row is there twice.
+    init?(sorted links: ArraySlice<Link>) {
+        var rest = links
         while !rest.isEmpty {
             let part = rest.prefix(LinkBlock.bulkFill)
             rest = rest.dropFirst(part.count)
             order.append(UInt32(blocks.count))
             blocks.append(LinkBlock(part))
         }
-        if fillHome() { return }
-        self = LinkTable()
-        for link in links { set(link.row, to: link.object) }
+        if !fillHome() { return nil }
     }
 
     /// How many rows reach an object.
@@ -79,6 +86,12 @@ public struct LinkTable: Sendable {
             }
         }
         return all
+    }
+
+    /// Whether any row reaches an object.
+    public func isReached(_ object: UInt64) -> Bool {
+        guard !order.isEmpty else { return false }
+        return blocks[Int(order[index(of: Link(row: .max, object: object))])].reaches(object)
     }
 
     /// The rows that reach an object, ascending.
@@ -213,13 +226,18 @@ public struct LinkTable: Sendable {
     private mutating func fillHome() -> Bool {
         let count = blocks.reduce(0) { $0 + $1.rows.count }
         let room = home.count == 0 ? count : count + count / 4 + 8
-        home = NumberTable(room: room, places: blocks.count * 2)
+        var home = NumberTable(room: room, places: blocks.count * 2)
         for (block, links) in blocks.enumerated() {
             for at in 0..<links.rows.count {
-                if let known = spot(of: links.rows[at]), known != (block, at) { return false }
-                _ = home.insert(links.rows[at], at: block)
+                let row = links.rows[at]
+                let isNew = home.insertNew(row, at: block) { other in
+                    let known = blocks[other].rows.firstIndex(of: row)
+                    return known.map { (other, $0) != (block, at) } ?? false
+                }
+                if !isNew { return false }
             }
         }
+        self.home = home
         return true
     }
 }

@@ -63,6 +63,21 @@ struct NumberTable: Sendable {
         return true
     }
 
+    /// Puts a number into a table that has room, and of which nothing was removed, unless it is there: false where `holds` finds it.
+    @inline(__always)
+    mutating func insertNew(_ number: UInt64, at place: Int, unless holds: (Int) -> Bool) -> Bool {
+        let probe = Probe(number, buckets.count, placeBits)
+        var at = probe.start
+        while buckets[at] != NumberTable.empty {
+            let alike = buckets[at] & ~probe.places == probe.mark
+            if alike, holds(Int(buckets[at] & probe.places) - NumberTable.offset) { return false }
+            at = next(at)
+        }
+        buckets[at] = probe.bucket(place)
+        count += 1
+        return true
+    }
+
     /// Notes that a number is at another place now; false if there is no room for such a place.
     mutating func move(_ number: UInt64, from old: Int, to new: Int) -> Bool {
         guard fits(new) else { return false }

@@ -18,13 +18,18 @@ extension RowStore {
         let count = leaves.reduce(0) { $0 + $1.count }
         // A store that is edited gets room for as many edits as make it worth it.
         let room = home.count == 0 ? count : count + count / 4 + 8
-        home = NumberTable(room: room, places: leaves.count * 2)
+        var home = NumberTable(room: room, places: leaves.count * 2)
         for (leaf, rows) in leaves.enumerated() {
             for at in 0..<rows.count {
-                if let known = spot(of: rows.number(at)), known != (leaf, at) { return false }
-                _ = home.insert(rows.number(at), at: leaf)
+                let number = rows.number(at)
+                let isNew = home.insertNew(number, at: leaf) { other in
+                    let known = withLeaf(other) { $0.position(of: number) }
+                    return known.map { (other, $0) != (leaf, at) } ?? false
+                }
+                if !isNew { return false }
             }
         }
+        self.home = home
         return true
     }
 

@@ -81,7 +81,7 @@ import Testing
         }
         try context.save()
         #expect(content.name == "mine" && !context.hasChanges)
-        let leftovers = context.records.values.filter(\.hasEdits)
+        let leftovers = context.records.filter(\.hasEdits)
         #expect(leftovers.isEmpty)
         daemon.update(reference, ["name": .string("theirs")])
         try context.reach(daemon.end)

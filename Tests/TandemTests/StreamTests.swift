@@ -55,7 +55,7 @@ extension SplitMix64 {
         _ context: ManagedObjectContext, with fresh: ManagedObjectContext, _ seed: UInt64
     ) throws {
         var compared = 0
-        for record in context.records.values where record.row != nil {
+        for record in context.records where record.row != nil {
             let other = try #require(
                 fresh.records[record.reference.number], "TANDEM_SEED=\(seed)")
             #expect(record.row == other.row, "TANDEM_SEED=\(seed) \(record.reference)")

@@ -133,7 +133,7 @@ extension ManagedObjectContext {
         let isOtherLog = !isHere(now)
         let missed = missed(now, at: position)
         if missed?.left(after: isOtherLog ? 0 : standing.told) != nil { payloads.interrupt() }
-        for record in records.values where record.object != nil { touch(record, .invalidation) }
+        for record in records where record.object != nil { touch(record, .invalidation) }
         let before = session?.model
         standing.holdNotices()
         session = now
@@ -141,11 +141,11 @@ extension ManagedObjectContext {
         if let before, before !== now.model {
             rebind(ModelTranslation(from: before, to: now.model))
         }
-        for record in records.values { record.fault(at: merged) }
-        records = records.filter { !$0.value.isIdle }
+        for record in records { record.fault(at: merged) }
+        records.removeAll(where: \.isIdle)
         var group = MergedGroup(restartFrom: from, at: merged, missed: missed)
         group.isOtherLog = isOtherLog
-        finish(group, [:], records.values.compactMap(\.object).map { ($0, nil) })
+        finish(group, [:], records.compactMap(\.object).map { ($0, nil) })
         tell(group, since: start)
     }
 
@@ -170,7 +170,8 @@ extension ManagedObjectContext {
         undoStack.clear()
         // Those without edits that are left go when all are moved, since their classes may run anything then.
         let held = edited.objects
-        for (number, old) in records {
+        for old in records {
+            let number = old.reference.number
             records[number] = nil
             if old.isIdle {
                 old.isMissing = true

@@ -82,13 +82,13 @@ extension ManagedObjectContext {
     ///
     /// Objects that are still held become faults without edits.
     public func reset() {
-        for record in records.values where record.object != nil { touch(record, .invalidation) }
+        for record in records where record.object != nil { touch(record, .invalidation) }
         rollback()
-        for record in records.values {
+        for record in records {
             record.fault()
             record.object?.noteChange()
         }
-        records = records.filter { $0.value.object != nil || $0.value.pins > 0 }
+        records.removeAll { $0.object == nil && $0.pins <= 0 }
     }
 
     /// Makes an object a fault; with `mergeChanges` pending edits stay on top, else they are dropped.

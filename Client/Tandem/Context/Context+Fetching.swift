@@ -88,10 +88,10 @@ extension ManagedObjectContext {
 
     // MARK: Steps
 
-    /// The raw answer to a fetch, adopted at the context's position; controllers open with it too.
+    /// The raw answer to a fetch, adopted at the context's position unless the caller takes its rows there; controllers open with it too.
     func fetchedStep(
         _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
-        interests: [EntityTag] = [], columns: FetchColumns? = nil
+        interests: [EntityTag] = [], columns: FetchColumns? = nil, adopts: Bool = true
     ) throws -> Step<Fetched> {
         if let parent {
             sweep()
@@ -105,18 +105,18 @@ extension ManagedObjectContext {
             throw TandemError(.usage, "limit and offset of a fetch can't be negative")
         }
         guard let debug, debug.tells(.fetch) else {
-            return try askedStep(request, kind, related, interests, columns)
+            return try askedStep(request, kind, related, interests, columns, adopts)
         }
         return try told(.fetch, debug) {
             request.told($0, kind)
         } _: {
-            try self.askedStep(request, kind, related, interests, columns)
+            try self.askedStep(request, kind, related, interests, columns, adopts)
         }
     }
 
     private func askedStep(
         _ request: FetchRequest, _ kind: Fetch.Kind, _ related: [[String]],
-        _ interests: [EntityTag], _ columns: FetchColumns?
+        _ interests: [EntityTag], _ columns: FetchColumns?, _ adopts: Bool
     ) throws -> Step<Fetched> {
         try sessionStep().then { session in
             guard let entity = session.model.entity(named: request.entity) else {
@@ -133,7 +133,7 @@ extension ManagedObjectContext {
             return try self.positionedStep(.fetch(fetch)) { part -> Fetched? in
                 if case .fetched(let answer) = part { answer } else { nil }
             } use: { answer in
-                try self.adopt(answer)
+                if adopts { try self.adopt(answer) }
                 return answer
             }
         }
@@ -186,6 +186,31 @@ extension ManagedObjectContext {
                 overlay.wideRequest, related: overlay.relatedPaths, interests: overlay.interests
             ).then { try self.overlayStep(request, $0, attempt) }
         }
+    }
+
+    /// What a request picks, as rows where no edits lie above and this context holds rows itself; else as objects.
+    func pickedStep(_ request: FetchRequest) throws -> Step<Picked> {
+        guard parent == nil else { return try objectsStep(request) }
+        return try sessionStep().then { session in
+            guard try self.editsAbove(request, session.model) == nil else {
+                return try self.objectsStep(request)
+            }
+            return try self.fetchedStep(request, adopts: false).then { answer in
+                guard let model = self.session?.model else { return .done(.objects([])) }
+                let moves = self.standing.moves
+                return .done(.rows(RowsAnswer(objects: answer.objects, model: model, moves: moves)))
+            }
+        }
+    }
+
+    private func objectsStep(_ request: FetchRequest) throws -> Step<Picked> {
+        try fetchStep(request).then { .done(.objects($0)) }
+    }
+
+    /// What a fetch picked.
+    enum Picked {
+        case objects([ManagedObject])
+        case rows(RowsAnswer)
     }
 
     /// Lays the edits over an answer; what they lead to and is not held is loaded first.

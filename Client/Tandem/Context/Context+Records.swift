@@ -94,7 +94,7 @@ extension ManagedObjectContext {
     func sweep() {
         guard records.count >= sweepAt else { return }
         dropUnused()
-        records = records.filter { !$0.value.isIdle }
+        records.removeAll(where: \.isIdle)
         sweepAt = max(core.limits.cachedRows, records.count * 2)
     }
 
@@ -237,9 +237,7 @@ extension ManagedObjectContext {
         let record = record(stored.object)
         guard record.row == nil || stored.version >= record.version else { return }
         guard stored.row.isValid(for: record.entity) else {
-            throw TandemError(
-                .storage,
-                "the row of \(record.entity.name)/\(stored.object.number) can't be read")
+            throw Self.unreadable(stored.object, record.entity)
         }
         record.row = stored.row
         record.version = stored.version
@@ -265,11 +263,20 @@ extension ManagedObjectContext {
         for child in children { child.value?.correct(reference) }
     }
 
+    /// What is wrong with a row that came from outside and is none of its entity.
+    static func unreadable(_ object: ObjectReference, _ entity: CompiledEntity) -> TandemError {
+        TandemError(.storage, "the row of \(entity.name)/\(object.number) can't be read")
+    }
+
     /// Checks references that came from outside.
     func check(_ references: [ObjectReference]) throws(TandemError) {
-        for reference in references where session?.model.entity(tagged: reference.tag) == nil {
-            throw TandemError(
-                .storage, "object \(reference.number) is of an entity that the model lacks")
-        }
+        for reference in references { _ = try entity(of: reference) }
+    }
+
+    /// The entity of a reference that came from outside.
+    func entity(of reference: ObjectReference) throws(TandemError) -> CompiledEntity {
+        if let entity = session?.model.entity(tagged: reference.tag) { return entity }
+        throw TandemError(
+            .storage, "object \(reference.number) is of an entity that the model lacks")
     }
 }

@@ -5,7 +5,7 @@ extension ManagedObjectContext {
     ///
     /// Objects that are gone from the store are not among them. Costs a look at every row the context holds.
     public var registeredObjects: Set<ManagedObject> {
-        Set(records.values.lazy.filter { !$0.isMissing }.compactMap(\.object))
+        Set(records.lazy.filter { !$0.isMissing }.compactMap(\.object))
     }
 
     /// The object of an id if the context knows it; nothing is asked of the daemon and nothing is made.
@@ -24,7 +24,7 @@ extension ManagedObjectContext {
     /// What is read next is loaded at the daemon's position then, up to which everything is merged first. New objects, and lists,
     /// stay as they are.
     public func refreshAllObjects() {
-        for record in records.values where !record.isInserted && !record.isMissing {
+        for record in records where !record.isInserted && !record.isMissing {
             if record.object != nil { touch(record, .refresh) }
             record.fault(at: merged)
             record.object?.noteChange()

@@ -36,7 +36,7 @@ public final class ManagedObjectContext {
     let link: ContextLink
     let standing: Standing
     var children: [WeakContext] = []
-    var records: [ObjectNumber: ObjectRecord] = [:]
+    var records = RecordTable()
     /// Reads that were asked again because the context had merged beyond their answers: until they are done nothing is merged unprompted.
     var readsHeld = 0
     /// Whether something came in that ``readsHeld`` kept from being merged.

@@ -5,10 +5,10 @@ import TandemWire
 ///
 /// Merging changes the row layer only; an acknowledgement settles what is in flight, a failed save returns it.
 final class ObjectRecord {
-    let reference: ObjectReference
     let entity: CompiledEntity
     // What follows is assigned, or changes in place by functions that see nothing else of the record and let go of nothing that runs
     // others' code, so no two accesses can overlap.
+    @exclusivity(unchecked) private(set) var reference: ObjectReference
     /// The row as of the context's position; nil when it isn't held.
     @exclusivity(unchecked) var row: Row?
     /// The position of the transaction that last changed the row; 0 when it isn't held.
@@ -75,8 +75,22 @@ final class ObjectRecord {
     /// Whether the context may forget the record.
     var isIdle: Bool { object == nil && pins == 0 && steps == 0 && !hasEdits }
 
+    /// Whether nothing is known but the row, and nobody counts on it: such a record may stand for another row.
+    var isRowAlone: Bool {
+        pins == 0 && steps == 0 && !hasEdits && members.isEmpty && !isMissing && refusedFor == 0
+            && base == nil
+    }
+
+    /// Stands for a row, in place of another one.
+    func pass(as reference: ObjectReference, _ row: Row, version: UInt64) {
+        self.reference = reference
+        self.row = row
+        self.version = version
+    }
+
     /// The value with all edits; nil when the row has to be loaded first.
     func value(_ slot: Int) -> Value? {
+        if pending.values.isEmpty, inFlight.values.isEmpty { return committedValue(slot) }
         if let value = pending.values[slot] ?? inFlight.values[slot] { return value }
         return committedValue(slot)
     }

@@ -3,9 +3,16 @@ import TandemModel
 /// Where a context stands, together with its children and theirs.
 final class Standing {
     /// The connection's log and model as the context knows them; nil before it was first used.
-    var session: Session?
+    var session: Session? { didSet { moves += 1 } }
     /// Everything up to here is merged.
-    var merged: UInt64 = 0 { didSet { link.merged = merged } }
+    var merged: UInt64 = 0 {
+        didSet {
+            link.merged = merged
+            if merged != oldValue { moves += 1 }
+        }
+    }
+    /// How often it was led elsewhere: what was read before another move is of another place.
+    private(set) var moves = 0
     /// Whether nothing is merged unprompted.
     var isPaused = false
     /// What keeps it where it is; nil unless it is pinned.

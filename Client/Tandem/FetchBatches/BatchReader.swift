@@ -175,6 +175,6 @@ extension ManagedObjectContext {
     /// Lets go of contexts that are kept for their objects, and have none any more.
     func dropUnused() {
         guard !keptForObjects.isEmpty else { return }
-        keptForObjects.removeAll { other in !other.records.values.contains { $0.object != nil } }
+        keptForObjects.removeAll { other in !other.records.contains { $0.object != nil } }
     }
 }

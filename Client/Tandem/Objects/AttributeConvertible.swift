@@ -13,6 +13,7 @@ public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, Predic
 
 extension AttributeConvertible {
     /// Reads the property of an object.
+    @inlinable
     public static func read(from object: ManagedObject, _ property: CompiledProperty) -> Self {
         readOptional(from: object, property) ?? zero
     }
@@ -23,6 +24,7 @@ extension AttributeConvertible {
     }
 
     /// Reads the property of an object; nil when there is no value.
+    @inlinable
     public static func readOptional(from object: ManagedObject, _ property: CompiledProperty)
         -> Self?
     {

@@ -20,6 +20,18 @@ enum ClassCheck {
         return nil
     }
 
+    /// Whether an object's class stores nothing but ``Managed`` properties.
+    static func isPlain(_ object: ManagedObject) -> Bool {
+        var mirror: Mirror? = Mirror(reflecting: object)
+        while let current = mirror, current.subjectType != ManagedObject.self {
+            guard current.children.allSatisfy({ $0.value is any ManagedDeclaration }) else {
+                return false
+            }
+            mirror = current.superclassMirror
+        }
+        return true
+    }
+
     private static func problem(
         of type: ManagedObject.Type, _ shown: any ManagedDeclaration, _ entity: CompiledEntity
     ) -> TandemError? {

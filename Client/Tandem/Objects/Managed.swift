@@ -10,7 +10,7 @@ public import TandemModel
 /// A type without nil shows its zero (0, "", false, the epoch) where the store has no value.
 @propertyWrapper
 public struct Managed<Value: ManagedValue> {
-    let name: String
+    @usableFromInline let name: String
 
     /// Shows the property of that name.
     public init(_ name: String) { self.name = name }
@@ -29,10 +29,11 @@ public struct Managed<Value: ManagedValue> {
         wrapped _: ReferenceWritableKeyPath<Owner, Value>,
         storage storage: ReferenceWritableKeyPath<Owner, Managed<Value>>
     ) -> Value {
-        get { Value.read(from: owner, owner.property(storage) { owner[keyPath: storage].name }) }
-        set {
-            newValue.write(to: owner, owner.property(storage) { owner[keyPath: storage].name })
-        }
+        // Where it is inlined the key paths are known, so that none is made and the name is read where it lies.
+        @inlinable
+        get { Value.read(from: owner, owner.property(owner[keyPath: storage].name)) }
+        @inlinable
+        set { newValue.write(to: owner, owner.property(owner[keyPath: storage].name)) }
     }
 }
 
@@ -55,6 +56,7 @@ public protocol OptionalManagedValue {
 
 extension Optional: ManagedValue where Wrapped: OptionalManagedValue {
     /// Reads the property of an object.
+    @inlinable
     public static func read(
         from object: ManagedObject, _ property: CompiledProperty
     ) -> Wrapped? {
@@ -72,7 +74,8 @@ extension ManagedObject: OptionalManagedValue {
     public static func readOptional(
         from object: ManagedObject, _ property: CompiledProperty
     ) -> Self? {
-        object.object(property.name).flatMap { $0 as? Self } ?? object.follower?.next(Self.self)
+        guard let target = object.object(property) else { return object.follower?.next(Self.self) }
+        return target as? Self
     }
 
     /// Sets the object at the end of a to-one relationship.

@@ -18,16 +18,23 @@ open class ManagedObject: Observable {
     /// The context; nil when that is gone, and then every property reads as null.
     public weak let managedObjectContext: ManagedObjectContext?
     private let properties: PropertyCache
-    private(set) var record: ObjectRecord
-    private var registrar: ObservationRegistrar?
+    // What follows is assigned, or changes in place by functions that see nothing else of the object and call nobody meanwhile, so
+    // that no two accesses can overlap.
+    @exclusivity(unchecked) private(set) var record: ObjectRecord
+    /// What the object shares with others that pass by while values are made; nil for one that stays.
+    @exclusivity(unchecked) private var passing: PassingRows?
+    @exclusivity(unchecked) private var registrar: ObservationRegistrar?
     /// Whether anything was read, so that somebody may observe; asking for the registrar itself takes far longer.
-    private(set) var isRead = false
+    @exclusivity(unchecked) private(set) var isRead = false
     /// The properties that were read.
-    private var readSlots = PropertyMask()
+    @exclusivity(unchecked) private var readSlots = PropertyMask()
     /// Whether it was read in what state the object is.
-    private var isStateRead = false
+    @exclusivity(unchecked) private var isStateRead = false
 
     /// Made by contexts: insert or fetch objects instead.
+    ///
+    /// Where values are made of rows (``ManagedObjectContext/fetchValues(_:where:_:sort:limit:)``) one object may stand for one row after
+    /// the other, unless its class has stored properties beside those of ``Managed``.
     public required init(binding: ObjectBinding) {
         managedObjectContext = binding.context
         properties = binding.context?.propertyCache ?? PropertyCache()
@@ -121,9 +128,10 @@ open class ManagedObject: Observable {
         }
     }
 
-    /// The property that a key path of ``Managed`` stands for.
-    func property(_ keyPath: AnyKeyPath, name: () -> String) -> CompiledProperty {
-        properties.property(keyPath, of: record.entity, name: name)
+    /// The property of a name that a ``Managed`` spells; a name of none traps.
+    @usableFromInline
+    func property(_ name: String) -> CompiledProperty {
+        properties.property(name, of: record.entity)
     }
 
     /// Has somebody told of the properties that are read; for objects of no context.
@@ -134,11 +142,23 @@ open class ManagedObject: Observable {
 
     /// The object at the end of a to-one relationship.
     public func object(_ relationship: String) -> ManagedObject? {
+        object(record.entity.declared(relationship))
+    }
+
+    /// The object at the end of a to-one relationship.
+    func object(_ relationship: CompiledProperty) -> ManagedObject? {
+        if let target = passing?.target(of: record, slot(relationship)) {
+            access(relationship.slot)
+            return target
+        }
         guard let context = managedObjectContext, let target = self[relationship].reference,
             context.session?.model.entity(tagged: target.tag) != nil
         else { return nil }
         let other = context.record(target)
-        return other.isDeleted ? nil : context.object(of: other)
+        guard !other.isDeleted else { return nil }
+        let object = context.object(of: other)
+        passing?.note(object)
+        return object
     }
 
     /// Sets the object at the end of a to-one relationship; its other end follows.
@@ -286,15 +306,17 @@ open class ManagedObject: Observable {
     subscript(observed slot: Int) -> Bool { false }
 
     private func access(_ slot: Int) {
+        readSlots.insert(slot)
+        if passing != nil { return }
         if !isRead { beginObservation() }
-        if !readSlots.contains(slot) { readSlots.insert(slot) }
         registrar?.access(self, keyPath: properties.observed(slot))
     }
 
     /// The record, for those who ask in what state the object is.
     private var state: ObjectRecord {
+        isStateRead = true
+        if passing != nil { return record }
         if !isRead { beginObservation() }
-        if !isStateRead { isStateRead = true }
         registrar?.access(self, keyPath: Self.stateKey)
         return record
     }
@@ -328,6 +350,30 @@ open class ManagedObject: Observable {
         willChange(slots)
         didChange(slots)
         managedObjectContext?.noteInChildren(record.reference.number, slots)
+    }
+
+    // MARK: Passing by
+
+    /// Lets the object pass by; nothing of it was read yet.
+    func pass(among rows: PassingRows) { passing = rows }
+
+    /// Whether nobody but the object has its record, which could as well stand for another row.
+    ///
+    /// The context must have let go of it.
+    func canPassOn() -> Bool { isKnownUniquelyReferenced(&record) && record.isRowAlone }
+
+    /// Forgets what was read, so that the object can stand for another row.
+    func passOn() {
+        readSlots = PropertyMask()
+        isStateRead = false
+    }
+
+    /// Makes an object that passed by one like all others: who reads under observation is told of what was read until now.
+    func stay() {
+        guard passing != nil else { return }
+        passing = nil
+        if isStateRead { _ = state }
+        for slot in readSlots { access(slot) }
     }
 
     /// Lets this object show another record.

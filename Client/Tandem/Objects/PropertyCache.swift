@@ -1,21 +1,33 @@
 import TandemModel
 
-/// Finds the properties that key paths stand for without looking at their names each time.
+/// Finds the properties of names that a program spells without comparing text each time.
 ///
-/// A key path that the compiler makes is one object for good, so its identity is enough. The latest of those that fall together
-/// counts; what is held is bounded by ``size``.
+/// Such a name is the same string for good, so its sixteen bytes are enough: strings with the same ones are equal, be it that they are
+/// short and lie in these, or that both are at one place in memory. The latest of those that fall together counts; what is held is bounded
+/// by ``size``.
 final class PropertyCache {
     private final class Entry {
         // Both are kept, so that nothing else can have their identities.
-        let keyPath: AnyKeyPath
+        let name: String
         let entity: CompiledEntity
         let property: CompiledProperty
+        let words: Words
 
-        init(_ keyPath: AnyKeyPath, _ entity: CompiledEntity, _ property: CompiledProperty) {
-            self.keyPath = keyPath
+        init(_ name: String, _ entity: CompiledEntity, _ property: CompiledProperty) {
+            self.name = name
             self.entity = entity
             self.property = property
+            words = Words(name)
         }
+    }
+
+    /// The bytes of a string's value, not of its text.
+    private struct Words: Equatable {
+        let low: UInt64
+        let high: UInt64
+
+        @inline(__always)
+        init(_ name: String) { (low, high) = unsafeBitCast(name, to: (UInt64, UInt64).self) }
     }
 
     private static let size = 128
@@ -32,22 +44,21 @@ final class PropertyCache {
         entries.deallocate()
     }
 
-    /// The property of an entity; `name` is asked where the key path was not seen lately.
+    /// The property of an entity by its name.
     ///
     /// A name of no property of the entity traps.
-    func property(
-        _ keyPath: AnyKeyPath, of entity: CompiledEntity, name: () -> String
-    ) -> CompiledProperty {
-        let index = Self.index(keyPath, entity)
-        if let entry = entries[index], entry.keyPath === keyPath, entry.entity === entity {
+    func property(_ name: String, of entity: CompiledEntity) -> CompiledProperty {
+        let words = Words(name)
+        let index = Self.index(words, entity)
+        if let entry = entries[index], entry.words == words, entry.entity === entity {
             return entry.property
         }
-        let property = entity.declared(name())
+        let property = entity.declared(name)
         if let follower {
             follower.note(property)
             return property
         }
-        entries[index] = Entry(keyPath, entity, property)
+        entries[index] = Entry(name, entity, property)
         return property
     }
 
@@ -57,9 +68,10 @@ final class PropertyCache {
         return observed[slot]
     }
 
-    private static func index(_ keyPath: AnyKeyPath, _ entity: CompiledEntity) -> Int {
+    @inline(__always)
+    private static func index(_ words: Words, _ entity: CompiledEntity) -> Int {
         let mixed =
-            UInt(bitPattern: ObjectIdentifier(keyPath)) / 16
+            UInt(truncatingIfNeeded: words.low ^ (words.high &* 0x2545_F491_4F6C_DD1D))
             &+ UInt(bitPattern: ObjectIdentifier(entity)) / 16 &* 31
         return Int((mixed &* 0x9E37_79B9_7F4A_7C15) >> 57)
     }

@@ -51,9 +51,12 @@ extension FetchedResultsController {
         judge.reader.answered = answer.rows(includingObjects: needsRows)
         judge.note(group)
         let overrides = overrides(tail, verdicts, judge)
+        let placed = placedList(prefetched, overrides)
         let rows =
-            prefetched.known.map { judge.rows($0.list.rows, $0.verdicts, overrides) }
-            ?? judge.rows(answer, overrides)
+            placed != nil
+            ? []
+            : prefetched.known.map { judge.rows($0.list.rows, $0.verdicts, overrides) }
+                ?? judge.rows(answer, overrides)
         var known =
             plan.isWindow
             ? HeldRows(rows, edge: prefetched.isComplete ? nil : judge.edge(of: answer)) : nil
@@ -64,7 +67,7 @@ extension FetchedResultsController {
         let laid = laid(over: rows, &fresh, plan)
         known?.apply(laid.edits)
         let new =
-            known.map { window(of: $0, plan) }
+            placed ?? known.map { window(of: $0, plan) }
             ?? SectionedList(sectioned: plan.sectionKeyPath != nil, rows: laid.rows)
         opening = nil
         if isOpening, let problem = new.outOfOrder {
@@ -84,6 +87,20 @@ extension FetchedResultsController {
         causes = ChangeCauses()
         show(new, changed: reasons, isSilent: isOpening)
         return true
+    }
+
+    /// The list of the places of an answer, if nobody has to know of a single row: none came to be news since, none is edited, and none was
+    /// shown before.
+    private func placedList(
+        _ prefetched: Prefetched,
+        _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
+    ) -> SectionedList? {
+        let plan = prefetched.plan
+        guard let known = prefetched.known, let places = known.list.places,
+            known.verdicts.isEmpty, overrides.isEmpty, self.plan == nil, !plan.isWindow,
+            relatedEdits(plan).isEmpty, edits(over: plan).isEmpty
+        else { return nil }
+        return SectionedList(sectioned: plan.sectionKeyPath != nil, places: places)
     }
 
     /// What became of rows after the answer: rows that match now, nil for those that don't.
@@ -239,7 +256,7 @@ extension FetchedResultsController {
             }
             if let (list, verdicts) = prefetched.known {
                 let news = Set(verdicts.map(\.object.number)).union(overrides.keys)
-                new.take(list.links, of: list.rows, without: news, source, reader, versions)
+                new.take(list, without: news, source, reader, versions)
                 let judged = Dictionary(
                     verdicts.map { ($0.object.number, $0.row) }, uniquingKeysWith: { $1 })
                 for number in rows.lazy.map(\.number) where news.contains(number) {

@@ -108,7 +108,7 @@ extension ManagedObjectContext {
                 .usage, "objects of \(entity.name) are of the class \(other), not of \(type)")
         }
         guard core.hasLateClasses else { return }
-        for record in records.values where entity.includes(record.reference.tag) {
+        for record in records where entity.includes(record.reference.tag) {
             guard let object = record.object, !(object is Object) else { continue }
             throw TandemError(
                 .usage,

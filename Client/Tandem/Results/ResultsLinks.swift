@@ -238,10 +238,23 @@ extension ResultsLinks {
         return kept
     }
 
-    /// Takes over what rows reached when they were kept, apart from those of which there is news; the objects are held if the reader has them.
+    /// Takes over what the rows of a list reach, apart from those of which there is news; the objects are held if the reader has them.
     mutating func take(
-        _ kept: KeptLinks, of rows: [ResultRow], without news: Set<ObjectNumber>,
-        _ context: ManagedObjectContext, _ reader: GroupReader, _ versions: RowVersions
+        _ list: PlacedList, without news: Set<ObjectNumber>, _ context: ManagedObjectContext,
+        _ reader: GroupReader, _ versions: RowVersions
+    ) {
+        if let places = list.places, news.isEmpty, places.hops == nodes.count {
+            for at in nodes.indices { nodes[at].links = LinkTable(places, hop: at) }
+            hold(places.reached, context, reader, versions)
+        } else {
+            let kept = list.links
+            take(kept, of: list.rows, without: news)
+            hold(kept.objects, context, reader, versions)
+        }
+    }
+
+    private mutating func take(
+        _ kept: KeptLinks, of rows: [ResultRow], without news: Set<ObjectNumber>
     ) {
         for at in nodes.indices {
             var links: [LinkTable.Link] = []
@@ -251,8 +264,15 @@ extension ResultsLinks {
             }
             nodes[at].links = LinkTable(links)
         }
-        for object in kept.objects {
-            let pins = nodes.count { !$0.links.rows(for: object.number).isEmpty }
+    }
+
+    /// Keeps what rows reach at hand.
+    private func hold(
+        _ objects: [ObjectReference], _ context: ManagedObjectContext, _ reader: GroupReader,
+        _ versions: RowVersions
+    ) {
+        for object in objects {
+            let pins = nodes.count { $0.links.isReached(object.number) }
             if pins == 0 { continue }
             context.record(object).pins += pins
             End(object: object, found: reader.row(of: object)).hold(context, versions)

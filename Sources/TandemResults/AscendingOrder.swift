@@ -1,0 +1,32 @@
+/// The places of numbers in ascending order; those of equal ones in the order of the places.
+///
+/// A radix sort from the lowest digit on, of as many digits as the numbers differ in: O(n) for the numbers of a store, which are given
+/// out one after another.
+func ascendingOrder(of numbers: [UInt64]) -> [UInt32] {
+    var order = [UInt32](0..<UInt32(numbers.count))
+    guard let least = numbers.min(), let most = numbers.max() else { return [] }
+    if zip(numbers, numbers.dropFirst()).allSatisfy({ $0 <= $1 }) { return order }
+    var other = order
+    for shift in stride(from: 0, to: 64 - (most - least).leadingZeroBitCount, by: digitBits) {
+        distribute(order, into: &other) { (numbers[Int($0)] - least) >> UInt64(shift) }
+        swap(&order, &other)
+    }
+    return order
+}
+
+private let digitBits = 11
+
+/// Puts places in the order of the lowest digits of something, and leaves those with the same in the order that they have.
+private func distribute(
+    _ order: [UInt32], into other: inout [UInt32], by value: (UInt32) -> UInt64
+) {
+    let mask: UInt64 = 1 << UInt64(digitBits) - 1
+    var starts = [Int](repeating: 0, count: 1 << digitBits + 1)
+    for place in order { starts[Int(value(place) & mask) + 1] += 1 }
+    for digit in 1..<starts.count { starts[digit] += starts[digit - 1] }
+    for place in order {
+        let digit = Int(value(place) & mask)
+        other[starts[digit]] = place
+        starts[digit] += 1
+    }
+}

@@ -1,0 +1,370 @@
+import Observation
+import TandemEmbedded
+import TandemModel
+import TestSupport
+import Testing
+
+@testable import Tandem
+
+class Book: ManagedObject, ManagedEntity {
+    @Managed("title") var title: String
+    @Managed("pages") var pages: Int
+    @Managed("shelf") var shelf: Shelf?
+    @Managed("sequel") var sequel: Book?
+
+    class var entity: Entity {
+        Entity("Book") {
+            Attribute("title", .string, default: .string(""))
+            Attribute("pages", .int, default: .int(0))
+            Relationship("shelf", to: "Shelf", inverse: "books")
+            Relationship("sequel", to: "Book", inverse: "prequel")
+            Relationship("prequel", to: "Book", inverse: "sequel")
+        }
+    }
+}
+
+final class Comic: Book {
+    @Managed("colors") var colors: Int
+
+    override class var entity: Entity {
+        Entity("Comic", parent: "Book") { Attribute("colors", .int, default: .int(4)) }
+    }
+}
+
+final class Shelf: ManagedObject, ManagedEntity {
+    @Managed("name") var name: String
+    @Managed("books") var books: Set<Book>
+
+    static let entity = Entity("Shelf") {
+        Attribute("name", .string, default: .string(""))
+        Relationship("books", to: "Book", inverse: "shelf", toMany: true)
+    }
+}
+
+/// A class that remembers more than its rows say.
+final class Diary: ManagedObject, ManagedEntity {
+    @Managed("day") var day: String
+    private(set) lazy var title = "of " + day
+
+    static let entity = Entity("Diary") { Attribute("day", .string, default: .string("")) }
+}
+
+/// All that is to be seen of a book.
+private struct BookLine: ObjectValue, Equatable {
+    var id: ObjectID
+    var title: String
+    var pages: Int
+    var shelf: ObjectID?
+    var shelfName: String?
+    var sequel: String?
+    var colors: Int?
+    var isOnShelf: Bool
+    var states: [Bool]
+    var version: UInt64
+
+    init(_ book: Book) {
+        (id, title, pages) = (book.id, book.title, book.pages)
+        (shelf, shelfName, sequel) = (book.shelf?.id, book.shelf?.name, book.sequel?.title)
+        colors = (book as? Comic)?.colors
+        isOnShelf = book.shelf.map { $0.books.contains(book) } ?? true
+        states = [book.isInserted, book.isUpdated, book.isDeleted, book.isFault]
+        version = book.version
+    }
+}
+
+private struct Title: ObjectValue, Equatable {
+    var text: String
+    init(_ book: Book) { text = book.title }
+}
+
+/// Keeps the object itself.
+private struct Kept<Object: ManagedEntity>: ObjectValue {
+    // Guarded by the main actor, on which it is made and read.
+    nonisolated(unsafe) let object: Object
+    init(_ object: Object) { self.object = object }
+}
+
+/// Does something with the object.
+private struct Done: ObjectValue {
+    // Guarded by the main actor, on which it is set and called.
+    nonisolated(unsafe) static var work: (Book) -> Void = { _ in }
+    var title: String
+
+    init(_ book: Book) {
+        Self.work(book)
+        title = book.title
+    }
+}
+
+/// Values that are made of rows without an object for each: nobody can tell.
+@MainActor @Suite(.timeLimit(.minutes(5)), .serialized) struct PassingValueTests {
+    static let types: [any ManagedEntity.Type] = [Book.self, Comic.self, Shelf.self, Diary.self]
+    let daemon: EmbeddedDaemon
+    let context: ManagedObjectContext
+    let other: ManagedObjectContext
+
+    init() throws {
+        let daemon = try EmbeddedDaemon(.inMemory())
+        self.daemon = daemon
+        func context(_ name: String) -> ManagedObjectContext {
+            var limits = ClientLimits()
+            limits.cachedRows = 1
+            limits.connectMilliseconds = 300
+            return PersistentContainer(
+                entities: Self.types, author: name, transport: daemon.transport, limits: limits
+            ).makeContext(name: name)
+        }
+        self.context = context("values")
+        other = context("other")
+    }
+
+    /// Saves books of the titles, each with its place as pages, on one shelf.
+    @discardableResult
+    private func books(_ titles: String...) throws -> [Book] {
+        let shelf = try other.insert(Shelf.self)
+        shelf.name = "shelf"
+        let books = try titles.enumerated().map { place, title in
+            let book = try other.insert(Book.self)
+            (book.title, book.pages, book.shelf) = (title, place, shelf)
+            return book
+        }
+        try other.save()
+        return books
+    }
+
+    private func done(_ work: @escaping (Book) -> Void) throws -> [String] {
+        Done.work = work
+        defer { Done.work = { _ in } }
+        return try context.fetchValues(Done.self, sort: ["title"]).map(\.title)
+    }
+
+    private func now() throws -> [Done] { try context.fetchValues(Done.self, sort: ["title"]) }
+
+    // MARK: Laws
+
+    @Test func `law 4: values are those of the objects, whatever is edited, held or gone`() throws {
+        for run in 0..<Seed.worlds(3) {
+            var library = try Library(context, other, Seed.value(run))
+            for step in 0..<24 {
+                try library.step()
+                let sort = [["title"], ["-pages"], []][step % 3]
+                let values = try context.fetchValues(BookLine.self, sort: sort)
+                let found = try context.fetch(Book.self, sort: sort).map(BookLine.init)
+                try #require(values == found, "TANDEM_SEED=\(Seed.value(run)) step \(step)")
+                let isOnShelf = values.allSatisfy(\.isOnShelf)
+                try #require(isOnShelf, "TANDEM_SEED=\(Seed.value(run)) step \(step)")
+                if step % 5 == 0 {
+                    let kept = try context.fetchValues(Kept<Book>.self, sort: sort)
+                    try #require(kept.map { BookLine($0.object) } == found, "seed \(run), \(step)")
+                    try #require(
+                        kept.allSatisfy {
+                            context.registeredObject(for: $0.object.id) === $0.object
+                        })
+                }
+            }
+        }
+    }
+
+    @Test func `nothing is left of rows that nobody keeps`() throws {
+        try books("a", "b", "c")
+        #expect(
+            try context.fetchValues(Title.self, sort: ["title"]).map(\.text) == ["a", "b", "c"])
+        #expect(context.records.count == 0 && context.registeredObjects.isEmpty)
+    }
+
+    // MARK: What is kept
+
+    @Test func `an object that is kept is that of its row, with its edits and merges`() throws {
+        let stored = try books("a", "b", "c", "d")
+        var kept: [Book] = []
+        _ = try done { if $0.pages % 2 == 1 { kept.append($0) } }
+        #expect(kept.map(\.title) == ["b", "d"] && context.registeredObjects == Set(kept))
+        let again = try context.fetch(Book.self, sort: ["title"])
+        #expect(again[1] === kept[0] && again[3] === kept[1])
+        kept[0].title = "e"
+        stored[3].title = "f"
+        try context.reach(try other.save())
+        #expect(kept[0].isUpdated && kept[1].title == "f")
+        try other.reach(try context.save())
+        #expect(stored[1].title == "e")
+    }
+
+    @Test func `what is kept under observation is observed`() throws {
+        try books("a", "b")
+        var kept: [Kept<Book>] = []
+        let probe = ObservationTests.Probe {
+            kept = (try? context.fetchValues(Kept<Book>.self)) ?? []
+        }
+        kept.first?.object.title = "unread"
+        #expect(!probe.hasFired)
+        var books: [Book] = []
+        let reader = ObservationTests.Probe {
+            _ = try? done { book in
+                _ = (book.pages, book.hasChanges)
+                books.append(book)
+            }
+        }
+        books.last?.pages = 7
+        #expect(reader.hasFired && kept.count == 2)
+    }
+
+    @Test func `a class that stores more than its row has an object for each`() throws {
+        struct Read: ObjectValue {
+            var title: String
+            init(_ diary: Diary) { title = diary.title }
+        }
+        for day in ["1", "2", "3"] { try other.insert(Diary.self).day = day }
+        try other.save()
+        let titles = try context.fetchValues(Read.self, sort: ["day"]).map(\.title)
+        #expect(titles == ["of 1", "of 2", "of 3"] && context.records.count == 0)
+    }
+
+    // MARK: What making a value may do
+
+    @Test func `relationships lead to the object that a value is being made of`() throws {
+        try books("a", "b", "c")
+        var same = 0
+        _ = try done { book in
+            let found = book.shelf?.books.first { $0.id == book.id }
+            same += found === book && book.shelf === found?.shelf ? 1 : 0
+        }
+        #expect(same == 3)
+    }
+
+    @Test func `making a value may edit, and undo it`() throws {
+        let stored = try books("a", "b", "c")
+        var changes: [ObjectsChange] = []
+        let observation = context.onObjectsDidChange { changes.append($0) }
+        let titles = try done { book in
+            book.title += "!"
+            if book.pages == 1 { book.managedObjectContext?.rollback() }
+        }
+        #expect(titles == ["a!", "b", "c!"] && context.updatedObjects.count == 1)
+        try other.reach(try context.save())
+        #expect(stored.map(\.title) == ["a", "b", "c!"] && !changes.isEmpty)
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test func `making a value may make others`() throws {
+        try books("a", "b", "c")
+        var inner: [[String]] = []
+        var kept: [Book] = []
+        let titles = try done { book in
+            let all = (try? context.fetchValues(Title.self, sort: ["-title"])) ?? []
+            inner.append(all.map(\.text))
+            if book.pages == 2 { kept.append(book) }
+        }
+        #expect(titles == ["a", "b", "c"])
+        #expect(inner == Array(repeating: ["c", "b", "a"], count: 3))
+        #expect(kept.map(\.title) == ["c"] && context.registeredObjects == Set(kept))
+    }
+
+    @Test(arguments: [false, true])
+    func `when a save is merged meanwhile the other values are as it left them`(
+        isAsync: Bool
+    ) async throws {
+        let stored = try books("a", "b", "c", "d")
+        Done.work = { book in
+            guard book.pages == 1, let context = book.managedObjectContext else { return }
+            (stored[0].title, stored[2].title) = ("x", "y")
+            stored[3].managedObjectContext?.delete(stored[3])
+            do {
+                try context.reach(try #require(try stored[0].managedObjectContext?.save()))
+            } catch {
+                Issue.record(error)
+            }
+        }
+        defer { Done.work = { _ in } }
+        let values = isAsync ? try await context.fetchValues(Done.self, sort: ["title"]) : try now()
+        #expect(values.map(\.title) == ["a", "b", "y", ""])
+    }
+
+    @Test func `a relationship that can't be loaded makes it throw`() throws {
+        try books("a", "b")
+        try context.connect()
+        let error = #expect(throws: TandemError.self) {
+            _ = try done { book in
+                if book.pages == 0 { try? daemon.stop() }
+                _ = book.shelf?.name
+            }
+        }
+        #expect(error?.code == .disconnected && context.faultFailure == nil)
+    }
+
+    @Test func `children and pinned contexts have values like others`() throws {
+        let stored = try books("a", "b")
+        try context.pin()
+        stored[0].title = "later"
+        let position = try other.save()
+        #expect(try context.fetchValues(Title.self, sort: ["title"]).map(\.text) == ["a", "b"])
+        try context.unpin()
+        try context.reach(position)
+        let child = context.makeChild(name: "child")
+        try child.existingObject(with: stored[1].typedID).title = "child's"
+        let titles = try child.fetchValues(Title.self, sort: ["title"]).map(\.text)
+        #expect(titles == ["child's", "later"])
+    }
+}
+
+/// Books and shelves that two contexts change at random.
+@MainActor private struct Library {
+    private let context: ManagedObjectContext
+    private let other: ManagedObjectContext
+    private var random: SplitMix
+    private var held: [ManagedObject] = []
+
+    init(_ context: ManagedObjectContext, _ other: ManagedObjectContext, _ seed: UInt64) throws {
+        (self.context, self.other, random) = (context, other, SplitMix(seed))
+        context.rollback()
+        context.mergePolicy = .objectTrump
+        other.mergePolicy = .objectTrump
+        for _ in 0..<12 { try change(other) }
+        try other.save()
+    }
+
+    mutating func step() throws {
+        switch random.next(8) {
+        case 0, 1:
+            for _ in 0...random.next(4) { try change(other) }
+            try other.save()
+        case 2, 3: try change(context)
+        case 4: try context.save()
+        case 5: context.rollback()
+        case 6:
+            held = []
+            // Only a request lets go of rows that nobody needs.
+            _ = try context.count(for: FetchRequest(entity: "Book"))
+        default:
+            if let book = try book(context) { held.append(book) }
+            if let book = held.randomElement(using: &random) {
+                context.refresh(book, mergeChanges: random.next(2) == 0)
+            }
+        }
+    }
+
+    private mutating func change(_ context: ManagedObjectContext) throws {
+        let book: Book
+        switch random.next(8) {
+        case 0:
+            try context.insert(Shelf.self).name = "shelf \(random.next(9))"
+            return
+        case 1: book = try context.insert(Comic.self)
+        case 2: book = try context.insert(Book.self)
+        default:
+            guard let some = try self.book(context) else { return }
+            book = some
+        }
+        switch random.next(6) {
+        case 0: context.delete(book)
+        case 1: book.sequel = try self.book(context)
+        case 2: book.shelf = try context.fetch(Shelf.self).randomElement(using: &random)
+        case 3: (book as? Comic)?.colors = random.next(9)
+        default: (book.title, book.pages) = ("t\(random.next(20))", random.next(20))
+        }
+    }
+
+    private mutating func book(_ context: ManagedObjectContext) throws -> Book? {
+        try context.fetch(Book.self, sort: ["title"]).filter { !$0.isDeleted }
+            .randomElement(using: &random)
+    }
+}
