@@ -22,6 +22,6 @@ let package = Package(
                 .product(name: "Tandem", package: "tandem"),
                 .product(name: "TandemJournal", package: "tandem"),
             ],
-            swiftSettings: strict)
+            swiftSettings: strict),
     ]
 )
