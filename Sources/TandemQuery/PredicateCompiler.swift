@@ -4,13 +4,13 @@ import TandemModel
 struct PredicateCompiler {
     var resolver: PathResolver
     let usage: ObservedPath.Usage = .predicate
-    /// The text that offsets in errors refer to.
-    private let text: String
+    /// What is compiled; offsets in errors refer to its text, which is made only for them.
+    private let whole: ObjectPredicate
 
     init(_ resolver: PathResolver, _ predicate: ObjectPredicate) throws(TandemError) {
         try PredicateLimits.check(predicate)
         self.resolver = resolver
-        text = predicate.format
+        whole = predicate
     }
 
     mutating func compile(_ predicate: ObjectPredicate) throws(TandemError) -> PredicateNode {
@@ -40,8 +40,9 @@ struct PredicateCompiler {
     private func located(_ error: TandemError, _ predicate: ObjectPredicate) -> TandemError {
         guard error.code == .invalidPredicate, error.offset == nil else { return error }
         let part = Array(predicate.format.utf8)
+        let text = Array(self.whole.format.utf8)
         // A text too long to be searched in no time has its error at its beginning.
-        let whole = text.utf8.count <= 16_384 ? Array(text.utf8) : []
+        let whole = text.count <= 16_384 ? text : []
         var result = error
         result.message += " (in `\(predicate.format.prefix(200))`)"
         result.offset =

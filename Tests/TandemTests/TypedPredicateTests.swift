@@ -107,6 +107,15 @@ final class Member: ManagedObject, ManagedEntity {
         try check(\.code == nil, "code == nil")
     }
 
+    @Test func `a key path that was followed is known, and one that leads nowhere is not`() throws {
+        for _ in 0..<2 {
+            try check(\.rival?.wins == 1, "rival.wins == 1")
+            #expect(KnownKeyPaths[\Club.rival?.wins] == .init(names: ["rival", "wins"]))
+            #expect(throws: TandemError.self) { try (\Club.doubled == 4).objectPredicate }
+            #expect(KnownKeyPaths[\Club.doubled] == nil)
+        }
+    }
+
     @Test func `operators on key paths follow relationships`() throws {
         try check(\.rival?.name == "a", "rival.name == 'a'")
         try check(\.rival?.rival?.wins == 2, "rival.rival.wins == 2")

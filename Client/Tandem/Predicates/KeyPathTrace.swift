@@ -27,8 +27,18 @@ final class KeyPathTrace {
 
     /// Follows a key path.
     ///
-    /// Throws `usage` for one that does not lead along properties of `@Managed` or, at its end, to an `id`. Cost: some tens of microseconds.
+    /// Throws `usage` for one that does not lead along properties of `@Managed` or, at its end, to an `id`. Cost: some tens of microseconds
+    /// the first time, then a look in a table.
     static func path<Root, Value>(of keyPath: KeyPath<Root, Value>) throws(TandemError) -> Path {
+        if let known = KnownKeyPaths[keyPath] { return known }
+        let found = try followed(keyPath)
+        KnownKeyPaths.note(keyPath, found)
+        return found
+    }
+
+    private static func followed<Root, Value>(
+        _ keyPath: KeyPath<Root, Value>
+    ) throws(TandemError) -> Path {
         let trace = KeyPathTrace()
         guard let type = Root.self as? ManagedObject.Type,
             let start = trace.next(type) as? Root

@@ -66,12 +66,19 @@ extension SoakWorld {
         }
     }
 
-    /// Nothing is left over but what a new store has, and copies of torn batches; the journal is as small as it should be.
+    /// Nothing is left over but what a new store has, copies of torn batches, and indexes of segments that are there; the journal is as small as it should be.
     private func checkFiles() throws {
-        for kind in try Self.kinds(place.store).subtracting(kinds) where !kind.contains(".torn") {
+        let journal = place.store + "/journal"
+        let segments = try files.list(journal)
+        for name in segments where name.hasSuffix(".index") {
+            guard !segments.contains(name.replacing(".index", with: ".journal")) else { continue }
+            traffic.note("an index is left over: \(name)")
+        }
+        let index = Self.kind("journal/" + String(repeating: "0", count: 16) + ".index")
+        for kind in try Self.kinds(place.store).subtracting(kinds + [index])
+        where !kind.contains(".torn") {
             traffic.note("a file is left over: \(kind)")
         }
-        let journal = place.store + "/journal"
         let bytes = try files.list(journal).reduce(0) { sum, name in
             let file = try files.open(journal + "/" + name, .read)
             defer { file.close() }

@@ -57,10 +57,11 @@ final class SoakWorld {
     /// The names of a store's files, without their numbers.
     static func kinds(_ store: String) throws -> Set<String> {
         Set(
-            try FileManager.default.subpathsOfDirectory(atPath: store).map { path in
-                String(path.map { $0.isHexDigit ? "#" : $0 })
-            })
+            try FileManager.default.subpathsOfDirectory(atPath: store).map(kind))
     }
+
+    /// A path with marks for what may be part of a number.
+    static func kind(_ path: String) -> String { String(path.map { $0.isHexDigit ? "#" : $0 }) }
 
     /// Carries out the plan, ends what it started, and gives what broke a law.
     func run() throws -> [String] {
