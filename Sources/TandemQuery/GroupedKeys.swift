@@ -57,6 +57,9 @@ public final class GroupedKeys {
     /// About the bytes of what is kept of related objects, first parts and names.
     @exclusivity(unchecked) public private(set) var bytes = 0
 
+    /// What related objects take of them.
+    @exclusivity(unchecked) private var relatedBytes = 0
+
     /// Keys of a request; with `sections` their names are made as well.
     public init(of request: CompiledRequest, sections: Bool = false) {
         self.request = request
@@ -76,6 +79,9 @@ public final class GroupedKeys {
         }
     }
 
+    /// The bytes of the first part of a group's keys.
+    public func prefixBytes(_ group: UInt32) -> Int { prefixes[Int(group)].count }
+
     /// Whether objects are told apart by a first part.
     public var isGrouped: Bool { leading > 0 }
 
@@ -89,6 +95,8 @@ public final class GroupedKeys {
         memo.removeAll()
         withoutRelated = nil
         later.removeAll(keepingCapacity: true)
+        bytes -= relatedBytes
+        relatedBytes = 0
     }
 
     /// Where an object stands; nil when the reader does not hold what that needs.
@@ -136,6 +144,7 @@ public final class GroupedKeys {
         if let place = memo.place(of: target.number) { return (place, memo[place]) }
         guard let known = learn(memo.count, object, row, reader) else { return nil }
         bytes += RelatedMemo.bytesForOne
+        relatedBytes += RelatedMemo.bytesForOne
         return (memo.add(known, of: target.number), known)
     }
 
@@ -173,6 +182,7 @@ public final class GroupedKeys {
             }
             later[place + 1][at] = component.bytes
             bytes += component.bytes.count + 64
+            relatedBytes += component.bytes.count + 64
         }
         return true
     }

@@ -118,7 +118,7 @@ public final class FetchCursor {
         result.rowsRead = rowsRead
         result.keysRead = keysRead
         let answer = matches.answer()
-        result.places = matches.places(of: answer)
+        result.places = try matches.places(of: answer)
         if result.places != nil { return result }
         if part == .references {
             result.references = answer.map(\.object)

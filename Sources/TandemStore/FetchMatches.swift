@@ -155,6 +155,8 @@ final class FetchMatches {
         guard let place = keys.place(of: object, row, reader),
             notes?.note(row, at: place, request, reader) ?? true
         else { return nil }
+        // The answer to who opens a list has whole keys, however many begin alike.
+        if notes != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
         return arena.add(object, keys.rest.bytes, group: place.group)
     }
 
@@ -256,8 +258,8 @@ final class FetchMatches {
     var references: FoundReferences { FoundReferences(runs.whole, again, arena, bytes: bytes) }
 
     /// Where matches stand, if they are those of a list and too many for their rows.
-    func places(of matches: ArraySlice<Match>) -> ListPlaces? {
-        matches.count > rowsUpTo ? notes?.places(of: matches, arena, keys) : nil
+    func places(of matches: ArraySlice<Match>) throws(StoreError) -> ListPlaces? {
+        matches.count > rowsUpTo ? try notes?.places(of: matches, arena, keys) : nil
     }
 
     /// The rows of matches, read now where they were not kept; throws where one is not there.

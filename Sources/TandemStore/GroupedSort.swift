@@ -6,19 +6,21 @@ import TandemQuery
 /// A list in sections of a hundred rows is sorted so by a few comparisons a row that look at two numbers, where a sort of whole keys would
 /// compare what all rows of a section have in common again and again.
 ///
-/// State: `groups` puts the groups in order; then `next` says up to where entries were laid into their groups, `group` up to which
-/// these are in order, and `large` is one of too many entries for one go.
+/// State: up to `counted` entries are counted by group; `groups` puts these in order; then `next` says up to where entries were laid into
+/// their groups, `group` up to which these are in order, and `large` is one of too many entries for one go.
 struct GroupedSort {
     typealias Entry = SortKeyArena.Entry
     private let arena: SortKeyArena
+    private let keys: GroupedKeys
     private var entries: [Entry]
-    private var groups: StepSort<Group>
+    private var counts: [Int]
+    private var groups: StepSort<Group>?
     /// In order, once that is known.
     private var ordered: [Group] = []
     /// Where the next entry of each group is laid.
     private var starts: [Int] = []
     private var sorted: [Entry] = []
-    private var (next, group) = (0, 0)
+    private var (counted, next, group) = (0, 0, 0)
     private var large: StepSort<Entry>?
 
     /// A group with the number of its entries and, once it is known, the place of the first.
@@ -37,16 +39,10 @@ struct GroupedSort {
     /// Entries of the first so many groups.
     init(_ entries: [Entry], groups count: Int, _ keys: GroupedKeys, _ arena: SortKeyArena) {
         self.entries = entries
+        self.keys = keys
         self.arena = arena
-        var groups = (0..<count).map { Group(id: UInt32($0), count: 0) }
-        for entry in entries { groups[Int(entry.group)].count += 1 }
-        self.groups = StepSort(groups) { keys.precedes($0.id, $1.id) }
-    }
-
-    /// About the bytes that it holds beside the entries.
-    var bytes: Int {
-        (sorted.count + (large.map { $0.bytes / MemoryLayout<Entry>.stride } ?? 0))
-            * MemoryLayout<Entry>.stride + starts.count * MemoryLayout<Group>.stride
+        counts = [Int](repeating: 0, count: count)
+        sorted.reserveCapacity(entries.count)
     }
 
     /// The entries in order, when ``step(_:)`` returned true.
@@ -54,8 +50,9 @@ struct GroupedSort {
 
     /// Goes on until they are in order or the budget is used up; true for the former.
     mutating func step(_ budget: inout Int) -> Bool {
-        if starts.isEmpty, !entries.isEmpty {
-            guard groups.step(&budget) else { return false }
+        guard !entries.isEmpty else { return true }
+        if starts.isEmpty {
+            guard count(&budget), groups?.step(&budget) ?? false else { return false }
             place()
         }
         lay(&budget)
@@ -68,9 +65,31 @@ struct GroupedSort {
         return true
     }
 
+    /// Counts each group's entries, and makes room for all by laying them as they come; true when that is done.
+    private mutating func count(_ budget: inout Int) -> Bool {
+        if groups != nil { return true }
+        let end = end(of: counted, &budget)
+        for entry in entries[counted..<end] { counts[Int(entry.group)] += 1 }
+        sorted += entries[counted..<end]
+        counted = end
+        guard counted == entries.count else { return false }
+        let all = counts.indices.map { Group(id: UInt32($0), count: counts[$0]) }
+        groups = StepSort(all) { [keys] in keys.precedes($0.id, $1.id) }
+        return true
+    }
+
+    /// How far entries are gone through from a place on, which is taken from the budget.
+    private func end(of start: Int, _ budget: inout Int) -> Int {
+        let left = entries.count - start
+        // A budget may be as large as there are numbers.
+        let end = start + min(left, min(max(0, budget), left) * Self.laidForOne)
+        budget -= (end - start + Self.laidForOne - 1) / Self.laidForOne
+        return end
+    }
+
     /// Gives each group its place.
     private mutating func place() {
-        ordered = groups.whole
+        ordered = groups?.whole ?? []
         starts = [Int](repeating: 0, count: ordered.count)
         var start = 0
         for at in ordered.indices {
@@ -78,15 +97,11 @@ struct GroupedSort {
             starts[Int(ordered[at].id)] = start
             start += ordered[at].count
         }
-        sorted = [Entry](repeating: entries[0], count: entries.count)
     }
 
     /// Lays entries into their groups.
     private mutating func lay(_ budget: inout Int) {
-        guard next < entries.count, budget > 0 else { return }
-        let left = entries.count - next
-        let end = next + min(left, min(budget, left) * Self.laidForOne)
-        budget -= (end - next + Self.laidForOne - 1) / Self.laidForOne
+        let end = end(of: next, &budget)
         for at in next..<end {
             let entry = entries[at]
             sorted[starts[Int(entry.group)]] = entry

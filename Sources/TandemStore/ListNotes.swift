@@ -29,6 +29,13 @@ struct ListNotes {
     /// How many were noted.
     var count: Int { sectionOf.count }
 
+    /// What an object takes here and in the answer beside its key: a section each, and its number.
+    private static let bytesForOne =
+        2 * MemoryLayout<UInt32>.stride + MemoryLayout<ListPlaces.Run>.stride + 8
+    /// What a hop of an object takes here, and at most in the answer.
+    private static let bytesForHop =
+        MemoryLayout<UInt32>.stride + MemoryLayout<ListPlaces.Run>.stride
+
     /// Forgets which places related objects have.
     mutating func forgetRelated() { relatedLinks.removeAll(keepingCapacity: true) }
 
@@ -48,7 +55,7 @@ struct ListNotes {
         } else if let known {
             links.append(known)
         }
-        bytes += MemoryLayout<UInt32>.stride * (1 + hops.count)
+        bytes += Self.bytesForOne + hops.count * Self.bytesForHop
         sectionOf.append(place.section)
         return true
     }
@@ -73,12 +80,17 @@ struct ListNotes {
         return UInt32(reached.count)
     }
 
-    /// Where the matches stand, in their order.
+    /// Where the matches stand, in their order; throws `tooMuch` where their keys have 4 GiB or more.
     func places(
         of matches: ArraySlice<SortKeyArena.Entry>, _ arena: SortKeyArena, _ keys: GroupedKeys
-    ) -> ListPlaces {
+    ) throws(StoreError) -> ListPlaces {
         var places = ListPlaces(sections: keys.sections, reached: reached, hops: hops.count)
-        places.reserveCapacity(matches.count, keyBytes: keyBytes(of: matches, arena, keys))
+        let keyBytes = keyBytes(of: matches, arena, keys)
+        guard keyBytes <= Int(UInt32.max) else {
+            throw StoreError(
+                .tooMuch, "the sort keys of the list's objects have \(keyBytes) bytes; fetch parts")
+        }
+        places.reserveCapacity(matches.count, keyBytes: keyBytes)
         for match in matches {
             let ordinal = Int(match.ordinal)
             keys.prefixes[Int(match.group)].withUnsafeBytes { prefix in
@@ -96,6 +108,6 @@ struct ListNotes {
         of matches: ArraySlice<SortKeyArena.Entry>, _ arena: SortKeyArena, _ keys: GroupedKeys
     ) -> Int {
         guard keys.isGrouped else { return arena.byteCount }
-        return matches.reduce(arena.byteCount) { $0 + keys.prefixes[Int($1.group)].count }
+        return matches.reduce(arena.byteCount) { $0 + keys.prefixBytes($1.group) }
     }
 }

@@ -208,6 +208,22 @@ private struct Placed: Equatable {
         #expect(bench.engine.readBytes == 0)
     }
 
+    @Test func `law 8: what many keys have in common counts for each of them`() throws {
+        let bench = try bench(400, sliceReads: 10, isGrouped: true, readBytes: 600_000)
+        let title = String(repeating: "t", count: 4_000)
+        try bench.bench.save([try bench.bench.update("Group", 1, ["title": .string(title)])])
+        let client = try bench.client()
+        let request = FetchRequest(entity: "Node", sort: ["group.title", "rank"])
+        let list = ListDetails(sectionKeyPath: "group.title", hops: [["group"]], rowsUpTo: 2)
+        let question = try client.send(.fetch(Fetch(request: request, list: list)))
+        guard case .failure(let error) = try client.answer(question) else {
+            Issue.record("1,600,000 bytes of keys were sent")
+            return
+        }
+        #expect(error.code == .limitExceeded)
+        #expect(bench.engine.readBytes == 0)
+    }
+
     @Test func `law 7: a fetch that others alter faster than it goes ends all the same`() throws {
         let bench = try bench(200, sliceReads: 10, isGrouped: true)
         let (asker, saver) = (try bench.client(), try bench.client())

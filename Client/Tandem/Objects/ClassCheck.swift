@@ -20,8 +20,10 @@ enum ClassCheck {
         return nil
     }
 
-    /// Whether an object's class stores nothing but ``Managed`` properties.
+    /// Whether an object's class stores nothing but ``Managed`` properties, as far as that can be seen.
     static func isPlain(_ object: ManagedObject) -> Bool {
+        // Such a class shows what it likes.
+        if object is any CustomReflectable { return false }
         var mirror: Mirror? = Mirror(reflecting: object)
         while let current = mirror, current.subjectType != ManagedObject.self {
             guard current.children.allSatisfy({ $0.value is any ManagedDeclaration }) else {
