@@ -72,9 +72,11 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         self.offset = offset
     }
 
-    /// An error that lists what is wrong with which object.
+    /// An error that lists what is wrong with which object; the message has the first ten.
     public init(_ code: Code, problems: [ValidationProblem]) {
-        self.init(code, problems.map(\.description).joined(separator: "; "))
+        let shown = problems.prefix(10).map(\.description).joined(separator: "; ")
+        let more = problems.count > 10 ? "; and \(problems.count - 10) more" : ""
+        self.init(code, shown + more)
         self.problems = problems
     }
 

@@ -19,8 +19,7 @@ extension CompiledProperty {
         if value.isNull { return allowsNull ? nil : "a value is required" }
         guard limitsValues, let attribute else { return nil }
         if let allowed = attribute.allowedValues, !allowed.contains(value) {
-            return "\(value.json.text) is not allowed; allowed are "
-                + allowed.map(\.json.text).joined(separator: ", ")
+            return "\(value.excerpt()) is not allowed; allowed are " + Self.list(allowed)
         }
         if let problem = tooLong(value) { return problem }
         if let pattern, let text = try text(value, content) {
@@ -40,6 +39,12 @@ extension CompiledProperty {
             return "it is above the maximum of \(maximum.text)"
         }
         return nil
+    }
+
+    /// The first of many values, each cut, so that what is said of one row has bounds.
+    private static func list(_ values: [Value]) -> String {
+        let shown = values.prefix(10).map { $0.excerpt(50) }.joined(separator: ", ")
+        return values.count > 10 ? "\(shown) and \(values.count - 10) more" : shown
     }
 
     private func text(

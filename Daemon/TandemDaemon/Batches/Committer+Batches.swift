@@ -52,8 +52,19 @@ extension Committer {
     /// Which inserts of a part can't be carried out, each judged behind those before it that can; none where it is not the fault of any alone.
     func refusals(of part: SaveRequest) throws -> [ObjectNumber: TandemError] {
         guard let model = store.model else { return [:] }
+        var budget = RefusalBudget()
         return try reading {
             try SavePlanner.refusals(
+                of: part, model: model, store: store, numbersBelow: leases.numbersBelow,
+                limits: limits, counts: limitCounts, budget: &budget)
+        }
+    }
+
+    /// Before which inserts a part has to be cut, so that none of its pieces has two new objects with the same unique values.
+    func cuts(of part: SaveRequest) throws -> [Int] {
+        guard let model = store.model else { return [] }
+        return try reading {
+            try SavePlanner.cuts(
                 of: part, model: model, store: store, numbersBelow: leases.numbersBelow,
                 limits: limits, counts: limitCounts)
         }

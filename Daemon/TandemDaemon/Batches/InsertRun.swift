@@ -7,13 +7,15 @@ import TandemWire
 /// What is known of the batch, by its id, is how many rows it has come to and what stands for them. Rows up to there are passed over; the
 /// others are inserted in transactions, each of which says how far it came. Where rows can't be inserted, each is judged by itself
 /// (``SavePlanner/refusals(of:_:)``), and all before the first that can't are inserted, however the part was cut. What is no row's fault
-/// alone, as too many members of another object, is found by trying fewer, until it is one.
+/// alone, as too many members of another object, is found by trying fewer, until it is one. Where new objects become existing ones, a transaction
+/// ends before the second row with the unique values of a new one.
 ///
 /// State:
 /// - `progress`, `hash`: how far the batch came, with what is durable.
 /// - `next`: the first row of the part that is not inserted.
 /// - `refused`: rows that were found to be such that can't be inserted, the first at or behind `next`.
 /// - `refusedEnd`: rows from `next` up to here can't be inserted together.
+/// - `cuts`: before these rows, behind `next`, transactions end.
 /// - `part`: what is in the batch of saves that is being built, and counts once that is durable; of several transactions the last.
 final class InsertRun: BatchWork {
     let session: Session
@@ -28,6 +30,7 @@ final class InsertRun: BatchWork {
     private var next = 0
     private var refused: [BatchRefusal] = []
     private var refusedEnd: Int?
+    private var cuts: [Int] = []
     private var part: InsertPart?
     private var failure: TandemError?
     private var hasRefused = false
@@ -137,7 +140,7 @@ final class InsertRun: BatchWork {
             // Behind what is planned it is met again in the next turn.
             guard part == nil else { return false }
             try tryFewer(than: end - next, because: error, committer)
-            if !refused.isEmpty {
+            if !refused.isEmpty || !cuts.isEmpty {
                 let took = clock.monotonicNanoseconds - began
                 session.pace.note(took, end - start, changing: end - start, atMost: most)
             }
@@ -156,6 +159,11 @@ final class InsertRun: BatchWork {
         }
         if error.code == .limitExceeded, refusedEnd == nil, refused.isEmpty {
             return session.pace.halve(count)
+        }
+        if error.code == .uniqueness, insert.policy != .error, refusedEnd == nil {
+            let rows = insert.rows[next..<(next + count)]
+            cuts = try committer.cuts(of: request(rows, hash)).map { next + $0 }
+            if !cuts.isEmpty { return }
         }
         if refusedEnd == nil, refused.isEmpty {
             refused = try refusals(next..<(next + count), committer)
@@ -191,7 +199,8 @@ final class InsertRun: BatchWork {
         let start = plannedNext
         if let refusedEnd { return start + max(1, (refusedEnd - start) / 2) }
         let end = refused.first.map(index) ?? insert.rows.count
-        return min(start + session.pace.size, end)
+        let cut = cuts.first { $0 > start } ?? end
+        return min(start + session.pace.size, end, cut)
     }
 
     /// The rows up to an index as a transaction, also where they change nothing: that the batch came there has to stand in the journal.
@@ -241,6 +250,7 @@ final class InsertRun: BatchWork {
         self.part = nil
         next = part.next
         if next >= refusedEnd ?? .max { refusedEnd = nil }
+        cuts.removeAll { $0 <= next }
         progress = part.progress
         hash = part.hash
         position = part.position

@@ -7,62 +7,81 @@ extension SavePlanner {
     /// The inserts that can't be carried out, with why: each as if it came behind those before it that can, in the order of the request.
     ///
     /// A request whose policy lets objects become one is not judged: there it follows from all inserts together what each becomes. Nor is what
-    /// only the objects at the other ends of links are against. The store is only read. Cost: that of planning, for each kind of rule
-    /// that is broken.
+    /// only the objects at the other ends of links are against. Where that takes more than `budget`, or there is more to say than an answer has room
+    /// for, some are missing; none is there that can be carried out. The store is only read. Cost: that of planning, for each round.
     static func refusals(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
-        limits: DaemonLimits, counts: LimitCounts
+        limits: DaemonLimits, counts: LimitCounts, budget: inout RefusalBudget
     ) throws -> [ObjectNumber: TandemError] {
         guard request.policy == .error else { return [:] }
-        var refused: [ObjectNumber: TandemError] = [:]
+        var refusals = Refusals(request, model, store)
         var request = request
-        while true {
+        while !refusals.isFull, budget.begin(request) {
+            let known = refusals.errors.count
             var planner = SavePlanner(request, model, store, numbersBelow, limits, counts)
-            let found = try planner.refusals()
-            if found.isEmpty { return refused }
-            refused.merge(found) { $1 }
+            try planner.judge(&refusals)
+            if refusals.errors.count == known { break }
             // Without these the others may be judged otherwise: what they would have taken is free.
-            request.operations.removeAll { found[$0.object.number] != nil }
+            request.operations.removeAll { refusals.errors[$0.object.number] != nil }
         }
+        return refusals.errors
     }
 
-    /// The inserts that break the first kind of rule which any of them breaks: only others that break none can be in the way of a unique value.
-    private mutating func refusals() throws -> [ObjectNumber: TandemError] {
-        var refused = try unworkable()
-        guard refused.isEmpty else { return refused }
+    /// Finds the inserts that break the first kind of rule which any of them breaks: only others that break none can be in the way of a unique value.
+    private mutating func judge(_ refusals: inout Refusals) throws {
+        let known = refusals.errors.count
+        try findUnworkable(&refusals)
+        guard refusals.errors.count == known else { return }
         let objects = graph.inOrder
         try DerivedAttributes(graph: graph).compute(objects)
-        let inserted = request.operations.compactMap { graph.objects[$0.object.number] }
         let validator = SaveValidator(graph: graph, model: model, limits: limits, counts: counts)
-        for working in inserted {
-            refused[working.object.number] = try validator.refusal(of: working)
+        for working in inserted where !refusals.settles(working.object) {
+            guard let error = try validator.refusal(of: working) else { continue }
+            try refusals.add(error, for: working.object)
         }
-        guard refused.isEmpty else { return refused }
-        return try UniquenessCheck(
-            graph: graph, model: model, store: store, policy: request.policy
-        ).refusals(inserted)
+        guard refusals.errors.count == known else { return }
+        try UniquenessCheck(graph: graph, model: model, store: store, policy: request.policy)
+            .findRefusals(inserted, &refusals)
     }
 
-    /// The inserts that can't even be tried: of a number that is not to be had, with values of another type, or with links to nothing.
+    private var inserted: [WorkingObject] {
+        request.operations.compactMap { graph.objects[$0.object.number] }
+    }
+
+    /// Finds the inserts that can't even be tried: of a number that is not to be had, with values of another type, or with links to nothing.
     ///
     /// What is left in the graph of one that failed is in no other's way: nothing is planned from it.
-    private mutating func unworkable() throws -> [ObjectNumber: TandemError] {
-        var refused: [ObjectNumber: TandemError] = [:]
+    private mutating func findUnworkable(_ refusals: inout Refusals) throws {
         for operation in request.operations {
             do {
                 try insert(operation.object)
             } catch let error as TandemError {
-                refused[operation.object.number] = error
+                try refusals.add(error, for: operation.object)
             }
         }
         let mapping = ReferenceMapping([])
-        for operation in request.operations where refused[operation.object.number] == nil {
+        for operation in request.operations where !refusals.settles(operation.object) {
             do {
                 try perform(operation, mapping)
             } catch let error as TandemError {
-                refused[operation.object.number] = error
+                try refusals.add(error, for: operation.object)
             }
         }
-        return refused
+    }
+
+    /// Before which inserts a request has to be cut, by their places in it, so that no part has two new objects with the same unique values.
+    ///
+    /// With a policy that lets a new object become an existing one, the second is a part's where the first exists. Throws what stands in the way of
+    /// any insert by itself. Cost: that of planning.
+    static func cuts(
+        of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
+        limits: DaemonLimits, counts: LimitCounts
+    ) throws -> [Int] {
+        var planner = SavePlanner(request, model, store, numbersBelow, limits, counts)
+        try planner.run(replacing: [])
+        try DerivedAttributes(graph: planner.graph).compute(planner.graph.inOrder)
+        return try UniquenessCheck(
+            graph: planner.graph, model: model, store: store, policy: request.policy
+        ).cuts(planner.inserted)
     }
 }

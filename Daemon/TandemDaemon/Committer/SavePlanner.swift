@@ -70,7 +70,7 @@ struct SavePlanner {
 
     // MARK: Operations
 
-    private mutating func run(replacing replaced: [Replacement]) throws {
+    mutating func run(replacing replaced: [Replacement]) throws {
         let mapping = ReferenceMapping(replaced)
         // Inserted objects may be named before their own operation comes.
         for case .insert(let object, _, _) in request.operations where !mapping.replaces(object) {

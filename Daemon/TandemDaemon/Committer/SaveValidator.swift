@@ -1,7 +1,7 @@
 import TandemModel
 import TandemStore
 
-/// Checks what a save would leave behind against the rules of the model; reports all problems at once.
+/// Checks what a save would leave behind against the rules of the model; reports all problems at once, as far as an answer has room for them.
 struct SaveValidator {
     let graph: WorkingGraph
     let model: CompiledModel
@@ -11,16 +11,19 @@ struct SaveValidator {
     /// Checks the objects of the save, by number.
     func validate(_ objects: [WorkingObject]) throws {
         try checkDenials()
-        var problems: [ValidationProblem] = []
-        for working in objects where !working.isDeleted { try check(working, &problems) }
-        guard problems.isEmpty else { throw TandemError(.validation, problems: problems) }
+        var problems = ProblemList()
+        for working in objects where !working.isDeleted {
+            if problems.isFull { break }
+            try check(working, &problems)
+        }
+        guard problems.isEmpty else { throw TandemError(.validation, problems: problems.problems) }
     }
 
     /// What is wrong with one object by itself; nil for nothing.
     func refusal(of working: WorkingObject) throws -> TandemError? {
-        var problems: [ValidationProblem] = []
+        var problems = ProblemList()
         try check(working, &problems)
-        return problems.isEmpty ? nil : TandemError(.validation, problems: problems)
+        return problems.isEmpty ? nil : TandemError(.validation, problems: problems.problems)
     }
 
     private func checkDenials() throws {
@@ -34,7 +37,7 @@ struct SaveValidator {
         }
     }
 
-    private func check(_ working: WorkingObject, _ problems: inout [ValidationProblem]) throws {
+    private func check(_ working: WorkingObject, _ problems: inout ProblemList) throws {
         let entity = working.entity
         // Where no rule can be broken, nothing is looked at.
         let doubtful = entity.limited.union(entity.required.subtracting(working.filled))

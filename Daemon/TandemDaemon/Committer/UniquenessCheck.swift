@@ -13,11 +13,12 @@ struct UniquenessCheck {
     ///
     /// `objects` are those of the save, by number.
     func run(_ objects: [WorkingObject]) throws -> [Replacement] {
-        var problems: [ValidationProblem] = []
+        var problems = ProblemList()
         var replaced: [Replacement] = []
         var replacedNumbers: Set<ObjectNumber> = []
         var taken: [[UInt8]: ObjectReference] = [:]
         for working in objects where !working.isDeleted && !working.entity.uniqueness.isEmpty {
+            if problems.isFull { break }
             for index in working.entity.uniqueness where isConcerned(working, index) {
                 guard let owner = try owner(index, working, &taken) else { continue }
                 if replacedNumbers.contains(owner.number) { continue }
@@ -35,17 +36,18 @@ struct UniquenessCheck {
                 problems.append(problem(working, index, owner))
             }
         }
-        guard problems.isEmpty else { throw TandemError(.uniqueness, problems: problems) }
+        guard problems.isEmpty else { throw TandemError(.uniqueness, problems: problems.problems) }
         return replaced
     }
 
-    /// The new objects whose unique values another one has: of the store, or one before it that is not refused itself.
+    /// Finds the new objects whose unique values another one has: of the store, or one before it that is not refused itself.
     ///
     /// `inserted` are in the order in which they would be inserted one by one.
-    func refusals(_ inserted: [WorkingObject]) throws -> [ObjectNumber: TandemError] {
+    func findRefusals(_ inserted: [WorkingObject], _ refusals: inout Refusals) throws {
         var taken: [[UInt8]: ObjectReference] = [:]
-        var refused: [ObjectNumber: TandemError] = [:]
         for working in inserted where !working.entity.uniqueness.isEmpty {
+            // What linked to one that is refused has taken nothing.
+            if refusals.settles(working.object) { continue }
             var keys: [[UInt8]] = []
             var problems: [ValidationProblem] = []
             for index in working.entity.uniqueness {
@@ -58,10 +60,27 @@ struct UniquenessCheck {
             if problems.isEmpty {
                 for key in keys { taken[key] = working.object }
             } else {
-                refused[working.object.number] = TandemError(.uniqueness, problems: problems)
+                try refusals.add(
+                    TandemError(.uniqueness, problems: problems), for: working.object)
             }
         }
-        return refused
+    }
+
+    /// Before which of some new objects they have to be parted, so that no part has two with the same unique values.
+    ///
+    /// Values that the store has are no reason: who has them becomes one with the object there.
+    func cuts(_ inserted: [WorkingObject]) throws -> [Int] {
+        var first: [[UInt8]: Int] = [:]
+        var cuts: [Int] = []
+        for (place, working) in inserted.enumerated() where !working.entity.uniqueness.isEmpty {
+            let keys = try working.entity.uniqueness.compactMap { index in
+                try storedOwner(index, working) == nil ? key(index, working) : nil
+            }
+            let start = cuts.last ?? 0
+            if keys.contains(where: { first[$0] ?? -1 >= start }) { cuts.append(place) }
+            for key in keys where first[key] == nil { first[key] = place }
+        }
+        return cuts
     }
 
     private func isConcerned(_ working: WorkingObject, _ index: CompiledIndex) -> Bool {
@@ -114,10 +133,10 @@ struct UniquenessCheck {
     private func problem(
         _ working: WorkingObject, _ index: CompiledIndex, _ owner: ObjectReference
     ) -> ValidationProblem {
-        let values = index.slots.map { working.value($0).json.text }.joined(separator: ", ")
+        let values = index.slots.map { working.value($0).excerpt() }.joined(separator: ", ")
         return ValidationProblem(
             object: model.id(of: working.object), property: index.properties.joined(separator: ","),
             message:
-                "\(values.prefix(200)) is taken by \(model.id(of: owner)); choose another value")
+                "\(values) is taken by \(model.id(of: owner)); choose another value")
     }
 }
