@@ -34,7 +34,7 @@ extension Journal {
         }
         try journal.markRelaxed(wasRelaxed)
         JournalDirectory.removeOrphans(in: directory, fileSystem)
-        journal.indexer.add(journal.sealed.map(\.first))
+        journal.indexer.add(journal.sealed)
         return (journal, recovery.report)
     }
 

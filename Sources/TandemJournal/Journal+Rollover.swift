@@ -17,11 +17,9 @@ extension Journal {
             throw fail(error)
         }
         let isSealed = currentFirst != header.firstPosition
-        let finished = currentFirst
-        if isSealed {
-            sealed.append(
-                JournalSegment(first: currentFirst, last: chain.position - 1, bytes: capacity))
-        }
+        let finished = JournalSegment(
+            first: currentFirst, last: chain.position - 1, bytes: capacity)
+        if isSealed { sealed.append(finished) }
         current.close()
         current = made.file
         capacity = made.bytes

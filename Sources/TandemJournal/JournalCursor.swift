@@ -66,11 +66,17 @@ extension Journal {
 
     /// The indexes of its segments, for one question: what was not indexed when that began is read.
     public func indexes() -> SegmentIndexes {
-        SegmentIndexes(directory: directory, fileSystem: fileSystem)
+        SegmentIndexes(
+            directory: directory, fileSystem: fileSystem,
+            sealed: SealedSegments(sealed.map(\.first) + [currentFirst]))
     }
 
     /// Has indexes made anew that were found damaged.
-    public func renewIndexes(of segments: [UInt64]) { indexer.renew(segments) }
+    public func renewIndexes(of segments: [UInt64]) {
+        guard !segments.isEmpty else { return }
+        let wanted = Set(segments)
+        indexer.renew(sealed.filter { wanted.contains($0.first) })
+    }
 
     /// Waits until the indexes that are being made are made.
     package func finishIndexes() { indexer.settle() }

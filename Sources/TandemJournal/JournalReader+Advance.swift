@@ -8,15 +8,13 @@ extension JournalReader {
         if case .batch(let header) = read { return .batch(header) }
         // The window may be older than the file, so the verdict is on fresh bytes.
         segment.refresh()
-        // Listed before the second look: what was appended before a rollover is seen then.
-        let segments = try JournalDirectory.segments(in: directory, fileSystem)
-        let following = segments.first { $0 > segment.header.firstPosition }
+        let (oldest, following) = try surroundings(of: segment)
         switch try segment.readBatch(at: offset, after: chain) {
         case .batch(let header): return .batch(header)
         case .end:
             // An open file can be read after it was given up; what followed it is gone.
             let expected = chain?.position ?? position
-            if let oldest = segments.first, expected < oldest {
+            if let oldest, expected < oldest {
                 throw .expired(directory, expected, oldest: oldest)
             }
             return try ended(segment, following)
@@ -24,8 +22,37 @@ extension JournalReader {
         }
     }
 
+    /// Where the oldest segment begins that matters here, and the one behind this.
+    ///
+    /// Listed before the second look: what was appended before a rollover is seen then.
+    private func surroundings(
+        of segment: SegmentFile
+    ) throws(JournalError) -> (oldest: UInt64?, following: UInt64?) {
+        let first = segment.header.firstPosition
+        if let known = known(holding: first), exists(known.upperBound) {
+            return (first, known.upperBound)
+        }
+        let segments = try JournalDirectory.segments(in: directory, fileSystem)
+        return (segments.first, segments.first { $0 > first })
+    }
+
+    /// The positions of a sealed segment that the indexes know and that is still there: nothing has to be listed for it.
+    private func known(holding position: UInt64) -> Range<UInt64>? {
+        guard let known = indexes?.positions(holding: position), exists(known.lowerBound) else {
+            return nil
+        }
+        return known
+    }
+
+    private func exists(_ segment: UInt64) -> Bool {
+        fileSystem.exists(directory + "/" + JournalDirectory.name(of: segment))
+    }
+
     /// Opens the segment that holds the position, at the nearest batch that is known.
     private func openSegment() throws(JournalError) -> Step {
+        if let known = known(holding: position) {
+            return try open(known.lowerBound, following: known.upperBound)
+        }
         let segments = try JournalDirectory.segments(in: directory, fileSystem)
         guard let oldest = segments.first else { return .tail }
         guard let first = segments.last(where: { $0 <= position }) else {
@@ -120,7 +147,8 @@ extension JournalReader {
     }
 
     private func segmentBehind(_ first: UInt64) throws(JournalError) -> UInt64? {
-        try JournalDirectory.segments(in: directory, fileSystem).first { $0 > first }
+        if let known = known(holding: first) { return known.upperBound }
+        return try JournalDirectory.segments(in: directory, fileSystem).first { $0 > first }
     }
 
     /// Reports a gap and stands behind it: at the next whole batch, or in the next segment.

@@ -134,9 +134,44 @@ import Testing
         #expect(try #require(disk.bytes(of: paths[0])) == whole)
     }
 
+    @Test func `law 8: indexes looked at and keys looked up count, and the question goes on`()
+        throws
+    {
+        var limits = DaemonLimits()
+        limits.sliceReads = 200
+        let bench = try EngineBench(limits: limits, segmentBytes: 6 << 10, indexes: true)
+        var (number, rare) = (UInt64(1), [UInt64]())
+        let text = Value.string(String(repeating: "x", count: 2_000))
+        while bench.bench.committer.journal.segments.count < 40 {
+            let isRare = number.isMultiple(of: 25)
+            let change = try bench.bench.insert(
+                isRare ? "Tag" : "Node", number, [isRare ? "label" : "name": text])
+            let position = try bench.bench.save([change]).position
+            if isRare { rare.append(position) }
+            number += 1
+        }
+        let segments = bench.bench.committer.journal.segments.dropLast()
+        let end = try #require(segments.last).last
+        let client = try bench.client()
+        let tag = try bench.bench.entity("Tag").tag
+        let byEntity = HistoryRequest(from: 2, to: end, interests: [tag])
+        let answer = try ask(client, byEntity, through: end)
+        #expect(answer.found.map(\.position) == rare.filter { $0 <= end })
+        #expect(answer.pages > 1 && answer.pages < 10)
+        // Of so many objects an answer looks into a segment or two.
+        let objects = (1...300 as ClosedRange<UInt64>).map {
+            ObjectReference(tag: tag, number: $0 * 25)
+        }
+        let byObjects = HistoryRequest(
+            from: 2, to: end, condition: HistoryCondition(objects: objects))
+        let many = try ask(client, byObjects, through: end)
+        #expect(many.found.map(\.position) == rare.filter { $0 <= end })
+        #expect(many.pages > segments.count / 2)
+    }
+
     @Test func `after a restart what is rare is found by index, in one answer`() throws {
         var limits = DaemonLimits()
-        limits.sliceReads = 60
+        limits.sliceReads = 160
         let bench = try EngineBench(limits: limits, segmentBytes: 16 << 10, indexes: true)
         var (number, rare) = (UInt64(1), [UInt64]())
         while bench.bench.committer.journal.segments.count < 12 {

@@ -71,6 +71,64 @@ import Testing
         }
     }
 
+    /// So many segments that a listing for each would be seen.
+    private func manySegments() throws -> KeyedLog {
+        let disk = SimulatedFileSystem()
+        disk.recordsOperations = false
+        var log = try KeyedLog(disk)
+        let plain = PayloadKeys(groups: [1], members: [1, 2], stamp: 1)
+        let rare = PayloadKeys(groups: [2], members: [3], stamp: 1)
+        while log.journal.segments.count < 80 {
+            try log.append([log.payloads.count % 20 == 10 ? rare : plain], padding: 2_500)
+        }
+        return log
+    }
+
+    @Test func `the directory is listed once for a question, however many segments there are`()
+        throws
+    {
+        let log = try manySegments()
+        let disk = CountingFileSystem(log.disk)
+        let top = try #require(log.journal.segments.last).first - 1
+        let question = IndexQuestion(keys: [.group(2)])
+        let answer = try found(question, in: disk, through: top)
+        #expect(answer.positions == log.wanted(question).filter { $0 <= top })
+        #expect(answer.positions.count >= 3 && answer.read == answer.positions.count)
+        #expect(disk.lists == 1)
+        #expect(disk.opens <= 3 * 80 + answer.read)
+        // Not once for each segment that is read, either.
+        let all = CountingFileSystem(log.disk)
+        #expect(try found(IndexQuestion(keys: [.group(1)]), in: all, through: top).read > 60)
+        #expect(all.lists <= 3)
+    }
+
+    @Test func `a journal does not list its directory for a question, nor for each index`() throws {
+        let log = try manySegments()
+        let paths = try indexPaths(log.disk)
+        try log.journal.close()
+        for path in paths { try log.disk.remove(path) }
+        let disk = CountingFileSystem(log.disk)
+        let (journal, _) = try Journal.open(
+            directory: directory, fileSystem: disk, options: KeyedLog.options(),
+            identityIfNew: identity, appliedPosition: nil)
+        #expect(journal.indexing.made == paths.count && paths.count == 79)
+        #expect(disk.lists <= 4)
+        let lists = disk.lists
+        let indexes = journal.indexes()
+        let walk = indexes.walk(IndexQuestion(keys: [.group(2)]))
+        let cursor = try journal.read(from: 1, indexes)
+        var (position, positions) = (UInt64(1), [UInt64]())
+        while let next = walk.next(from: position) {
+            if next == position {
+                cursor.pass(to: position)
+                positions.append(try #require(try cursor.next()).position)
+            }
+            position = max(next, position + 1)
+        }
+        #expect(position == journal.segments.last?.first && positions.count >= 3)
+        #expect(disk.lists == lists)
+    }
+
     @Test func `an index that is absent, cut, changed or another's is as if there were none`()
         throws
     {

@@ -139,6 +139,8 @@ func found(
 final class CountingFileSystem: FileSystem {
     private let base: any FileSystem
     private(set) var bytesRead: [String: Int] = [:]
+    private(set) var lists = 0
+    private(set) var opens = 0
 
     init(_ base: any FileSystem) { self.base = base }
 
@@ -149,7 +151,8 @@ final class CountingFileSystem: FileSystem {
     func note(_ path: String, _ count: Int) { bytesRead[path, default: 0] += count }
 
     func open(_ path: String, _ mode: OpenMode) throws(IOError) -> any File {
-        CountingFile(try base.open(path, mode), self)
+        opens += 1
+        return CountingFile(try base.open(path, mode), self)
     }
     func rename(_ old: String, to new: String) throws(IOError) { try base.rename(old, to: new) }
     func remove(_ path: String) throws(IOError) { try base.remove(path) }
@@ -157,7 +160,10 @@ final class CountingFileSystem: FileSystem {
         try base.createDirectory(path, mode: mode)
     }
     func syncDirectory(_ path: String) throws(IOError) { try base.syncDirectory(path) }
-    func list(_ directory: String) throws(IOError) -> [String] { try base.list(directory) }
+    func list(_ directory: String) throws(IOError) -> [String] {
+        lists += 1
+        return try base.list(directory)
+    }
     func exists(_ path: String) -> Bool { base.exists(path) }
     func lock(_ path: String) throws(IOError) -> any FileLock { try base.lock(path) }
 }

@@ -28,8 +28,9 @@ extension Answerer {
             ? limits.historyTransactions
             : min(Int(request.limit), limits.historyTransactions)
         // Where few interest, many are looked at for nothing: no more of them at a time than a fetch looks at objects, or
-        // than one answer may hold. A stretch that is passed over by an index counts as one.
-        var (looked, reads) = (0, 0)
+        // than one answer may hold. A stretch that is passed over by an index counts as one, and what the index cost.
+        var (looked, steps) = (0, 0)
+        var reads: Int { steps + indexes.work }
         while answer.position < end {
             guard answer.transactions.count < limit, reads < limits.sliceReads,
                 looked < limits.historyBytes
@@ -43,7 +44,7 @@ extension Answerer {
                 }
                 break
             }
-            reads += 1
+            steps += 1
             let next = answer.position + 1
             if let known = unwanted.end(from: next, committer.historyIndex) {
                 answer.position = min(known, end)

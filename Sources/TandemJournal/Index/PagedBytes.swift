@@ -12,6 +12,8 @@ final class PagedBytes {
     private let salt: UInt32
     private let source: Source
     private var kept: [UInt64: [UInt8]] = [:]
+    /// How many pages were asked of the source.
+    private(set) var reads = 0
 
     /// A body of so many bytes.
     init(count: UInt64, salt: UInt32, source: @escaping Source) {
@@ -23,6 +25,7 @@ final class PagedBytes {
     /// The page of the body with a number, counted from 0, without its checksum.
     func page(_ number: UInt64) throws(IndexDamage) -> [UInt8] {
         if let page = kept[number] { return page }
+        reads += 1
         var page = try source(number)
         let size = IndexFormat.pageBytes
         guard page.count == size else { throw IndexDamage("page \(number) is cut off") }

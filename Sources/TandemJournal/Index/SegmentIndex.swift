@@ -5,6 +5,10 @@
 final class SegmentIndex {
     let header: IndexHeader
     private let body: PagedBytes
+    private var lookups = 0
+
+    /// How many keys were looked up and pages read.
+    var work: Int { lookups + body.reads }
 
     /// An index with a header, whose pages `source` gives.
     init(_ header: IndexHeader, source: @escaping PagedBytes.Source) {
@@ -32,6 +36,7 @@ final class SegmentIndex {
         guard header.hasMembers || !keys.contains(where: isMember) else { return nil }
         var cursors: [PositionCursor] = []
         for key in keys.sorted() {
+            lookups += 1
             guard let list = try list(of: key) else { continue }
             cursors.append(PositionCursor(body, list, positions: header.segment.positions))
         }

@@ -30,10 +30,10 @@ final class SegmentIndexer {
     var state: IndexingState { work?.state ?? IndexingState() }
 
     /// Has these segments looked at, and those again for which there was no room before.
-    func add(_ segments: [UInt64]) { begin { $0.add(segments) } }
+    func add(_ segments: [JournalSegment]) { begin { $0.add(segments) } }
 
     /// Has the indexes of these segments made anew.
-    func renew(_ segments: [UInt64]) {
+    func renew(_ segments: [JournalSegment]) {
         guard !segments.isEmpty else { return }
         begin { $0.renew(segments) }
     }
@@ -73,8 +73,8 @@ final class SegmentIndexer {
 /// The segments that want an index, and what came of them; on the thread of the journal and that of the maker.
 final class IndexWork: Sendable {
     private struct State {
-        var queue: [UInt64] = []
-        var failed: [UInt64] = []
+        var queue: [JournalSegment] = []
+        var failed: [JournalSegment] = []
         var isRunning = false
         var isCancelled = false
         var made = 0
@@ -102,7 +102,7 @@ final class IndexWork: Sendable {
     }
 
     /// Adds segments; true if nobody is at work, and the caller has to see to that.
-    func add(_ segments: [UInt64]) -> Bool {
+    func add(_ segments: [JournalSegment]) -> Bool {
         guarded.withLock { state in
             state.queue += state.failed + segments
             state.failed = []
@@ -111,7 +111,7 @@ final class IndexWork: Sendable {
     }
 
     /// The same for segments whose indexes can't be used, first of all.
-    func renew(_ segments: [UInt64]) -> Bool {
+    func renew(_ segments: [JournalSegment]) -> Bool {
         guarded.withLock { state in
             state.queue = segments.filter { !state.queue.contains($0) } + state.queue
             return Self.begins(&state)
@@ -149,7 +149,7 @@ final class IndexWork: Sendable {
         }
     }
 
-    private func next() -> UInt64? {
+    private func next() -> JournalSegment? {
         guarded.withLock { state in
             guard !state.isCancelled, !state.queue.isEmpty else {
                 state.isRunning = false
@@ -160,7 +160,7 @@ final class IndexWork: Sendable {
     }
 
     /// What is damaged is not tried again.
-    private func note(_ error: JournalError, of segment: UInt64) {
+    private func note(_ error: JournalError, of segment: JournalSegment) {
         guarded.withLock { state in
             guard error.code != .closed, error.code != .expired else { return }
             state.failure = error.description
@@ -170,24 +170,26 @@ final class IndexWork: Sendable {
 
     /// Makes the index of a segment unless there is one; false if there was, or the segment is gone.
     private func make(
-        _ segment: UInt64, _ fileSystem: any FileSystem, _ isPaced: Bool
+        _ segment: JournalSegment, _ fileSystem: any FileSystem, _ isPaced: Bool
     ) throws(JournalError) -> Bool {
-        let segments = try JournalDirectory.segments(in: directory, fileSystem)
-        guard segments.contains(segment), let next = segments.first(where: { $0 > segment })
-        else { return false }
+        let (first, next) = (segment.first, segment.last + 1)
+        // Segments go oldest first, so what seals one that is there is there too.
+        guard fileSystem.exists(directory + "/" + JournalDirectory.name(of: first)) else {
+            return false
+        }
         var pace = WorkPace(isPaced: isPaced, longestPause: Self.longestPause)
         let rest = { () throws(JournalError) in
             if self.guarded.withLock({ $0.isCancelled }) { throw self.cancelled }
             pace.rest()
         }
-        if isWhole(segment, next, fileSystem) {
+        if isWhole(first, next, fileSystem) {
             try rest()
             return false
         }
         let maker = SegmentIndexMaker(
             directory: directory, fileSystem: fileSystem, reading: reading)
         try maker.write(
-            try maker.bytes(of: segment, before: next, rest: rest), of: segment, rest: rest)
+            try maker.bytes(of: first, before: next, rest: rest), of: first, rest: rest)
         return true
     }
 

@@ -3,8 +3,8 @@ public import TandemIO
 /// The indexes of a journal's sealed segments, for whoever looks for some of its payloads.
 ///
 /// Only a cache: where an index is missing, damaged or of another segment, the answer is that nothing is known, and the segment is
-/// read. Nothing is ever written. Holds one index open at a time. Bound to one thread; it is for one question, or one reader's life:
-/// a segment that was not sealed at its first look stays so for it.
+/// read. Nothing is ever written. Holds one index open at a time, and lists the directory once at most. Bound to one thread; it is for
+/// one question, or one reader's life: a segment that was not sealed at its first look stays so for it.
 ///
 ///     let indexes = SegmentIndexes(directory: path, fileSystem: RealFileSystem())
 ///     let walk = indexes.walk(IndexQuestion(keys: [.member(33)]))
@@ -13,16 +13,32 @@ public final class SegmentIndexes {
     private let directory: String
     private let fileSystem: any FileSystem
     private var current: (positions: Range<UInt64>, index: SegmentIndex?)?
-    /// No segment that is sealed begins here or later.
-    private var unsealed = UInt64.max
+    /// The segments; nil until they were listed.
+    private var sealed: SealedSegments?
+    /// The work of indexes that are closed again.
+    private var closedWork = 0
     /// The first positions of segments whose indexes turned out damaged, or of another segment.
     public private(set) var damaged: [UInt64] = []
 
+    /// So much as reading so many transactions is the opening of an index: three files, and a page of each.
+    static let openingWork = 8
+
     /// The indexes in a directory of segments; opens nothing.
-    public init(directory: String, fileSystem: any FileSystem) {
+    public convenience init(directory: String, fileSystem: any FileSystem) {
+        self.init(directory: directory, fileSystem: fileSystem, sealed: nil)
+    }
+
+    /// The indexes of segments that are known.
+    init(directory: String, fileSystem: any FileSystem, sealed: SealedSegments?) {
         self.directory = directory
         self.fileSystem = fileSystem
+        self.sealed = sealed
     }
+
+    /// What the questions so far have cost, for whoever answers in turns: 1 is about the reading of one transaction.
+    ///
+    /// Counts indexes opened, keys looked up and pages read; never falls.
+    public var work: Int { closedWork + (current?.index?.work ?? 0) }
 
     /// Finds what a question may want, position by position.
     public func walk(_ question: IndexQuestion) -> IndexWalk { IndexWalk(self, question) }
@@ -40,18 +56,27 @@ public final class SegmentIndexes {
 
     /// The usable index of the sealed segment that holds a position.
     func index(for position: UInt64) -> SegmentIndex? {
-        if position >= unsealed { return nil }
         if let current, current.positions.contains(position) { return current.index }
+        guard let positions = positions(holding: position) else { return nil }
+        close()
+        closedWork += Self.openingWork
+        let index = find(positions.lowerBound, before: positions.upperBound)
+        current = (positions, index)
+        return index
+    }
+
+    /// The positions of the sealed segment that holds one; nil where none does.
+    func positions(holding position: UInt64) -> Range<UInt64>? {
+        if sealed == nil {
+            let firsts = try? JournalDirectory.segments(in: directory, fileSystem)
+            sealed = firsts.map(SealedSegments.init)
+        }
+        return sealed?.positions(holding: position)
+    }
+
+    private func close() {
+        closedWork = work
         current = nil
-        guard let segments = try? JournalDirectory.segments(in: directory, fileSystem),
-            let last = segments.last
-        else { return nil }
-        unsealed = last
-        guard let first = segments.last(where: { $0 <= position }),
-            let next = segments.first(where: { $0 > position })
-        else { return nil }
-        current = (first..<next, find(first, before: next))
-        return current?.index
     }
 
     private func find(_ first: UInt64, before next: UInt64) -> SegmentIndex? {
@@ -71,6 +96,7 @@ public final class SegmentIndexes {
         } catch {
             if let positions = current?.positions {
                 damaged.append(positions.lowerBound)
+                close()
                 current = (positions, nil)
             }
             return nil

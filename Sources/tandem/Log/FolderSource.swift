@@ -14,6 +14,8 @@ final class FolderSource: LogSource {
     /// What is left out unread of sealed segments.
     private let indexes: SegmentIndexes
     private var book: ModelBook?
+    /// Whether something could not be read where models were looked for.
+    private var missesModels = false
     private var gaps: Set<Place> = []
     private var saidTorn = false
 
@@ -122,19 +124,26 @@ final class FolderSource: LogSource {
 
     func models(after model: CompiledModel) -> [CompiledModel] { book?.models(after: model) ?? [] }
 
-    /// A book with the store's model, if a store lies beside the journal; without one all models of the journal are read.
+    /// A book with the store's model, if a store lies beside the journal, and those that are only in the journal yet, behind what
+    /// the store has applied; without a store all models of the journal are read.
     private func filledBook() throws -> ModelBook {
         if let book { return book }
-        var made = ModelBook(latest: storeModel())
-        if made.newest == nil { try readModels(&made) }
+        let known = storeModel()
+        var made = ModelBook(latest: known?.model)
+        if let known {
+            try readModels(&made, from: max(try first(), known.position + 1))
+        } else {
+            try readModels(&made)
+        }
         book = made
         return made
     }
 
-    private func storeModel() -> CompiledModel? {
+    /// The model of the store, and how far it has applied the journal.
+    private func storeModel() -> (model: CompiledModel, position: UInt64)? {
         guard let store = openStore() else { return nil }
         defer { store.close() }
-        return store.model
+        return store.model.map { ($0, store.appliedPosition) }
     }
 
     /// The store beside the journal, to be closed again; nil where there is none.
@@ -144,17 +153,23 @@ final class FolderSource: LogSource {
         return try? Store.openForReading(path: store)
     }
 
+    /// Reads every model of the journal.
     private func readModels(_ book: inout ModelBook) throws {
-        let reader = reader(from: try first())
+        try readModels(&book, from: try first())
+        book.complete()
+    }
+
+    private func readModels(_ book: inout ModelBook, from position: UInt64) throws {
+        let reader = reader(from: position)
         let walk = indexes.walk(.ofModels)
         while let item = try next(reader, walk, through: .max) {
+            if case .gap = item { missesModels = true }
             guard case .entry(let entry) = item,
                 let encoded = try? EncodedTransaction(bytes: entry.payload), encoded.isModel,
                 let transaction = try? encoded.decoded()
             else { continue }
             note(transaction, &book)
         }
-        book.complete()
     }
 
     private func note(_ transaction: Transaction, _ book: inout ModelBook) {
@@ -176,14 +191,14 @@ final class FolderSource: LogSource {
     /// Every model that a transaction may be of; nil where that would take reading the whole journal.
     private func knownModels() throws -> [CompiledModel]? {
         var known = try filledBook()
-        guard let newest = known.newest else { return nil }
+        guard let newest = known.newest, !missesModels else { return nil }
         if newest.version == 1 { return [newest] }
         if !known.isComplete {
             guard indexes.tells(of: try first()) else { return nil }
             try readModels(&known)
             book = known
         }
-        return known.models
+        return missesModels ? nil : known.models
     }
 
     // MARK: Reading

@@ -68,8 +68,13 @@ struct ModelBook {
             guard version == latest.version else { return false }
             hasRows = true
         }
-        // Links alone carry no version; there was only one model if that is the first.
-        return hasRows || latest.version == 1
+        // Links alone carry no version; there was only one model if that is the first, and no later one was installed.
+        return hasRows || (latest.version == 1 && !isReplaced(transaction.position))
+    }
+
+    /// Whether a model later than the store's was installed at a position or before it.
+    private func isReplaced(_ position: UInt64) -> Bool {
+        installed.contains { $0.position <= position && $0.model.version > (latest?.version ?? 0) }
     }
 
     /// The model version of a row, which may be damaged.

@@ -89,6 +89,22 @@ import Testing
         #expect(scanned.code == 1 && scanned.output.contains("gap:"))
     }
 
+    @Test func `an entity that only a model behind the store knows is not passed over`() throws {
+        #expect(try tandem(["rebuild"]).code == 0)
+        try journal.addClubs(1_500, segmentBytes: 64 << 10)
+        let plain = try tandem(["log", "-E", "Team", "-n", "9"])
+        #expect(plain.output.contains("Club/101500"), "\(plain.output)")
+        let count = try paths(".journal").count
+        #expect(count > 8)
+        // Only clubs in a sealed segment, and no team.
+        try makeIndexes()
+        let indexed = try tandem(["log", "-E", "Team", "--from", "3300", "--to", "3310"])
+        #expect(indexed.code == 0 && indexed.output.contains("Club/"), "\(indexed.output)")
+        #expect(try tandem(["log", "-E", "Team", "-n", "9"]).output == plain.output)
+        // What it alone knows can be asked for.
+        #expect(try tandem(["log", "-E", "Club", "-n", "1"]).output.contains("Club/101500"))
+    }
+
     @Test func `verify finds a damaged index, and one that says something else`() throws {
         #expect(try tandem(["rebuild"]).code == 0)
         try makeIndexes()

@@ -56,6 +56,26 @@ struct MadeJournal {
         try write(inserts, segmentBytes: segmentBytes)
     }
 
+    /// Goes on with a later model, in which clubs are teams, and so many clubs: what no store has applied yet.
+    func addClubs(_ count: Int, segmentBytes: Int) throws {
+        let text = Self.text.replacingOccurrences(
+            of: #""Player": {"#, with: #""Club": {"parent": "Team"}, "Player": {"#)
+        let later = try CompiledModel(try Model(parsing: text), replacing: model)
+        var writer = ByteWriter()
+        later.encode(into: &writer)
+        guard let club = later.entity(named: "Club") else { return }
+        let inserts = (1...count).map { number in
+            let row = Row(club.properties.map { _ in .null }, of: club, version: later.version)
+            let change = Change(
+                .insert, ObjectReference(tag: club.tag, number: UInt64(100_000 + number)),
+                changed: PropertyMask([]), row: row, links: [])
+            return transaction(0, "clubs", .objects([change]), saveID: "")
+        }
+        try write(
+            [transaction(0, "later", .model(writer.bytes), saveID: "")] + inserts,
+            segmentBytes: segmentBytes)
+    }
+
     private func write(_ transactions: some Sequence<Transaction>, segmentBytes: Int) throws {
         var options = JournalOptions()
         options.segmentBytes = segmentBytes
