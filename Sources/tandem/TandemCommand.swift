@@ -97,6 +97,13 @@ struct TandemCommand: ParsableCommand {
         // "Usage: tandem backup …" names everything the verb takes.
         let usage = fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
         let hint = usage.map { "; usage: \($0.dropFirst(7))" } ?? ""
-        CommandFailure("\(text)\(hint); see `tandem --help`", code: 2).exit()
+        let help = (["tandem"] + verb(usage) + ["--help"]).joined(separator: " ")
+        CommandFailure("\(text)\(hint); see `\(help)`", code: 2).exit()
+    }
+
+    /// The words of a verb in a line of usage, which what it takes follows in brackets.
+    private static func verb(_ usage: Substring?) -> [String] {
+        (usage ?? "").split(separator: " ").dropFirst(2).prefix { $0.first?.isLetter ?? false }
+            .map(String.init)
     }
 }

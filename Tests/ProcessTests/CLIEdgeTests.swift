@@ -89,7 +89,11 @@ import Testing
         expect(try tandem("count", "Team", "--offset=-1"), 2, "--offset is not negative")
         expect(try tandem("wait", "1", "--timeout=-1"), 2, "--timeout")
         expect(try tandem("wait", "1", "--timeout=nan"), 2, "--timeout")
-        expect(try tandem("log", "-n=-1"), 2, "tandem --help")
+        for words in [["-n=-5"], ["-n", "-5"], ["-n-5"]] {
+            let run = try CommandRun("tandem", ["log"] + words)
+            expect(run, 2, "a count is a number from 0 on, or all")
+        }
+        expect(try tandem("history", "Team/1", "-n", "-5"), 2, "a count is a number from 0 on")
     }
 
     @Test func `watch ends when the list's order is no longer in the model`() throws {
@@ -164,6 +168,39 @@ import Testing
         expect(try CommandRun("tandem", ["log", "--bogus"]), 2, "--bogus")
         expect(try CommandRun("tandem", ["log", "-D"]), 2, "the directory of a store")
         expect(try CommandRun("tandem", ["nope"]), 2, "nope")
-        expect(try CommandRun("tandem", ["fetch"]), 2, "tandem --help")
+        expect(try CommandRun("tandem", ["fetch"]), 2, "see `tandem fetch --help`")
+        expect(try CommandRun("tandem", ["schema", "diff"]), 2, "see `tandem schema diff --help`")
+        expect(try CommandRun("tandem", ["log", "--bogus"]), 2, "see `tandem log --help`")
+        expect(try CommandRun("tandem", ["nope"]), 2, "see `tandem --help`")
+    }
+
+    @Test func `a property that the wanted entity has not is refused, whoever else has it`() throws
+    {
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let model = place.path + "/model.json"
+        try """
+        {"entities": {"Team": {"attributes": {"name": {"type": "string"}}},
+            "Club": {"parent": "Team", "attributes": {"rank": {"type": "int"}}},
+            "Tag": {"attributes": {"label": {"type": "string"}, "name": {"type": "string"}}}}}
+        """.write(toFile: model, atomically: true, encoding: .utf8)
+        #expect(try tandem("schema", "apply", model).code == 0)
+        func check(_ source: [String]) throws {
+            func log(_ words: String...) throws -> CommandRun {
+                try CommandRun("tandem", ["log"] + words + source)
+            }
+            expect(
+                try log("-E", "Team", "-p", "label"), 2,
+                "Team has no property `label`; there is name, rank")
+            expect(try log("-E", "Team", "property=label"), 2, "Team has no property `label`")
+            expect(try log("-E", "Team", "-p", "Tag.label"), 2, "Tag.label")
+            expect(try log("-p", "labl"), 2, "no entity has a property `labl`")
+            #expect(try log("-E", "Team", "-p", "rank").output == "")
+            #expect(try log("-E", "Team", "-p", "name").code == 0)
+            #expect(try log("-E", "Club", "-p", "name").code == 0)
+            #expect(try log("-E", "Team", "-E", "Tag", "-p", "label").code == 0)
+        }
+        try check(["--socket", place.socket])
+        #expect(daemon.end(SIGTERM) == 0)
+        try check(["-D", place.store])
     }
 }

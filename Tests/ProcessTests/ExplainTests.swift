@@ -37,11 +37,17 @@ import Testing
         #expect(zone.code == 0)
         #expect(
             zone.lines == [
-                "Team: index (zone, wins), 1 range, answers the predicate",
+                "Team: index (zone, wins), 1 range, answers the predicate, sorted by -wins",
                 "rows read     3", "keys read     3", "rows returned 3",
             ], "\(zone.output)")
         let ordered = try tandem("explain", "Team", "--sort", "-zone", "--limit", "2")
         #expect(ordered.lines.first?.hasSuffix(", in order") ?? false, "\(ordered.output)")
+        #expect(!ordered.output.contains("sorted"), "\(ordered.output)")
+        let all = try tandem("explain", "Team")
+        #expect(all.lines.first == "Team: scan, no predicate", "\(all.output)")
+        let sorted = try tandem("explain", "Team", "--sort", "wins")
+        #expect(
+            sorted.lines.first == "Team: scan, no predicate, sorted by wins", "\(sorted.output)")
         let any = try tandem("explain", "Team", "--where", "zone = 'Africa'")
         #expect(!any.output.contains("in order"), "\(any.output)")
         let players = try tandem(

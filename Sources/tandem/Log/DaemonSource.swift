@@ -70,6 +70,15 @@ final class DaemonSource: LogSource {
 
     func models(after model: CompiledModel) -> [CompiledModel] { book?.models(after: model) ?? [] }
 
+    func installations() throws -> [Installation] {
+        let newest = try container.storeModel()
+        guard newest.version > 1 else { return [] }
+        var known = book ?? ModelBook(latest: newest)
+        if !known.isComplete { try readModels(&known) }
+        book = known
+        return known.installed
+    }
+
     /// Reads all models in the journal; needed only for what was saved before the last migration.
     private func readModels(_ book: inout ModelBook) throws {
         let (first, top) = try bounds()

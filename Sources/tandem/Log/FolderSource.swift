@@ -124,6 +124,14 @@ final class FolderSource: LogSource {
 
     func models(after model: CompiledModel) -> [CompiledModel] { book?.models(after: model) ?? [] }
 
+    func installations() throws -> [Installation] {
+        var known = try filledBook()
+        guard let newest = known.newest, newest.version > 1 else { return [] }
+        if !known.isComplete { try readModels(&known) }
+        book = known
+        return known.installed
+    }
+
     /// A book with the store's model, if a store lies beside the journal, and those that are only in the journal yet, behind what
     /// the store has applied; without a store all models of the journal are read.
     private func filledBook() throws -> ModelBook {

@@ -11,8 +11,9 @@ struct LogCommand: ParsableCommand {
     @OptionGroup var range: LogRangeOptions
 
     @Option(
-        name: [.customShort("n"), .long],
-        help: "The last LINES transactions only, or all; 10 if alone.")
+        name: [.customShort("n"), .long], parsing: .unconditional,
+        help: "The last LINES transactions only, or all; 10 if alone.",
+        transform: LineCount.counted)
     var lines: LineCount?
 
     @Flag(name: .shortAndLong, help: "Goes on as they come; -n 10 unless given.")

@@ -21,13 +21,36 @@ extension LogFilter {
     }
 
     private func check(_ property: PropertyName, _ model: CompiledModel) throws {
-        let owners = model.entities.filter { property.entity ?? $0.name == $0.name }
+        try checkOwner(of: property, model)
+        let owners = model.entities.filter { entity in
+            guard let name = property.entity else { return isWanted(entity, model) }
+            return name == entity.name
+        }
         guard owners.allSatisfy({ $0.slot(of: property.name) == nil }) else { return }
         let known = Set(owners.flatMap(\.properties).map(\.name)).sorted()
+        let named = property.entity.map { [$0] } ?? entities
+        let who = named.isEmpty ? "no entity has a" : named.joined(separator: " or ") + " has no"
         throw TandemError(
             .unknownProperty,
-            "\(property.entity ?? "no entity") has \(property.entity == nil ? "a" : "no") property "
-                + "`\(property.name)`; there is \(Self.list(known, "none yet"))")
+            "\(who) property `\(property.name)`; there is \(Self.list(known, "none yet"))")
+    }
+
+    /// Refuses a property of an entity whose changes are left out.
+    private func checkOwner(of property: PropertyName, _ model: CompiledModel) throws {
+        guard let name = property.entity, let owner = model.entity(named: name) else { return }
+        let isWanted = owner.descendants.compactMap { model.entity(tagged: $0) }
+            .contains { self.isWanted($0, model) }
+        guard !isWanted else { return }
+        throw TandemError(
+            .unknownProperty,
+            "\(name).\(property.name) is of none of the entities that are wanted: "
+                + entities.joined(separator: ", "))
+    }
+
+    /// Whether changes of an entity are wanted.
+    private func isWanted(_ entity: CompiledEntity, _ model: CompiledModel) -> Bool {
+        entities.isEmpty
+            || entities.contains { model.entity(named: $0)?.includes(entity.tag) ?? false }
     }
 
     /// Names in a line; of many the first.

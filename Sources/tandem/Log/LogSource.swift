@@ -10,6 +10,8 @@ protocol LogSource: AnyObject {
     func model(for transaction: Transaction) throws -> CompiledModel?
     /// The models that came after one that ``model(for:)`` gave, oldest first.
     func models(after model: CompiledModel) -> [CompiledModel]
+    /// The models that the journal still installs, oldest first; none, unread, where there was only ever one.
+    func installations() throws -> [Installation]
     /// A position as other processes take it; nil where log and epoch aren't known.
     func cursor(_ number: UInt64) -> Position?
     /// An object as the store has it, or had it at a position; nil where it has none or can't tell.
@@ -23,4 +25,11 @@ protocol LogSource: AnyObject {
     func time(from position: UInt64) throws -> Int64?
     /// What could not be read on the way, said at the end.
     func conclude() throws
+}
+
+extension LogSource {
+    /// The installations that migrated a store; its first model came to no objects.
+    func migrations() throws -> [Installation] {
+        try installations().filter { $0.model.version > 1 }
+    }
 }

@@ -4,7 +4,8 @@ import Tandem
 ///
 /// Slots move when a model changes: a row that is read with another model is nonsense.
 struct ModelBook {
-    private var installed: [(position: UInt64, model: CompiledModel)] = []
+    /// Those that were noted, oldest first.
+    private(set) var installed: [Installation] = []
     /// The store's model now, and whether ``installed`` holds every model there was.
     private let latest: CompiledModel?
     private(set) var isComplete = false
@@ -21,7 +22,7 @@ struct ModelBook {
         else { return }
         var reader = ByteReader(bytes)
         let model = try CompiledModel(from: &reader)
-        installed.append((transaction.position, model))
+        installed.append(Installation(transaction: transaction, model: model))
         installed.sort { $0.position < $1.position }
     }
 

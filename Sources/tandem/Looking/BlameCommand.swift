@@ -7,8 +7,8 @@ struct BlameCommand: ParsableCommand {
         commandName: "blame",
         abstract: "Shows which transaction last set each property of an object.",
         discussion: """
-            What was set before everything that is kept has no transaction. Names are those of today, also of what was \
-            set under others.
+            What was set before everything that is kept has no transaction; what a migration brought has that one. Names are \
+            those of today, also of what was set under others.
             """)
 
     @Argument(help: "The object, as Team/3.")
@@ -41,10 +41,16 @@ struct BlameCommand: ParsableCommand {
 
 /// The last setter of each property.
 struct Blame {
+    /// What set a property.
+    enum Setter {
+        case step(ObjectStory.Step)
+        case migration(Transaction)
+    }
+
     /// A property with what set it; none when that is no longer kept.
     struct Item {
         var property: String
-        var step: ObjectStory.Step?
+        var setter: Setter?
     }
 
     private(set) var items: [Item]
@@ -59,36 +65,25 @@ struct Blame {
         let top = try at.map { try SourceOptions.number($0, source) }
         let names = try TodaysNames(source)
         self.names = names
-        var wanted: [String] = []
-        var found: [String: ObjectStory.Step] = [:]
-        var isKnown = false
-        oldest = try story.backwards(through: top) { step in
-            guard let entity = step.entity, let model = step.entry.model else { return true }
-            let properties = names.properties(of: entity, model)
-            if !isKnown {
-                wanted = properties.filter { property ?? $0 == $0 }
-                isKnown = true
-            }
-            let ends = step.change.kind == .insert || step.change.kind == .delete
-            for name in wanted where found[name] == nil {
-                let slot = properties.firstIndex(of: name)
-                if ends || slot.map(step.change.changed.contains) ?? false { found[name] = step }
-            }
-            return !ends && found.count < wanted.count
-        }
-        guard isKnown else {
+        let installed = try source.installations().filter { $0.position <= top ?? .max }
+        var walk = BlameWalk(property, installed, names)
+        oldest = try story.backwards(through: top) { walk.meet($0) }
+        walk.takeMigrations(after: 0)
+        guard walk.hasBegun else {
             throw CommandFailure("no transaction that is kept changed \(object)")
         }
-        guard !wanted.isEmpty else {
+        guard !walk.wanted.isEmpty else {
             throw TandemError(
                 .unknownProperty, "\(story.id.entity) has no property `\(property ?? "")`")
         }
-        items = wanted.sorted().map { Item(property: $0, step: found[$0]) }
+        let found = walk.found
+        items = walk.wanted.sorted().map { Item(property: $0, setter: found[$0]) }
     }
 
     /// What a step made of a property.
     private func value(_ item: Item) -> JSON? {
-        guard let step = item.step, let entity = step.entity, let model = step.entry.model,
+        guard case .step(let step) = item.setter, let entity = step.entity,
+            let model = step.entry.model,
             let slot = names.properties(of: entity, model).firstIndex(of: item.property)
         else { return nil }
         if entity.properties[slot].isToMany {
@@ -104,35 +99,42 @@ struct Blame {
     /// An object for `-o json`.
     func json(_ item: Item) -> JSON {
         var members: [String: JSON] = ["property": .string(item.property)]
-        if let step = item.step {
-            let (transaction, principal) = (
-                step.entry.transaction, step.entry.transaction.principal
-            )
-            members["type"] = .string(step.change.kind.word)
+        if let setter = item.setter {
+            let (transaction, principal) = (setter.transaction, setter.transaction.principal)
+            members["type"] = .string(setter.word)
             members["position"] = .int(Int64(transaction.position))
             members["time"] = .double(Double(transaction.time) / 1_000_000)
             members["author"] = .string(principal.author)
             members["pid"] = .int(Int64(principal.pid))
             members["uid"] = .int(Int64(principal.uid))
             members["unit"] = .string(principal.unit)
-            members["value"] = value(item) ?? .null
+            members["value"] = value(item)
         }
         return .object(members)
+    }
+
+    private func words(_ item: Item, _ setter: Setter) -> String {
+        switch setter {
+        case .migration: "by the migration"
+        case .step(let step) where step.change.kind == .delete: "deleted"
+        case .step: value(item)?.text ?? ""
+        }
     }
 
     /// A line for each property.
     func table(_ look: LogLook) -> [String] {
         var clock = WallClock(isUTC: look.isUTC)
         let rows = items.map { item -> [String] in
-            guard let step = item.step else { return ["<\(oldest)", "", "", item.property, ""] }
-            let transaction = step.entry.transaction
+            guard let setter = item.setter else {
+                return ["<\(oldest)", "", "", item.property, ""]
+            }
+            let transaction = setter.transaction
             let principal = transaction.principal
             let unit = principal.unit.isEmpty ? "" : " \(principal.unit)"
-            let isGone = step.change.kind == .delete
             return [
                 "\(transaction.position)", clock.iso(transaction.time),
                 "\(principal.author.isEmpty ? "-" : principal.author)[\(principal.pid)]\(unit)",
-                item.property, isGone ? "deleted" : value(item)?.text ?? "",
+                item.property, words(item, setter),
             ]
         }
         let widths = (0..<4).map { column in rows.map { $0[column].count }.max() ?? 0 }
@@ -141,6 +143,24 @@ struct Blame {
             return
                 (look.style.paint(cells[0] + cells[1], .place)
                 + look.style.paint(cells[2], .name) + cells[3] + row[4]).trimmed
+        }
+    }
+}
+
+extension Blame.Setter {
+    /// The transaction that did it.
+    fileprivate var transaction: Transaction {
+        switch self {
+        case .step(let step): step.entry.transaction
+        case .migration(let transaction): transaction
+        }
+    }
+
+    /// What that was.
+    fileprivate var word: String {
+        switch self {
+        case .step(let step): step.change.kind.word
+        case .migration: "migration"
         }
     }
 }

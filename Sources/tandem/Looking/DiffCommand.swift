@@ -1,12 +1,14 @@
 import ArgumentParser
 import Tandem
+import TandemIO
 
 /// `tandem diff`: what is different between two positions.
 struct DiffCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diff", abstract: "Shows what differs between two positions.",
         discussion: """
-            Each object once, with what all the transactions between them come to, under the names of today.
+            Each object once, with what all the transactions between them come to, under the names of today. What a migration \
+            made of objects is in no transaction: that one lies between is said, in JSON on standard error.
             """)
 
     @Argument(help: "The earlier position.")
@@ -44,7 +46,26 @@ struct DiffCommand: ParsableCommand {
                 object.lines(style).forEach(lines.line)
             }
         }
+        for remark in try migrations(source, floor, top) {
+            // Whoever reads JSON takes each line for an object.
+            if output == .json {
+                StandardStream.error.write("tandem: \(remark)\n")
+            } else {
+                lines.line(remark)
+            }
+        }
         try source.conclude()
+    }
+
+    /// A line for each migration between two positions.
+    private func migrations(
+        _ source: any LogSource, _ floor: UInt64, _ top: UInt64
+    ) throws -> [String] {
+        try source.migrations().filter { floor < $0.position && $0.position <= top }.map {
+            let entry = LogEntry(transaction: $0.transaction, cursor: nil, model: $0.model)
+            return "a migration at \($0.position), whose work on objects is not shown: "
+                + ChangeText(entry: entry).summary
+        }
     }
 
     /// The objects that differ, by number.

@@ -32,7 +32,9 @@ struct ExplainCommand: ParsableCommand {
         if output == .json { return printLine(ExplainCommand.json(found, steps).text) }
         var depth = 0
         for (place, step) in steps.enumerated() {
-            printLine(String(repeating: "  ", count: depth) + step.text)
+            let remarks = place == 0 ? remarks(step, request) : []
+            let text = ([step.text(isAsked: request.predicate != nil)] + remarks)
+            printLine(String(repeating: "  ", count: depth) + text.joined(separator: ", "))
             // The parts of a union are beside each other.
             if place == 0 || steps[0].access != .union { depth += 1 }
         }
@@ -42,6 +44,12 @@ struct ExplainCommand: ParsableCommand {
         ] {
             printLine("\(name.padded(to: 14))\(number)")
         }
+    }
+
+    /// What is done with the candidates of the first step.
+    private func remarks(_ step: FetchPlanStep, _ request: FetchRequest) -> [String] {
+        if count || request.sort.isEmpty || step.isOrdered { return [] }
+        return ["sorted by \(options.sort ?? "")"]
     }
 
     private static func json(_ found: FetchExplanation, _ steps: [FetchPlanStep]) -> JSON {
@@ -55,10 +63,16 @@ struct ExplainCommand: ParsableCommand {
 
 extension FetchPlanStep {
     /// One line, such as `Team: index (zone, wins), 2 ranges, answers the predicate, in order`.
-    fileprivate var text: String {
+    ///
+    /// Where no predicate was asked there is none to answer: all there are match.
+    fileprivate func text(isAsked: Bool) -> String {
         var parts = [way]
         if access == .index { parts.append("\(ranges) \(ranges == 1 ? "range" : "ranges")") }
-        if decides { parts.append("answers the predicate") }
+        if !isAsked {
+            parts.append("no predicate")
+        } else if decides {
+            parts.append("answers the predicate")
+        }
         if isOrdered { parts.append("in order") }
         return "\(entity): \(parts.joined(separator: ", "))"
     }

@@ -10,7 +10,8 @@ struct HistoryCommand: ParsableCommand {
     var object: String
 
     @Option(
-        name: [.customShort("n"), .long], help: "The last LINES changes only, or all; 10 if alone.")
+        name: [.customShort("n"), .long], parsing: .unconditional,
+        help: "The last LINES changes only, or all; 10 if alone.", transform: LineCount.counted)
     var lines: LineCount?
 
     @Flag(name: .shortAndLong, help: "Newest first.")

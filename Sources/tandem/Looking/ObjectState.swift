@@ -21,6 +21,10 @@ struct ObjectState {
     var isWhole: Bool
     /// Where the log begins, when that is behind its insertion and the store told the rest.
     var logBegins: UInt64?
+    /// The last migration behind its last row, when the store told what that made of it.
+    var migratedAt: UInt64?
+    /// The first migration behind its last row, when nobody can tell what that made of it.
+    var isBeforeMigration: UInt64?
     let names: TodaysNames
 
     /// An object as it was at a position that people gave, or is.
@@ -33,7 +37,7 @@ struct ObjectState {
         if let gone = told.deletedAt { throw CommandFailure("\(story.id) was deleted at \(gone)") }
         let names = try TodaysNames(source)
         if told.isWhole, let state = told.state(names) {
-            self = state
+            self = try Self.migrated(state, told, source, story, top, names)
         } else if let stored = try source.stored(story, at: top) {
             self.init(story.id, stored, names)
             logBegins = told.oldest
@@ -42,6 +46,40 @@ struct ObjectState {
         } else {
             throw try Self.absence(story, top, told.oldest)
         }
+    }
+
+    /// What migrations between an object's last row and a position made of it, which the journal does not say but the store does.
+    private static func migrated(
+        _ state: ObjectState, _ told: ToldObject, _ source: any LogSource, _ story: ObjectStory,
+        _ top: UInt64, _ names: TodaysNames
+    ) throws -> ObjectState {
+        guard let model = told.model, let rowAt = told.rowAt,
+            let newest = try source.newestModel(), model.version < newest.version
+        else { return state }
+        let migrations = try source.migrations()
+        let passed = migrations.filter { rowAt < $0.position && $0.position <= top }
+        guard let first = passed.first, let last = passed.last else { return state }
+        // The store goes back to its last migration, no further.
+        guard last.position == migrations.last?.position,
+            let stored = try source.stored(story, at: top)
+        else {
+            var state = state
+            state.isBeforeMigration = first.position
+            return state
+        }
+        var found = ObjectState(story.id, stored, names)
+        found.changedAt = state.changedAt
+        if !found.isSame(as: state) { found.migratedAt = last.position }
+        return found
+    }
+
+    /// Whether every property holds the same, in whatever order an unordered relationship is told.
+    private func isSame(as other: ObjectState) -> Bool {
+        properties.count == other.properties.count
+            && zip(properties, other.properties).allSatisfy {
+                $0.name == $1.name && $0.isToMany == $1.isToMany && $0.value == $1.value
+                    && Set($0.members) == Set($1.members)
+            }
     }
 
     init(
@@ -97,6 +135,8 @@ struct ObjectState {
             "id": .string(id.description), "entity": .string(id.entity), "values": .object(shown),
             "version": .int(Int64(clamping: changedAt)), "isWhole": .bool(isWhole),
         ]
+        members["migratedAt"] = migratedAt.map { .int(Int64(clamping: $0)) }
+        members["beforeMigration"] = isBeforeMigration.map { .int(Int64(clamping: $0)) }
         members["logBegins"] = logBegins.map { .int(Int64(clamping: $0)) }
         return .object(members)
     }
@@ -104,9 +144,6 @@ struct ObjectState {
     /// A line for each property.
     func lines(_ look: LogLook) -> [String] {
         let width = properties.map(\.name.count).max() ?? 0
-        let remark =
-            logBegins.map { "; the log begins later, at \($0), so this is what the store has" }
-            ?? ""
         return [look.style.paint("\(id)", .name) + " as of \(changedAt)\(remark)"]
             + properties.map { property in
                 let words =
@@ -116,6 +153,19 @@ struct ObjectState {
                     : text(property.value, look)
                 return "    \(property.name.padded(to: width + 1))\(words)".trimmed
             }
+    }
+
+    /// What has to be known of where this is from.
+    private var remark: String {
+        if let logBegins {
+            return "; the log begins later, at \(logBegins), so this is what the store has"
+        }
+        if let migratedAt { return ", migrated at \(migratedAt)" }
+        if let isBeforeMigration {
+            return ", before the migration at \(isBeforeMigration), "
+                + "as what that made of it is not kept"
+        }
+        return ""
     }
 
     private func text(_ value: Value, _ look: LogLook) -> String {

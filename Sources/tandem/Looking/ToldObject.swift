@@ -34,6 +34,11 @@ struct ToldObject {
         deletedAt = last == nil ? gone : nil
     }
 
+    /// The model of its last row; nil where no row of it is kept.
+    var model: CompiledModel? { last?.entry.model }
+    /// Where its last row was saved.
+    var rowAt: UInt64? { last?.entry.transaction.position }
+
     /// What it comes to under the names of today; nil where no row of it is kept.
     func state(_ names: TodaysNames) -> ObjectState? {
         guard let last, let entity = last.entity, let row = last.change.row,

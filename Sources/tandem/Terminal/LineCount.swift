@@ -1,7 +1,7 @@
 import ArgumentParser
 
 /// How many lines of a log are wanted, as journalctl takes it: a number, or all.
-enum LineCount: ExpressibleByArgument, Equatable {
+enum LineCount: Equatable {
     case all
     case last(Int)
 
@@ -17,6 +17,14 @@ enum LineCount: ExpressibleByArgument, Equatable {
         } else {
             return nil
         }
+    }
+
+    /// The same for an option; throws for what is no count.
+    static func counted(_ argument: String) throws -> LineCount {
+        guard let count = LineCount(argument: argument) else {
+            throw ValidationError("a count is a number from 0 on, or all")
+        }
+        return count
     }
 
     /// The number; nil for all.

@@ -68,8 +68,15 @@ struct ShortOptions {
         guard countsLines else { return words }
         return words.indices.map { place in
             guard ["-n", "--lines"].contains(words[place]) else { return words[place] }
-            let next = place + 1 < words.endIndex ? LineCount(argument: words[place + 1]) : nil
-            return next == nil ? "\(words[place])=\(LineCount.usual)" : words[place]
+            guard place + 1 < words.endIndex, Self.isMeant(asCount: words[place + 1]) else {
+                return "\(words[place])=\(LineCount.usual)"
+            }
+            return words[place]
         }
+    }
+
+    /// Whether a word behind `-n` is its number, or one below zero, which is to be refused as such.
+    private static func isMeant(asCount word: String) -> Bool {
+        LineCount(argument: word) != nil || Int(word) != nil
     }
 }

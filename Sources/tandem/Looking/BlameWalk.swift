@@ -1,0 +1,55 @@
+import Tandem
+
+/// Looks for what set each property last, from the newest change of an object back.
+struct BlameWalk {
+    /// The one property that is asked for; nil for all.
+    let property: String?
+    let installed: [Installation]
+    let names: TodaysNames
+    /// The properties that are asked for and there are.
+    private(set) var wanted: [String] = []
+    private(set) var found: [String: Blame.Setter] = [:]
+    private var origins: PropertyOrigins?
+
+    init(_ property: String?, _ installed: [Installation], _ names: TodaysNames) {
+        (self.property, self.installed, self.names) = (property, installed, names)
+    }
+
+    /// Whether any change was met.
+    var hasBegun: Bool { origins != nil }
+
+    /// Takes in the change before; false when nothing more is to be found.
+    mutating func meet(_ step: ObjectStory.Step) -> Bool {
+        guard let entity = step.entity, let model = step.entry.model else { return true }
+        if origins == nil { begin(step, entity, model) }
+        takeMigrations(after: step.entry.transaction.position)
+        let properties = names.properties(of: entity, model)
+        let ends = step.change.kind == .insert || step.change.kind == .delete
+        for name in wanted where found[name] == nil {
+            let slot = properties.firstIndex(of: name)
+            if ends || slot.map(step.change.changed.contains) ?? false {
+                found[name] = .step(step)
+            }
+        }
+        return !ends && found.count < wanted.count
+    }
+
+    /// Takes what migrations brought behind a position, before which nothing can have set it.
+    mutating func takeMigrations(after position: UInt64) {
+        for name in wanted where found[name] == nil {
+            found[name] = origins?.migration(bringing: name, after: position)
+                .map { .migration($0.transaction) }
+        }
+    }
+
+    private mutating func begin(
+        _ step: ObjectStory.Step, _ entity: CompiledEntity, _ model: CompiledModel
+    ) {
+        // An object that is gone had what it had when it went.
+        let end = step.change.kind == .delete ? step.entry.transaction.position : .max
+        let origins = PropertyOrigins(
+            of: entity.tag, installed.filter { $0.position <= end }, else: model, names)
+        wanted = origins.properties.filter { property ?? $0 == $0 }
+        self.origins = origins
+    }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// `show`, `blame` and `diff` over a migration, whose work on objects no transaction tells.
+@Suite(.timeLimit(.minutes(2))) @MainActor struct MigratedLookingBackTests {
+    let place: Place
+    let daemon: DaemonProcess
+
+    init() throws {
+        place = try Place()
+        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+    }
+
+    /// A team becomes a club, its name a title; wins are dropped and come back; rank is added.
+    private static let models = [
+        #"{"entities": {"Team": {"attributes": {"name": {"type": "string"}, "wins": {"type": "int"}}}}}"#,
+        """
+        {"entities": {"Club": {"renamedFrom": "Team", "attributes": {
+            "title": {"type": "string", "renamedFrom": "name"},
+            "rank": {"type": "int", "default": 7}}}}}
+        """,
+        """
+        {"entities": {"Club": {"attributes": {
+            "title": {"type": "string"}, "rank": {"type": "int", "default": 7},
+            "wins": {"type": "int", "default": 0}}}}}
+        """,
+        """
+        {"entities": {"Club": {"attributes": {
+            "title": {"type": "string"}, "rank": {"type": "int", "default": 7},
+            "wins": {"type": "int", "default": 0}}},
+            "Cup": {"attributes": {"year": {"type": "int"}}}}}
+        """,
+    ]
+
+    private func edit(_ model: Int, _ body: (ManagedObjectContext) throws -> Void) throws {
+        let container = PersistentContainer(socket: place.socket, author: "writer")
+        defer { container.close() }
+        let declared = try Model(parsing: Self.models[model])
+        if try container.storeModel().model.hash != declared.hash {
+            try container.migrate(to: declared)
+        }
+        let context = container.makeContext(name: "main")
+        try body(context)
+        if context.hasChanges { try context.save() }
+    }
+
+    /// Positions: 1 a model, 2 two teams, 3 wins of the first, 4 the migration.
+    private func play() throws {
+        try edit(0) { context in
+            for name in ["Qatar", "Ghana"] {
+                let team = try context.insert("Team")
+                team["name"] = .string(name)
+                team["wins"] = .int(0)
+            }
+        }
+        try edit(0) { try $0.fetch(FetchRequest(entity: "Team")).first?["wins"] = .int(1) }
+        try edit(1) { _ in }
+    }
+
+    private func tandem(_ words: [String], _ source: [String]) throws -> CommandRun {
+        try CommandRun("tandem", words + source)
+    }
+
+    /// The same of a daemon, and of its directory after it has ended.
+    private func both(_ body: (_ source: [String]) throws -> Void) throws {
+        try body(["--socket", place.socket])
+        #expect(daemon.end(SIGTERM) == 0)
+        try body(["-D", place.store])
+    }
+
+    /// What set each property: a position and a kind.
+    private func blamed(_ run: CommandRun) -> [String: String] {
+        let items = run.json.map {
+            (
+                $0["property"]?.string ?? "",
+                "\($0["position"]?.int ?? 0) \($0["type"]?.string ?? "")"
+            )
+        }
+        return Dictionary(items, uniquingKeysWith: { $1 })
+    }
+
+    @Test func `what a migration made of an object is shown, and blamed on it`() throws {
+        try play()
+        try both { source in
+            let now = try tandem(["show", "Club/1"], source)
+            #expect(
+                now.lines == [
+                    "Club/1 as of 3, migrated at 4", "    rank  7", "    title \"Qatar\"",
+                ], "\(now.output)")
+            let json = try tandem(["show", "Club/2", "-o", "json"], source).json.first
+            #expect(json?["values"] == .object(["rank": .int(7), "title": .string("Ghana")]))
+            #expect(json?["version"]?.int == 2 && json?["migratedAt"]?.int == 4)
+            let then = try tandem(["show", "Club/1", "--at", "3"], source)
+            #expect(
+                then.lines == ["Club/1 as of 3", "    title \"Qatar\"", "    wins  1"],
+                "\(then.output)")
+            let all = try tandem(["blame", "Club/1", "-o", "json"], source)
+            #expect(blamed(all) == ["rank": "4 migration", "title": "2 insert"], "\(all.output)")
+            let rank = try tandem(["blame", "Club/1", "rank"], source)
+            #expect(
+                rank.lines.count == 1 && rank.output.hasPrefix("4  ")
+                    && rank.output.hasSuffix("rank  by the migration\n"), "\(rank.output)")
+            let wins = try tandem(["blame", "Club/1", "wins"], source)
+            #expect(wins.code == 2 && wins.output.contains("no property `wins`"), "\(wins.output)")
+            let before = try tandem(["blame", "Club/1", "wins", "--at", "3", "-o", "json"], source)
+            #expect(blamed(before) == ["wins": "3 update"], "\(before.output)")
+        }
+    }
+
+    @Test func `diff says in a line that a migration lies between`() throws {
+        try play()
+        try both { source in
+            let over = try tandem(["diff", "3", "4"], source)
+            #expect(
+                over.lines.count == 1 && over.code == 0
+                    && over.output.hasPrefix("a migration at 4, "), "\(over.output)")
+            let json = try tandem(["diff", "2", "-o", "json"], source)
+            #expect(json.json.count == 1 && json.lines.count == 2, "\(json.output)")
+            #expect(json.output.contains("tandem: a migration at 4, "), "\(json.output)")
+            let below = try tandem(["diff", "1", "3"], source)
+            #expect(!below.output.contains("migration"), "\(below.output)")
+        }
+    }
+
+    /// 5 is the migration that brings wins back, 6 one that leaves clubs alone, 7 a rank.
+    @Test func `what came back is of its migration, and one that changes nothing is not told`()
+        throws
+    {
+        try play()
+        try edit(2) { _ in }
+        try edit(3) { try $0.fetch(FetchRequest(entity: "Club")).last?["rank"] = .int(1) }
+        try both { source in
+            let first = try tandem(["blame", "Club/1", "-o", "json"], source)
+            #expect(
+                blamed(first)
+                    == ["rank": "4 migration", "title": "2 insert", "wins": "5 migration"],
+                "\(first.output)")
+            let second = try tandem(["blame", "Club/2", "-o", "json"], source)
+            #expect(
+                blamed(second)
+                    == ["rank": "7 update", "title": "2 insert", "wins": "5 migration"],
+                "\(second.output)")
+            let shown = try tandem(["show", "Club/1"], source)
+            #expect(shown.lines.contains("    wins  0"), "\(shown.output)")
+            let later = try tandem(["show", "Club/2"], source)
+            #expect(later.lines.first == "Club/2 as of 7", "\(later.output)")
+            // Between two migrations nothing that is kept says what the first had made of it.
+            let between = try tandem(["show", "Club/1", "--at", "4"], source)
+            #expect(
+                between.lines.first?.hasPrefix("Club/1 as of 3, before the migration at 4, ")
+                    ?? false, "\(between.output)")
+        }
+    }
+}
