@@ -5,11 +5,12 @@ enum CellValue {
     /// The value; nil for a text that is none.
     ///
     /// Numbers may have spaces around them, and a whole number may be written as `3.0` or `1e5`. Booleans are true, t, yes, y and 1,
-    /// or their opposites. A date without a zone is of UTC, and one without a time midnight.
+    /// or their opposites. A date without a zone is of UTC, and one without a time midnight. Digits alone are none: `20130131`
+    /// would be a day of 1970. What a number can't hold exactly or at all is none either.
     static func read(_ text: String, _ type: AttributeType) -> Value? {
         switch type {
         case .int: return whole(text).map { .int($0) }
-        case .double: return Double(trimmed(text)).flatMap { $0.isNaN ? nil : .double($0) }
+        case .double: return Double(trimmed(text)).flatMap { $0.isFinite ? .double($0) : nil }
         case .bool: return flag(text.lowercased()).map { .bool($0) }
         case .date: return date(text).map { .date($0) }
         case .string: return .string(text)
@@ -17,11 +18,21 @@ enum CellValue {
         }
     }
 
+    /// What to write instead, of types whose forms are not plain.
+    static func forms(_ type: AttributeType) -> String {
+        guard type == .date else { return "" }
+        return "; a date is written 2013-01-31, 2013-01-31 10:05:00 or 2013-01-31T10:05:00Z, "
+            + "or the map names the columns of its parts"
+    }
+
     /// A whole number.
     static func whole(_ text: String) -> Int64? {
         if let number = Int64(text) { return number }
         let text = trimmed(text)
-        return Int64(text) ?? Double(text).flatMap { Int64(exactly: $0) }
+        if let number = Int64(text) { return number }
+        // Beyond, a double may stand for another number than is written there.
+        guard let number = Double(text), number.magnitude < 0x1p53 else { return nil }
+        return Int64(exactly: number)
     }
 
     private static func trimmed(_ text: String) -> Substring {
@@ -43,7 +54,7 @@ enum CellValue {
         if let value = Value(json: .string(text), type: .date), case .date(let seconds) = value {
             return seconds
         }
-        return Double(text).flatMap { $0.isFinite ? $0 : nil }
+        return nil
     }
 }
 

@@ -11,6 +11,9 @@ extension ImportMap {
         } catch {
             throw CommandFailure("\(path) is no JSON: \(error)", code: 2)
         }
+        if let key = RepeatedKey.find(in: text) {
+            throw CommandFailure("\(path) has `\(key)` twice in one object; leave one", code: 2)
+        }
         do throws(Problem) {
             let map = try Members(json, "the map", ["files", "null"])
             let nulls = try map.texts("null")

@@ -53,7 +53,7 @@ final class TableBatch: ImportedRows {
         }
         let row = chunk.rows[index]
         index += 1
-        last.add(row)
+        last.add(row, bytes: row.values.contentBytes)
         return row.values
     }
 

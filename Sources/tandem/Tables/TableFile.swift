@@ -31,6 +31,8 @@ actor TableFile {
 
     /// As many as a part of a batch has.
     private static let chunkRows = 1_000
+    /// So that long rows don't add up.
+    private static let chunkBytes = 1 << 20
     private var table: CSVTable
     private let beginning: ImportLines.Place
     private let plan: TablePlan
@@ -66,12 +68,14 @@ actor TableFile {
     func next() throws -> Chunk {
         var chunk = Chunk()
         guard let start else { return chunk }
-        while chunk.rows.count < Self.chunkRows {
+        var bytes = 0
+        while chunk.rows.count < Self.chunkRows, bytes < Self.chunkBytes {
             guard let record = try mapped({ try table.next() }) else {
                 chunk.isLast = true
                 break
             }
             if start.rejected.contains(record.line) { continue }
+            bytes += record.bytes.count
             do throws(ImportValues.Misfit) {
                 let values = try values(record, start)
                 chunk.rows.append(Row(line: record.line, values: values))

@@ -148,7 +148,7 @@ extension TablePlan.Attribute {
         guard let value = CellValue.read(text, type), property.accepts(value) else {
             throw ImportValues.Misfit(
                 reason: "\(property.name) needs a value of type \(type.rawValue), not "
-                    + JSON.string(text).text)
+                    + JSON.string(text).text + CellValue.forms(type))
         }
         return value
     }

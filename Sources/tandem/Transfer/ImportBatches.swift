@@ -74,23 +74,52 @@ extension ImportedRows {
 
 /// The last rows that were handed to a batch.
 ///
-/// The daemon refuses rows of a part that is under way: of the last two, while one more row has come.
+/// The daemon refuses rows of a part that is under way: of the last two, while one more row has come. A part has so many rows and bytes at
+/// most, or is one row, however long that is.
 struct LastRows<Row> {
     /// As many as two parts have, and what is read ahead.
     private static var kept: Int { 4_096 }
-    private var rows: [Row] = []
+    private static var partBytes: Int { 1 << 20 }
+    /// More than two parts and a row have, where a row counts for one part at most.
+    private static var keptBytes: Int { 4 * partBytes }
+    private var rows: [(row: Row, bytes: Int)] = []
     private var count = 0
+    private var bytes = 0
 
-    /// Notes the next row.
-    mutating func add(_ row: Row) {
+    /// Notes the next row, which takes so many bytes in a part, or more.
+    mutating func add(_ row: Row, bytes rowBytes: Int) {
         count += 1
-        rows.append(row)
-        if rows.count > 2 * Self.kept { rows.removeFirst(Self.kept) }
+        rows.append((row, min(rowBytes, Self.partBytes)))
+        bytes += rows[rows.count - 1].bytes
+        // Many at once, as all others move.
+        if rows.count > 2 * Self.kept || bytes > 2 * Self.keptBytes { drop() }
+    }
+
+    private mutating func drop() {
+        var gone = 0
+        while rows.count - gone > Self.kept || bytes - rows[gone].bytes > Self.keptBytes {
+            bytes -= rows[gone].bytes
+            gone += 1
+        }
+        rows.removeFirst(gone)
     }
 
     /// A row by its number, from 0; nil for one that is not kept any more.
     subscript(index: Int) -> Row? {
         let place = index - (count - rows.count)
-        return rows.indices.contains(place) ? rows[place] : nil
+        return rows.indices.contains(place) ? rows[place].row : nil
+    }
+}
+
+extension BatchValues {
+    /// The bytes of its texts and data: no more than it takes in a part.
+    var contentBytes: Int {
+        attributes.values.reduce(0) { bytes, value in
+            switch value {
+            case .string(let text), .url(let text): bytes + text.utf8.count
+            case .data(let content): bytes + content.count
+            default: bytes
+            }
+        }
     }
 }

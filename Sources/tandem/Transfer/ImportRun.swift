@@ -135,7 +135,8 @@ final class ImportBatch: ImportedRows {
                 let values = try? ImportValues.values(row, of: entity)
             else { continue }
             onRow?(reader.place)
-            last.add(.init(line: row.line, raw: row.raw, reason: ""))
+            last.add(
+                .init(line: row.line, raw: row.raw, reason: ""), bytes: values.contentBytes)
             return values
         }
         return nil

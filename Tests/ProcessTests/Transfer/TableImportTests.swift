@@ -159,6 +159,7 @@ import Testing
             ("{\"filess\": {}}", "unknown key `filess`; known are files, null"),
             (map("{}"), "players.csv needs `entity`"),
             (map(#"{"entity": "Plyer"}"#), "the model has no entity Plyer"),
+            (player(#"{"name": "who", "na\u006de": "team"}"#), "has `name` twice in one object"),
             (player("{}"), "Player needs a value for name"),
             (player(#"{"name": "whom"}"#), "has no column whom; it has who,"),
             (player(#"{"nam": "who"}"#), "Player has no property nam"),
@@ -196,6 +197,28 @@ import Testing
         }
         #expect(try tandem(["count", "Team"]).output == "0\n")
         expect(try run("--entity", "Team"), 2, "it is the map that says")
+    }
+
+    @Test(arguments: [
+        ("20130131", "date"), ("2013", "date"), ("1.5e9", "date"), ("inf", "double"),
+        ("1e400", "double"), ("9007199254740993.0", "int"),
+    ])
+    func `a cell that could be taken for another value is rejected`(cell: String, type: String)
+        throws
+    {
+        defer { daemon.end(SIGTERM) }
+        let attribute = #"{"value": {"type": "\#(type)"}}"#
+        try write("model.json", #"{"entities": {"Cell": {"attributes": \#(attribute)}}}"#)
+        #expect(try tandem(["schema", "apply", place.path + "/model.json"]).code == 0)
+        try write(
+            "map.json",
+            #"{"files": {"c.csv": {"entity": "Cell", "attributes": {"value": "v"}}}}"#)
+        let fine = ["date": "2013-01-31", "double": "1e300", "int": "9007199254740993"]
+        try write("data/c.csv", "v\n\(cell)\n\(fine[type] ?? "")\n")
+        expect(try run(), 1, "imported 1 objects of Cell", "1 rows were rejected")
+        let reason = try rejects()[0]["error"]?.string ?? ""
+        #expect(reason.hasPrefix("value needs a value of type \(type), not \"\(cell)\""))
+        #expect(reason.contains("a date is written 2013-01-31") == (type == "date"))
     }
 
     @Test func `subentities are led to, and what is packed is unpacked`() throws {

@@ -1,0 +1,49 @@
+import Tandem
+
+/// Finds what a parser passes over in silence: a key that comes twice in an object of a JSON text.
+struct RepeatedKey {
+    private var bytes: [UInt8]
+    private var place = 0
+
+    /// The first one in a text that is JSON; nil where there is none.
+    static func find(in text: String) -> String? {
+        var search = RepeatedKey(bytes: Array(text.utf8))
+        return search.run()
+    }
+
+    /// A text is a key where a colon follows; each object that is open has its keys.
+    private mutating func run() -> String? {
+        var open: [Set<String>] = []
+        while place < bytes.count {
+            let byte = bytes[place]
+            place += 1
+            switch byte {
+            case UInt8(ascii: "{"): open.append([])
+            case UInt8(ascii: "}"): _ = open.popLast()
+            case UInt8(ascii: "\""):
+                let text = text()
+                guard isKey, !open.isEmpty else { continue }
+                if !open[open.count - 1].insert(text).inserted { return text }
+            default: break
+            }
+        }
+        return nil
+    }
+
+    /// The text that begins here, behind its quote.
+    private mutating func text() -> String {
+        let start = place - 1
+        while place < bytes.count, bytes[place] != UInt8(ascii: "\"") {
+            place += bytes[place] == UInt8(ascii: "\\") ? 2 : 1
+        }
+        place = min(place + 1, bytes.count)
+        let text = String(decoding: bytes[start..<place], as: UTF8.self)
+        // Two ways of writing a key are one key.
+        return (try? JSON(parsing: text))?.string ?? text
+    }
+
+    private var isKey: Bool {
+        let next = bytes[place...].first { !" \n\r\t".utf8.contains($0) }
+        return next == UInt8(ascii: ":")
+    }
+}
