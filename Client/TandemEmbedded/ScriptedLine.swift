@@ -93,8 +93,9 @@ final class ScriptedLine: Sendable {
         }
         var bytes: [UInt8] = []
         try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
-        try daemon.writeAll(bytes)
+        // Before the daemon can answer: who has the answer finds it counted.
         if envelope.message.isQuestion { noteQuestion() }
+        try daemon.writeAll(bytes)
         return true
     }
 
