@@ -125,6 +125,32 @@ public final class GroupedKeys {
         return Place(group: known.group, section: self.place(ofSection: name), related: place)
     }
 
+    // MARK: By an index
+
+    /// The components of the rest, where all are columns of the object's own row and its section is not its own either; nil otherwise.
+    ///
+    /// Then an index with these columns and the relationship says where an object stands (``place(knowing:)``).
+    public var restColumns: [SortColumn]? {
+        if case .each = naming { return nil }
+        var columns: [SortColumn] = []
+        for part in parts {
+            guard case .own(let slot, let ascending) = part else { return nil }
+            columns.append(SortColumn(slot: slot, ascending: ascending))
+        }
+        return columns
+    }
+
+    /// Where an object stands of which only the related one is known, nil for none; nil until one with the same was placed.
+    @inline(__always)
+    public func place(knowing related: ObjectNumber?) -> Place? {
+        guard let related else {
+            return withoutRelated.map { Place(group: $0.group, section: $0.section, related: -1) }
+        }
+        guard let place = memo.place(of: related) else { return nil }
+        let known = memo[place]
+        return Place(group: known.group, section: known.section, related: place)
+    }
+
     private func other(_ tag: EntityTag) -> CompiledEntity? {
         request.entity.includes(tag) ? request.model.entity(tagged: tag) : nil
     }

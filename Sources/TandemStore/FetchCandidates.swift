@@ -32,8 +32,7 @@ struct FetchCandidates {
             let keys = plan.needsNoRows(for: part) ? plan.keys : nil
             source = .walk(WalkedCandidates(request, IndexWalk(ranges, order), keys))
         default:
-            let keys = part == .count ? nil : plan.keys
-            if plan.needsNoRows(for: part), let scan = KeyScan(plan.access, request, keys) {
+            if plan.needsNoRows(for: part), let scan = KeyScan(plan, request, part) {
                 source = .keys(scan)
             } else {
                 source = .collected(try CollectedCandidates(plan, request, store))
@@ -154,14 +153,19 @@ struct KeyScan {
     private let table: StoreTable
     /// What makes sort keys of the keys; nil where only their number is wanted.
     private let sortKey: IndexSortKey?
+    /// What says where objects stand, if not the sort key alone.
+    private let places: IndexPlaces?
+    /// The rest of a sort key, and ends of components of a key of the index.
+    private var (rest, ends): ([UInt8], [Int]) = ([], [])
     /// What is yet to be read, the next range last.
     private var ranges: [KeyRange]
 
-    /// A scan of what an access path leads to; nil where that has no keys.
-    init?(_ access: AccessPath, _ request: CompiledRequest, _ sortKey: IndexSortKey?) {
-        guard let (table, ranges) = access.keys else { return nil }
+    /// A scan of what a plan leads to; nil where that has no keys.
+    init?(_ plan: FetchPlan, _ request: CompiledRequest, _ part: FetchPart) {
+        guard let (table, ranges) = plan.access.keys else { return nil }
         self.request = request
-        self.sortKey = sortKey
+        places = part == .count ? nil : plan.places
+        sortKey = part == .count || places != nil ? nil : plan.keys
         self.table = table
         self.ranges = ranges.reversed()
     }
@@ -176,33 +180,43 @@ struct KeyScan {
         }
     }
 
-    private func read(
+    private mutating func read(
         _ range: KeyRange, _ store: Store, _ budget: inout Int, _ judge: FetchMatches
     ) throws(StoreError) -> KeyRange? {
         var pace = KeyPace(budget)
-        var rest: KeyRange?
+        var left: KeyRange?
         try store.current.scan(store.tables[table], from: range.lower) {
             (key, value) throws(StoreError) -> Bool in
             guard range.isBelowEnd(key) else { return false }
             guard pace.left > 0 else {
-                rest = KeyRange(lower: Array(key), upper: range.upper)
+                left = KeyRange(lower: Array(key), upper: range.upper)
                 return false
             }
             pace.takeKey()
             let object = try store.object(endOf: key, value, in: table)
-            guard request.includes(tag: object.tag) else { return true }
-            let made = sortKey.map { $0.key(key) } ?? []
-            if let key = made {
-                judge.take(object, key: key)
-            } else {
-                // The key was cut.
-                try judge.look(at: object, &pace.left)
-            }
+            guard request.includes(tag: object.tag), !take(object, key, judge) else { return true }
+            try judge.look(at: object, &pace.left)
             return true
         }
         judge.noteKeys(pace.keys)
         budget = pace.left
-        return rest
+        return left
+    }
+
+    /// Takes the object of a key; false where the key says too little of it.
+    @inline(__always)
+    private mutating func take(
+        _ object: ObjectReference, _ key: UnsafeRawBufferPointer, _ judge: FetchMatches
+    ) -> Bool {
+        if let places {
+            guard case .known(let related) = places.read(key, rest: &rest, ends: &ends) else {
+                return false
+            }
+            return judge.take(object, related: related, rest: rest)
+        }
+        guard let made = sortKey.map({ $0.key(key) }) ?? [] else { return false }
+        judge.take(object, key: made)
+        return true
     }
 }
 

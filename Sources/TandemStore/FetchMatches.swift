@@ -21,8 +21,10 @@ final class FetchMatches {
     private let keepsRows: Bool
     /// What is noted for a list that is opened.
     private var notes: ListNotes?
-    /// Of such a list so many rows are kept, until there are more.
+    /// Of such a list with no more objects than this the rows are wanted.
     private let rowsUpTo: Int
+    /// So many rows are kept, until there are more.
+    private let keptUpTo: Int
     private let keys: GroupedKeys
     /// The position whose related objects `keys` knows.
     private var knownAt: UInt64
@@ -71,6 +73,8 @@ final class FetchMatches {
             keys = GroupedKeys(of: request)
             rowsUpTo = 0
         }
+        // Rows that are not looked at can't be kept.
+        keptUpTo = plan.needsNoRows(for: part) ? 0 : rowsUpTo
         arena = SortKeyArena(keys)
         runs = RunMerge(by: arena.precedes)
     }
@@ -98,6 +102,22 @@ final class FetchMatches {
     func take(_ object: ObjectReference, key: [UInt8]) {
         guard !isPast(object) else { return }
         note(arena.add(object, key))
+    }
+
+    /// Takes an object that matches, as its place in an index says, with its related object and the rest of its key; false when it has to be
+    /// looked at, as nothing is known of the related one yet.
+    @inline(__always)
+    func take(_ object: ObjectReference, related: ObjectNumber?, rest: [UInt8]) -> Bool {
+        guard !isPast(object) else { return true }
+        let before = notes?.bytes ?? 0
+        guard let place = keys.place(knowing: related), notes?.note(at: place) ?? true else {
+            return false
+        }
+        if let after = notes?.bytes {
+            bytes += after - before + keys.prefixBytes(place.group) + rest.count
+        }
+        note(arena.add(object, rest, group: place.group))
+        return true
     }
 
     /// Reads and judges an object, if there is one.
@@ -162,7 +182,7 @@ final class FetchMatches {
 
     /// Keeps the row of what matched last if rows are kept: all, or those of a list until there are too many for the answer to have rows.
     private func keep(_ row: RowView, of match: Match, _ version: UInt64) {
-        guard keepsRows || match.ordinal < rowsUpTo else { return letRowsGo() }
+        guard keepsRows || match.ordinal < keptUpTo else { return letRowsGo() }
         let before = rows.byteCount
         rows.append(match.object, version: version, row: row.bytes)
         bytes += rows.byteCount - before + MemoryLayout<Int>.stride

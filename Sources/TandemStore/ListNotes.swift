@@ -60,6 +60,21 @@ struct ListNotes {
         return true
     }
 
+    /// Notes an object that matches by its place alone; false when that does not say what it reaches.
+    @inline(__always)
+    mutating func note(at place: GroupedKeys.Place) -> Bool {
+        if hops.count > 0 {
+            guard hops.count == 1, relatedHop != nil else { return false }
+            guard let link = place.related < 0 ? 0 : link(ofRelated: place.related) else {
+                return false
+            }
+            links.append(link)
+        }
+        bytes += Self.bytesForOne + hops.count * Self.bytesForHop
+        sectionOf.append(place.section)
+        return true
+    }
+
     private func link(ofRelated place: Int) -> UInt32? {
         guard relatedHop != nil, relatedLinks.indices.contains(place), relatedLinks[place] != 0
         else { return nil }

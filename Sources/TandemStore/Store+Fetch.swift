@@ -11,6 +11,9 @@ public enum FetchPart: Hashable, Sendable {
     case count
     /// What opens a list: the rows of a few, where the objects stand of many.
     case list(ListHops)
+
+    /// Whether it is what opens a list.
+    var isList: Bool { if case .list = self { true } else { false } }
 }
 
 /// What a fetch found.

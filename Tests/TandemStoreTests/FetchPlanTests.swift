@@ -27,7 +27,7 @@ import Testing
         for part in [FetchPart.rows, .references, .count] {
             for plan in Self.plans(compiled, part) {
                 let cursor = try FetchCursor(compiled, by: plan, for: part, in: shelf.bench.store)
-                try run(cursor, compiled, &shelf, isMoving: isMoving)
+                try shelf.carryOut(cursor, compiled, isMoving: isMoving)
                 let found = try cursor.result()
                 let all = try shelf.expected(request)
                 let wanted = request.part(of: all)
@@ -44,26 +44,6 @@ import Testing
             }
         }
         return seen
-    }
-
-    private func run(
-        _ cursor: FetchCursor, _ request: CompiledRequest, _ shelf: inout RandomShelf,
-        isMoving: Bool
-    ) throws {
-        var isDone = false
-        var changes = 0
-        while !isDone {
-            var budget = isMoving ? Int.random(in: 1...6, using: &shelf.random) : .max
-            isDone = try cursor.step(&budget)
-            guard isMoving, !isDone, changes < 12, Bool.random(using: &shelf.random) else {
-                continue
-            }
-            changes += 1
-            let before = try shelf.state(request)
-            try shelf.step()
-            let after = try shelf.state(request)
-            cursor.touch(Set(before.keys).union(after.keys).filter { before[$0] != after[$0] })
-        }
     }
 
     @Test func `every plan finds what a look at every object finds`() throws {

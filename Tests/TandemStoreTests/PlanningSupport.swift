@@ -251,6 +251,26 @@ struct RandomShelf {
         return request
     }
 
+    // MARK: Carrying out
+
+    /// Carries a fetch out, in one step or in many between which things change.
+    mutating func carryOut(
+        _ cursor: FetchCursor, _ request: CompiledRequest, isMoving: Bool
+    ) throws {
+        var isDone = false
+        var changes = 0
+        while !isDone {
+            var budget = isMoving ? Int.random(in: 1...6, using: &random) : .max
+            isDone = try cursor.step(&budget)
+            guard isMoving, !isDone, changes < 12, Bool.random(using: &random) else { continue }
+            changes += 1
+            let before = try state(request)
+            try step()
+            let after = try state(request)
+            cursor.touch(Set(before.keys).union(after.keys).filter { before[$0] != after[$0] })
+        }
+    }
+
     // MARK: What is expected
 
     /// What a request can see of an object: its row's version, and the sort key if it matches.
@@ -262,7 +282,8 @@ struct RandomShelf {
             guard request.includes(tag: object.tag), let stored = try bench.store.stored(object)
             else { continue }
             let isMatch = request.matches(object, stored.row, reader) == true
-            let key = request.sortKey(object, stored.row, reader) ?? []
+            var key = request.sortKey(object, stored.row, reader) ?? []
+            key += request.sectionName(object, stored.row, reader).utf8
             state[object] = StoreKey.number(stored.version) + (isMatch ? [1] + key : [0])
         }
         return state
@@ -291,5 +312,13 @@ extension FetchRequest {
     /// The part of a list that offset and limit leave.
     func part<Element>(of list: [Element]) -> [Element] {
         Array(list.dropFirst(max(0, offset)).prefix(limit.map { max(0, $0) } ?? .max))
+    }
+}
+
+extension CompiledRequest {
+    /// The name of an object's section, empty without sections.
+    func sectionName(_ object: ObjectReference, _ row: Row, _ reader: StoreReader) -> String {
+        guard case .known(let name) = section(object, row, reader) else { return "" }
+        return name
     }
 }

@@ -23,13 +23,16 @@ struct FetchPlan {
     var order = Order.none
     /// Where the components of the request's sort key stand in the index's keys; nil where they have to be read from the row.
     var keys: IndexSortKey?
+    /// What says by the index's keys where objects stand in the part of the answer; nil where rows have to be read for that.
+    var places: IndexPlaces?
 
     /// Whether rows need not be read at all to give a part of the answer.
     func needsNoRows(for part: FetchPart) -> Bool {
         switch part {
         case .count: decides
-        case .references: decides && keys != nil
-        case .rows, .list: false
+        case .references: decides && (keys != nil || places != nil)
+        case .list: decides && places != nil
+        case .rows: false
         }
     }
 
@@ -162,12 +165,16 @@ extension FetchPlan {
             request.constraintsDecide && bounds.met.count == request.constraints.count
         plan.order = byNumber(request)
         plan.keys = IndexSortKey(request, index)
+        if plan.decides, plan.keys == nil || part.isList {
+            plan.places = IndexPlaces(request, index, part)
+        }
         var walk = plan
         if let columns = request.sortColumns, !columns.isEmpty, part != .count,
             request.request.limit != nil,
             let order = IndexOrder(index, bounds, columns, request.entity)
         {
             walk.order = .index(order)
+            walk.places = nil
             return bounds.used > 0 ? [walk, plan] : [walk]
         }
         // Without anything to look for it saves reading rows, or nothing.

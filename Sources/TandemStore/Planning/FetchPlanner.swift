@@ -191,7 +191,11 @@ enum PlanCost {
 
     /// The cost of a plan that looks at so many keys.
     static func of(_ plan: FetchPlan, keys: Double, for part: FetchPart) -> Double {
-        if plan.needsNoRows(for: part) { return keys * key }
+        if plan.needsNoRows(for: part) {
+            // Of a short list the rows are in the answer.
+            if case .list(let hops) = part, keys <= Double(hops.rowsUpTo) { return keys * lookup }
+            return keys * key
+        }
         if case .scan = plan.access { return keys }
         return keys * lookup
     }

@@ -113,6 +113,19 @@ struct IndexComponents {
         return start..<end
     }
 
+    /// Finds where each component of a key ends; false where one is cut.
+    func find(_ key: UnsafeRawBufferPointer, _ ends: inout [Int]) -> Bool {
+        ends.removeAll(keepingCapacity: true)
+        var at = 2
+        for shape in shapes {
+            guard let end = Self.end(shape, key, at), end <= key.count - 8 else { return false }
+            ends.append(end)
+            at = end
+        }
+        return true
+    }
+
+    @inline(__always)
     private static func end(_ shape: Shape, _ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {
         guard start < key.count else { return nil }
         guard key[start] != 0 else { return start + 1 }

@@ -19,7 +19,8 @@ final class Content: ManagedObject, ManagedEntity {
     @Managed("size") var size: Int
     @Managed("bucket") var bucket: Bucket?
 
-    static let entity = Entity("Content") {
+    /// With the index that the peers have as well.
+    static let entity = Entity("Content", indexes: [["bucket", "creationDate", "name"]]) {
         Attribute("name", .string, optional: false)
         Attribute("creationDate", .date, optional: false)
         Attribute("isEven", .bool, optional: false)

@@ -1,0 +1,149 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemStore
+
+/// Where the objects of a list stand is the same by every plan, whether rows are read for that or the keys of an index.
+@Suite struct ListPlanTests {
+    /// A list, with what it asks for beside the order.
+    private struct List {
+        var request: FetchRequest
+        var details: ListDetails
+
+        func compiled(in model: CompiledModel) throws -> (CompiledRequest, FetchPart) {
+            let compiled = try CompiledRequest(
+                request, sectionKeyPath: details.sectionKeyPath, in: model)
+            return (compiled, .list(try ListHops(details, of: compiled)))
+        }
+    }
+
+    private static let sorts = [
+        [], ["size"], ["-size"], ["kind", "-size"], ["folder.kind"], ["folder.kind", "size"],
+        ["folder.kind", "-size"], ["-folder.kind", "-kind", "size"],
+        ["folder.kind", "folder.depth", "-size"], ["folder.depth", "size", "folder.kind"],
+        ["folder.kind", "name"], ["folder.kind", "-kind", "rate", "name"],
+    ]
+    private static let hops = [[], [["folder"]], [["folder"]], [["folder"], ["folder", "parent"]]]
+
+    private func list(_ shelf: inout RandomShelf) throws -> List {
+        var request = FetchRequest(entity: Bool.random(using: &shelf.random) ? "File" : "Image")
+        let sort = Self.sorts.randomElement(using: &shelf.random) ?? []
+        request.sort = sort.compactMap { SortKey($0) }
+        let predicates = [nil, nil, nil, "size > 3", "kind == 'a'", "folder.kind == 'a'"]
+        if let format = predicates.randomElement(using: &shelf.random) ?? nil {
+            request.predicate = try ObjectPredicate(format: format)
+        }
+        request.includesSubentities = Bool.random(using: &shelf.random)
+        if Int.random(in: 0..<4, using: &shelf.random) == 0 {
+            request.limit = Int.random(in: 0...12, using: &shelf.random)
+        }
+        let leads = sort.first?.contains("folder.kind") == true
+        return List(
+            request: request,
+            details: ListDetails(
+                sectionKeyPath: [nil, leads ? "folder.kind" : "kind", "folder.kind"]
+                    .randomElement(using: &shelf.random) ?? nil,
+                hops: Self.hops.randomElement(using: &shelf.random) ?? [],
+                rowsUpTo: .random(in: 0...1, using: &shelf.random) == 0
+                    ? 0 : .random(in: 0...30, using: &shelf.random)))
+    }
+
+    /// What stands in a list, object by object.
+    private struct Placed: Equatable {
+        var object: ObjectReference
+        var key: [UInt8]
+        var section: String
+        var links: [ObjectReference?]
+    }
+
+    private func expected(_ list: List, _ shelf: RandomShelf) throws -> [Placed] {
+        let compiled = try list.compiled(in: try shelf.bench.model).0
+        let reader = StoreReader(shelf.bench.store)
+        return try list.request.part(of: try shelf.expected(list.request)).map { object in
+            let row = try #require(try shelf.bench.store.stored(object)).row
+            return Placed(
+                object: object, key: try #require(compiled.sortKey(object, row, reader)),
+                section: compiled.sectionName(object, row, reader),
+                links: try list.details.hops.map { try end($0, object, shelf) })
+        }
+    }
+
+    private func end(
+        _ path: [String], _ object: ObjectReference, _ shelf: RandomShelf
+    ) throws -> ObjectReference? {
+        var object: ObjectReference? = object
+        for name in path {
+            guard let next = object else { return nil }
+            let entity = try #require(try shelf.bench.model.entity(tagged: next.tag))
+            let row = try #require(try shelf.bench.store.stored(next)).row
+            object = row.reference(try #require(entity.slot(of: name)), in: entity)
+        }
+        return object
+    }
+
+    private func placed(_ places: ListPlaces) -> [Placed] {
+        (0..<places.count).map { at in
+            Placed(
+                object: places.object(at), key: Array(places.key(at)),
+                section: places.sections[Int(places.sectionPlace(at))],
+                links: places.links(at).map { $0 == 0 ? nil : places.reached[Int($0) - 1] })
+        }
+    }
+
+    /// Carries a list out by each of its plans; how many of these read no rows but one for each related object.
+    private func check(
+        _ list: List, _ shelf: inout RandomShelf, isMoving: Bool, _ what: String
+    ) throws -> Int {
+        let (request, part) = try list.compiled(in: try shelf.bench.model)
+        var without = 0
+        for plan in FetchPlan.plans(for: request, part) {
+            if case .related = plan.access { continue }
+            let cursor = try FetchCursor(request, by: plan, for: part, in: shelf.bench.store)
+            try shelf.carryOut(cursor, request, isMoving: isMoving)
+            let found = try cursor.result()
+            let wanted = try expected(list, shelf)
+            let how = "\(what) \(list) by \(plan.access)"
+            if wanted.count > Int(list.details.rowsUpTo) {
+                #expect(placed(try #require(found.places, "\(how)")) == wanted, "\(how)")
+            } else {
+                #expect(found.objects.map(\.object) == wanted.map(\.object), "\(how)")
+            }
+            guard plan.needsNoRows(for: part) else { continue }
+            without += 1
+            let isCut = list.request.sort.contains { $0.keyPath == "name" }
+            let folders = shelf.living.values.count { $0 == "Folder" }
+            #expect(
+                isMoving || isCut || found.rowsRead <= folders + 1,
+                "\(how) read \(found.rowsRead) rows with \(folders) folders")
+        }
+        return without
+    }
+
+    @Test func `every plan says where the objects of a list stand`() throws {
+        var without = 0
+        for round in UInt64(0)..<4 {
+            var shelf = try RandomShelf(seed: seed &+ 300 &+ round, objects: 120)
+            for number in 0..<50 {
+                if number % 4 == 0 { try shelf.step() }
+                let list = try list(&shelf)
+                let what = "seed \(seed) round \(round):"
+                without += try check(list, &shelf, isMoving: false, what)
+            }
+        }
+        #expect(without > 20, "only \(without) plans without rows; seed \(seed)")
+    }
+
+    @Test func `law 4: every plan says it while others save`() throws {
+        var without = 0
+        for round in UInt64(0)..<6 {
+            var shelf = try RandomShelf(seed: seed &+ 400 &+ round, objects: 50)
+            for _ in 0..<14 {
+                let list = try list(&shelf)
+                let what = "seed \(seed) round \(round):"
+                without += try check(list, &shelf, isMoving: true, what)
+            }
+        }
+        #expect(without > 5, "only \(without) plans without rows; seed \(seed)")
+    }
+}
