@@ -24,7 +24,9 @@ import Testing
         ["folder.kind", "folder.depth", "-size"], ["folder.depth", "size", "folder.kind"],
         ["folder.kind", "name"], ["folder.kind", "-kind", "rate", "name"],
     ]
-    private static let hops = [[], [["folder"]], [["folder"]], [["folder"], ["folder", "parent"]]]
+    private static let hops = [
+        [], [["folder"]], [["folder"]], [["folder"], ["folder", "parent"]],
+    ]
 
     private func list(_ shelf: inout RandomShelf) throws -> List {
         var request = FetchRequest(entity: Bool.random(using: &shelf.random) ? "File" : "Image")
