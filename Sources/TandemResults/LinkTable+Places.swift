@@ -1,30 +1,59 @@
-import TandemModel
+public import TandemModel
 public import TandemQuery
 
 extension LinkTable {
     /// Makes a table of what the objects of a list reach by one of its hops.
     ///
     /// O(n): links are put in order by counting those to each object.
-    public init(_ places: ListPlaces, hop: Int) {
-        let links = places.sortedLinks(hop: hop)
-        // Of places that contradict themselves the sum is made the long way.
-        let isInOrder = zip(links, links.dropFirst()).allSatisfy { $0 < $1 }
-        if isInOrder, let table = LinkTable(sorted: links[...]) {
-            self = table
-        } else {
-            self.init(links)
-        }
-    }
+    public init(_ places: ListPlaces, hop: Int) { self = PlacedLinks(places, hop: hop).table }
 }
 
-extension ListPlaces {
-    /// The links of a hop by object and row, if nothing is named twice.
-    fileprivate func sortedLinks(hop: Int) -> [LinkTable.Link] {
-        var ends = linkEnds(hop: hop)
+/// What the objects of a list reach by one of its hops, as an answer says it: a ``LinkTable`` that is not made yet.
+///
+/// A list that is opened needs to know which objects are reached, and only the first change of one of them by which rows.
+/// It takes 8 bytes a row.
+///
+///     let links = PlacedLinks(places, hop: 0)
+///     links.isReached(7)              // true
+///     links.table.rows(for: 7)        // [33]
+public struct PlacedLinks: Sendable {
+    private let numbers: [ObjectNumber]
+    private let reached: [ObjectReference]
+    private let runs: [ListPlaces.Run]
+    private let isReached: Set<ObjectNumber>
+
+    /// The links of a hop; O(runs).
+    public init(_ places: ListPlaces, hop: Int) {
+        (numbers, reached, runs) = (places.numbers, places.reached, places.linkRuns[hop])
+        var isReached: Set<ObjectNumber> = []
+        for run in runs where run.value > 0 {
+            isReached.insert(places.reached[Int(run.value) - 1].number)
+        }
+        self.isReached = isReached
+    }
+
+    /// Every object that a row reaches, once.
+    public var objects: some Collection<ObjectNumber> { isReached }
+
+    /// Whether any row reaches an object.
+    public func isReached(_ object: ObjectNumber) -> Bool { isReached.contains(object) }
+
+    /// The table; O(n).
+    public var table: LinkTable {
+        let links = sortedLinks()
+        // Of places that contradict themselves the sum is made the long way.
+        let isInOrder = zip(links, links.dropFirst()).allSatisfy { $0 < $1 }
+        if isInOrder, let table = LinkTable(sorted: links[...]) { return table }
+        return LinkTable(links)
+    }
+
+    /// The links by object and row, if nothing is named twice.
+    private func sortedLinks() -> [LinkTable.Link] {
+        var ends = linkEnds()
         let total = ends.last ?? 0
         var links = [LinkTable.Link](
             repeating: LinkTable.Link(row: 0, object: 0), count: total)
-        let places = self.places(hop: hop)
+        let places = places()
         // From the last on, so that each end moves down to where its object's links begin.
         for index in ascendingOrder(of: numbers).reversed() {
             let place = Int(places[Int(index)])
@@ -37,20 +66,20 @@ extension ListPlaces {
     }
 
     /// The place among those reached for each object of the list.
-    private func places(hop: Int) -> [UInt32] {
+    private func places() -> [UInt32] {
         var places: [UInt32] = []
-        places.reserveCapacity(count)
-        for run in linkRuns[hop] {
+        places.reserveCapacity(numbers.count)
+        for run in runs {
             places.append(contentsOf: repeatElement(run.value, count: run.end - places.count))
         }
         return places
     }
 
     /// By place, where the links to an object end once they are sorted by the objects' numbers; the last is the end of all.
-    private func linkEnds(hop: Int) -> [Int] {
+    private func linkEnds() -> [Int] {
         var ends = [Int](repeating: 0, count: reached.count + 2)
         var start = 0
-        for run in linkRuns[hop] {
+        for run in runs {
             ends[Int(run.value)] += run.end - start
             start = run.end
         }

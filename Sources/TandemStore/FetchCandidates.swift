@@ -155,8 +155,6 @@ struct KeyScan {
     private let sortKey: IndexSortKey?
     /// What says where objects stand, if not the sort key alone.
     private let places: IndexPlaces?
-    /// The rest of a sort key, and ends of components of a key of the index.
-    private var (rest, ends): ([UInt8], [Int]) = ([], [])
     /// What is yet to be read, the next range last.
     private var ranges: [KeyRange]
 
@@ -180,7 +178,7 @@ struct KeyScan {
         }
     }
 
-    private mutating func read(
+    private func read(
         _ range: KeyRange, _ store: Store, _ budget: inout Int, _ judge: FetchMatches
     ) throws(StoreError) -> KeyRange? {
         var pace = KeyPace(budget)
@@ -205,14 +203,19 @@ struct KeyScan {
 
     /// Takes the object of a key; false where the key says too little of it.
     @inline(__always)
-    private mutating func take(
+    private func take(
         _ object: ObjectReference, _ key: UnsafeRawBufferPointer, _ judge: FetchMatches
     ) -> Bool {
         if let places {
-            guard case .known(let related) = places.read(key, rest: &rest, ends: &ends) else {
-                return false
+            return withUnsafeTemporaryAllocation(byteCount: places.longestRest, alignment: 1) {
+                room in
+                guard let start = room.baseAddress else { return false }
+                let (related, count) = places.read(key, into: start)
+                guard case .known(let related) = related else { return false }
+                return judge.take(
+                    object, related: related, rest: UnsafeRawBufferPointer(rebasing: room[..<count])
+                )
             }
-            return judge.take(object, related: related, rest: rest)
         }
         guard let made = sortKey.map({ $0.key(key) }) ?? [] else { return false }
         judge.take(object, key: made)

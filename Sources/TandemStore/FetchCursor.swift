@@ -27,6 +27,8 @@ public final class FetchCursor {
     let plan: FetchPlan
     private var candidates: FetchCandidates
     private let matches: FetchMatches
+    /// A list that is opened from an index while nothing of it is altered.
+    private var walk: ListWalk?
     /// What was touched and is not judged again yet.
     private var touched: Set<ObjectReference> = []
     /// The part of it that is being judged again.
@@ -54,25 +56,30 @@ public final class FetchCursor {
         self.plan = plan
         matches = FetchMatches(request, plan, part, store, past)
         candidates = try FetchCandidates(plan, request, part, store, matches)
+        walk = past == nil ? ListWalk(request, plan, part, store) : nil
     }
 
     /// About the bytes that it holds.
     public var bytes: Int {
-        matches.bytes + candidates.bytes
+        matches.bytes + candidates.bytes + (walk?.bytes ?? 0)
             + (touched.count + again.count) * MemoryLayout<ObjectReference>.stride
     }
 
     /// How many rows were judged.
-    package var rowsRead: Int { matches.rowsRead + candidates.relatedRowsRead }
+    package var rowsRead: Int {
+        matches.rowsRead + candidates.relatedRowsRead + (walk?.rowsRead ?? 0)
+    }
 
     /// How many keys of indexes and links were read.
-    package var keysRead: Int { matches.keysRead + candidates.relatedKeysRead }
+    package var keysRead: Int {
+        matches.keysRead + candidates.relatedKeysRead + (walk?.keysRead ?? 0)
+    }
 
     /// The indexes over related objects that it walks: what moves in them has to be followed back and told (``touch(_:)``).
     public var walked: [WalkedIndex] { plan.walked() }
 
     /// Whether all candidates were judged, so that only what is touched is left.
-    public var isScanned: Bool { candidates.isDone }
+    public var isScanned: Bool { walk?.isScanned ?? candidates.isDone }
 
     /// Whether something that was touched waits to be judged again.
     public var hasTouched: Bool { !touched.isEmpty || !again.isEmpty }
@@ -85,11 +92,23 @@ public final class FetchCursor {
     /// Throws ``StoreError``: `tooMuch` when key paths and subqueries reach more than ``ReadBudget`` has. One
     /// candidate is judged in one piece, however much it reads.
     public func step(_ budget: inout Int) throws(StoreError) -> Bool {
+        if hasTouched { walk = nil }
+        if let walk {
+            guard try walk.step(&budget) else { return false }
+            if !isShort(walk) { return true }
+            self.walk = nil
+        }
         matches.beginStep()
         try candidates.step(store, &budget)
         if candidates.isDone { try judgeAgain(&budget) }
         matches.endRun()
         return candidates.isDone && !hasTouched && matches.merge(&budget)
+    }
+
+    /// Whether a list has so few objects that its answer are their rows.
+    private func isShort(_ walk: ListWalk) -> Bool {
+        guard case .list(let hops) = part else { return false }
+        return walk.count <= hops.rowsUpTo
     }
 
     private func judgeAgain(_ budget: inout Int) throws(StoreError) {
@@ -114,9 +133,13 @@ public final class FetchCursor {
         var result = FetchResult()
         result.plan = plan.access.description
         result.steps = plan.steps(of: request)
-        result.count = matches.count
+        result.count = walk?.count ?? matches.count
         result.rowsRead = rowsRead
         result.keysRead = keysRead
+        if let walk {
+            result.places = walk.answer()
+            return result
+        }
         let answer = matches.answer()
         result.places = try matches.places(of: answer)
         if result.places != nil { return result }

@@ -107,7 +107,9 @@ final class FetchMatches {
     /// Takes an object that matches, as its place in an index says, with its related object and the rest of its key; false when it has to be
     /// looked at, as nothing is known of the related one yet.
     @inline(__always)
-    func take(_ object: ObjectReference, related: ObjectNumber?, rest: [UInt8]) -> Bool {
+    func take(
+        _ object: ObjectReference, related: ObjectNumber?, rest: UnsafeRawBufferPointer
+    ) -> Bool {
         guard !isPast(object) else { return true }
         let before = notes?.bytes ?? 0
         guard let place = keys.place(knowing: related), notes?.note(at: place) ?? true else {

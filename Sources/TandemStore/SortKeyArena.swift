@@ -49,14 +49,19 @@ final class SortKeyArena {
 
     /// Keeps the second part of an object's key.
     func add(_ object: ObjectReference, _ key: [UInt8], group: UInt32 = 0) -> Entry {
+        key.withUnsafeBytes { add(object, $0, group: group) }
+    }
+
+    /// Keeps the second part of an object's key.
+    func add(
+        _ object: ObjectReference, _ key: UnsafeRawBufferPointer, group: UInt32 = 0
+    ) -> Entry {
         let at = byteCount
         reserve(at + key.count)
-        let head = key.withUnsafeBytes { key in
-            if let base, let from = key.baseAddress {
-                (base + at).copyMemory(from: from, byteCount: key.count)
-            }
-            return (Self.number(key, 0), Self.number(key, 8))
+        if let base, let from = key.baseAddress {
+            (base + at).copyMemory(from: from, byteCount: key.count)
         }
+        let head = (Self.number(key, 0), Self.number(key, 8))
         defer { ends.append(at + key.count) }
         return Entry(object, head, group, UInt32(ends.count))
     }

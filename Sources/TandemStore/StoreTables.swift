@@ -133,7 +133,9 @@ struct SmallKey {
 
 /// Builds the keys of the tables.
 enum StoreKey {
-    /// An index key has at most this many bytes of its tuple; LMDB's keys end at 511.
+    /// LMDB's keys have at most so many bytes.
+    static let longest = 511
+    /// An index key has at most this many bytes of its tuple.
     static let tupleLimit = 480
 
     static func row(_ object: ObjectReference) -> [UInt8] {

@@ -15,7 +15,47 @@ struct ResultsLinks {
         /// The slots that paths go on with from here.
         var watched = PropertyMask()
         /// What each row reaches here; nothing where its path ended before.
-        var links = LinkTable()
+        private var made = LinkTable()
+        /// The same as long as nobody asked by which rows.
+        private var late: LateLinks?
+
+        init(parent: Int?, slot: Int) {
+            self.parent = parent
+            self.slot = slot
+        }
+
+        /// The table of what each row reaches here.
+        var links: LinkTable {
+            get { late?.table ?? made }
+            _modify {
+                if let table = late?.table {
+                    made = table
+                    late = nil
+                }
+                yield &made
+            }
+        }
+
+        /// Takes over what the rows of a new list reach here.
+        mutating func take(_ links: PlacedLinks) {
+            made = LinkTable()
+            late = LateLinks(links)
+        }
+
+        func isReached(_ object: ObjectNumber) -> Bool {
+            late?.placed.isReached(object) ?? made.isReached(object)
+        }
+
+        /// Every object that a row reaches here, once.
+        var objects: [ObjectNumber] { late.map { Array($0.placed.objects) } ?? made.objects }
+    }
+
+    /// Links whose table is made when it is first asked for; copies of a node share it.
+    private final class LateLinks {
+        let placed: PlacedLinks
+        private(set) lazy var table = placed.table
+
+        init(_ placed: PlacedLinks) { self.placed = placed }
     }
 
     private var nodes: [Node] = []
@@ -156,7 +196,7 @@ struct ResultsLinks {
     /// Forgets all rows.
     mutating func forgetAll(_ context: ManagedObjectContext) {
         for node in nodes {
-            for object in node.links.objects { context.records[object]?.unpin() }
+            for object in node.objects { context.records[object]?.unpin() }
         }
         for number in pinned { context.records[number]?.unpin() }
         nodes = []
@@ -244,7 +284,7 @@ extension ResultsLinks {
         _ reader: GroupReader, _ versions: RowVersions
     ) {
         if let places = list.places, news.isEmpty, places.hops == nodes.count {
-            for at in nodes.indices { nodes[at].links = LinkTable(places, hop: at) }
+            for at in nodes.indices { nodes[at].take(PlacedLinks(places, hop: at)) }
             hold(places.reached, context, reader, versions)
         } else {
             let kept = list.links
@@ -272,7 +312,7 @@ extension ResultsLinks {
         _ versions: RowVersions
     ) {
         for object in objects {
-            let pins = nodes.count { $0.links.isReached(object.number) }
+            let pins = nodes.count { $0.isReached(object.number) }
             if pins == 0 { continue }
             context.record(object).pins += pins
             End(object: object, found: reader.row(of: object)).hold(context, versions)

@@ -114,16 +114,19 @@ struct IndexComponents {
     }
 
     /// Finds where each component of a key ends; false where one is cut.
-    func find(_ key: UnsafeRawBufferPointer, _ ends: inout [Int]) -> Bool {
-        ends.removeAll(keepingCapacity: true)
+    @inline(__always)
+    func find(_ key: UnsafeRawBufferPointer, _ ends: UnsafeMutableBufferPointer<Int>) -> Bool {
         var at = 2
-        for shape in shapes {
+        for (place, shape) in shapes.enumerated() {
             guard let end = Self.end(shape, key, at), end <= key.count - 8 else { return false }
-            ends.append(end)
+            ends[place] = end
             at = end
         }
         return true
     }
+
+    /// How many there are.
+    var count: Int { shapes.count }
 
     @inline(__always)
     private static func end(_ shape: Shape, _ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {

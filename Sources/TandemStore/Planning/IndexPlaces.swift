@@ -28,31 +28,51 @@ struct IndexPlaces {
         parts = zip(places, columns).map { ($0, $1.ascending) }
     }
 
+    /// Whether all that reaches one related object comes one behind the other, in an index that leads with the relationship.
+    var isGrouped: Bool { related == 0 }
+
     /// What the object of a key reaches by the relationship.
-    enum Related {
+    enum Related: Equatable {
         case known(ObjectNumber?)
         /// The key was cut.
         case unknown
     }
 
-    /// Reads a key: the related object, and into `rest` what comes behind its part of the sort key; `ends` is room for work.
+    /// So many bytes at most come behind a key's part of the sort key.
+    var longestRest: Int { parts.count * StoreKey.longest }
+
+    /// Reads a key: the related object, and into `room`, which has space for ``longestRest``, what comes behind its part of the sort key.
+    @inline(__always)
     func read(
-        _ key: UnsafeRawBufferPointer, rest: inout [UInt8], ends: inout [Int]
-    ) -> Related {
-        guard components.find(key, &ends) else { return .unknown }
-        rest.removeAll(keepingCapacity: true)
-        for part in parts {
-            let start = part.place == 0 ? 2 : ends[part.place - 1]
-            let old = rest.count
-            rest.append(
-                contentsOf: UnsafeRawBufferPointer(rebasing: key[start..<ends[part.place]]))
-            guard !part.ascending else { continue }
-            rest.withUnsafeMutableBufferPointer { rest in
-                for at in old..<rest.count { rest[at] = ~rest[at] }
+        _ key: UnsafeRawBufferPointer, into room: UnsafeMutableRawPointer
+    ) -> (related: Related, count: Int) {
+        withUnsafeTemporaryAllocation(of: Int.self, capacity: components.count) { ends in
+            guard components.find(key, ends) else { return (.unknown, 0) }
+            var count = 0
+            for part in parts {
+                let start = part.place == 0 ? 2 : ends[part.place - 1]
+                let length = ends[part.place] - start
+                let component = UnsafeRawBufferPointer(rebasing: key[start..<start + length])
+                Self.copy(component, to: room + count, inverted: !part.ascending)
+                count += length
             }
+            guard let related else { return (.known(nil), count) }
+            let start = related == 0 ? 2 : ends[related - 1]
+            let isNone = key[start] == 0
+            return (.known(isNone ? nil : key.bigEndian(start + 1, as: UInt64.self)), count)
         }
-        guard let related else { return .known(nil) }
-        let start = related == 0 ? 2 : ends[related - 1]
-        return .known(key[start] == 0 ? nil : key.bigEndian(start + 1, as: UInt64.self))
+    }
+
+    @inline(__always)
+    private static func copy(
+        _ component: UnsafeRawBufferPointer, to room: UnsafeMutableRawPointer, inverted: Bool
+    ) {
+        if inverted {
+            for at in 0..<component.count {
+                room.storeBytes(of: ~component[at], toByteOffset: at, as: UInt8.self)
+            }
+        } else if let from = component.baseAddress {
+            room.copyMemory(from: from, byteCount: component.count)
+        }
     }
 }

@@ -1,0 +1,216 @@
+import TandemModel
+import TandemQuery
+
+/// Opens a list from the keys of an index that leads with the relationship of the list's order, as long as nothing of it changes meanwhile.
+///
+/// All objects of one related object come one behind the other: so nothing is kept for each of them but what the answer needs, and each group
+/// is put in order, while it is in the processor's caches, as the answer is made. Whoever learns that objects of the list were altered lets it
+/// go and judges candidates one by one (``FetchMatches``).
+///
+/// State: `ranges` is yet to be read; then `order` puts what was read in the order of groups, and `next` says which of them the answer
+/// lacks. Bound to one thread.
+final class ListWalk {
+    private let request: CompiledRequest
+    private let store: Store
+    private let index: IndexPlaces
+    private let hops: ListHops
+    private let keys: GroupedKeys
+    private let budget: ReadBudget
+    private let reader: PastReader
+    private var ranges: [KeyRange]
+    private let records = ListRecords()
+    /// What was read, by related object.
+    private var segments: [ListSegment] = []
+    /// The related object of the last segment; nil before there is one that others may join.
+    private var related: ObjectNumber??
+    private var reached: [ObjectReference] = []
+    private var reachedPlaces: [ObjectNumber: UInt32] = [:]
+    /// The bytes of all sort keys, and of the first part of the last segment's.
+    private var (keyBytes, prefixBytes) = (0, 0)
+    private var order: StepSort<ListSegment>?
+    private var next = 0
+    private var sorter: ListSorter
+    private var places = ListPlaces()
+    private(set) var rowsRead = 0
+    private(set) var keysRead = 0
+    /// The entity that the last object was of, which is one of the request's.
+    private var lastTag: EntityTag
+
+    /// A walk by a plan; nil for what it does not lead through group by group.
+    init?(_ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ store: Store) {
+        guard case .list(let hops) = part, plan.needsNoRows(for: part), let index = plan.places,
+            index.isGrouped, request.request.limit == nil, request.request.offset <= 0,
+            case .index(_, let ranges) = plan.access
+        else { return nil }
+        (self.request, self.store, self.index, self.hops) = (request, store, index, hops)
+        keys = GroupedKeys(of: request, sections: true)
+        guard keys.isGrouped else { return nil }
+        budget = store.readBudget()
+        reader = PastReader(store: StoreReader(store, budget: budget), past: nil)
+        self.ranges = ranges.reversed()
+        lastTag = request.entity.tag
+        sorter = ListSorter(records)
+    }
+
+    /// Whether all keys were read.
+    var isScanned: Bool { ranges.isEmpty }
+
+    /// How many objects were found.
+    var count: Int { records.count }
+
+    /// About the bytes that it holds, with the answer that is made of them.
+    var bytes: Int {
+        records.bytes + segments.count * 2 * MemoryLayout<ListSegment>.stride + keys.bytes
+            + reached.count * 64 + keyBytes + records.count * 12
+    }
+
+    /// Goes on until `budget` is used up; true when the answer is made.
+    ///
+    /// Throws ``StoreError``: `tooMuch` for keys of 4 GiB or more.
+    func step(_ budget: inout Int) throws(StoreError) -> Bool {
+        related = nil
+        while budget > 0, let range = ranges.popLast() {
+            if let left = try read(range, &budget) { ranges.append(left) }
+        }
+        guard isScanned else { return false }
+        if order == nil { try beginAnswer() }
+        guard order?.step(&budget) ?? true, let ordered = order?.whole else { return false }
+        while budget > 0, next < ordered.count {
+            let end = endOfGroup(ordered)
+            let prefix = keys.prefixes[Int(ordered[next].group)]
+            guard sorter.append(ordered[next..<end], prefix, to: &places, &budget) else {
+                return false
+            }
+            next = end
+        }
+        return next == ordered.count
+    }
+
+    /// Where the objects stand; after ``step(_:)`` returned true.
+    func answer() -> ListPlaces { places }
+
+    // MARK: Reading
+
+    private func read(_ range: KeyRange, _ left: inout Int) throws(StoreError) -> KeyRange? {
+        var pace = KeyPace(left)
+        var rest: KeyRange?
+        try store.current.scan(store.tables.indexes, from: range.lower) {
+            (key, value) throws(StoreError) -> Bool in
+            guard range.isBelowEnd(key) else { return false }
+            guard pace.left > 0 else {
+                rest = KeyRange(lower: Array(key), upper: range.upper)
+                return false
+            }
+            pace.takeKey()
+            let object = try store.object(endOf: key, value, in: .indexes)
+            guard isWanted(object) else { return true }
+            let (target, count) = index.read(key, into: records.room(index.longestRest))
+            if let related, target == .known(related) {
+                add(object, count)
+            } else {
+                try begin(object, target, count, &pace.left)
+            }
+            return true
+        }
+        keysRead += pace.keys
+        left = pace.left
+        return rest
+    }
+
+    @inline(__always)
+    private func isWanted(_ object: ObjectReference) -> Bool {
+        if object.tag == lastTag { return true }
+        guard request.includes(tag: object.tag) else { return false }
+        lastTag = object.tag
+        return true
+    }
+
+    /// Takes the first object of another related one, or of the same in a later step, or one of whom the key says too little.
+    private func begin(
+        _ object: ObjectReference, _ target: IndexPlaces.Related, _ count: Int, _ left: inout Int
+    ) throws(StoreError) {
+        guard case .known(let target) = target else { return try look(at: object, &left) }
+        if let place = keys.place(knowing: target), let link = link(target) {
+            open(place, link: link)
+            add(object, count)
+        } else {
+            try look(at: object, &left)
+        }
+        related = .some(target)
+    }
+
+    /// The place of a related object among those reached; nil if that is not known.
+    private func link(_ target: ObjectNumber?) -> UInt32? {
+        guard hops.count > 0, let target else { return 0 }
+        return reachedPlaces[target]
+    }
+
+    /// Takes an object by its row.
+    private func look(at object: ObjectReference, _ left: inout Int) throws(StoreError) {
+        left -= 1
+        related = nil
+        guard let value = try store.current.get(store.tables.rows, SmallKey(row: object)) else {
+            throw store.unreadable
+        }
+        let row = try store.rowView(object, at: value)
+        rowsRead += 1
+        budget.beginObject()
+        defer { left -= budget.takeSpent() }
+        try store.current.lend { () throws(StoreError) in
+            guard let place = keys.place(of: object, row, reader),
+                let entity = request.model.entity(tagged: object.tag)
+            else { throw budget.refusal ?? budget.failure ?? store.unreadable }
+            let target = keys.slot.flatMap { row.reference($0, in: entity) }
+            open(place, link: hops.count == 0 ? 0 : target.map { self.place(of: $0) } ?? 0)
+            records.append(object, keys.rest.bytes)
+            note(keys.rest.bytes.count)
+        }
+    }
+
+    private func place(of object: ObjectReference) -> UInt32 {
+        if let place = reachedPlaces[object.number] { return place }
+        reached.append(object)
+        reachedPlaces[object.number] = UInt32(reached.count)
+        return UInt32(reached.count)
+    }
+
+    private func open(_ place: GroupedKeys.Place, link: UInt32) {
+        segments.append(
+            ListSegment(
+                group: place.group, section: place.section, link: link, start: records.bytes))
+        prefixBytes = keys.prefixBytes(place.group)
+    }
+
+    @inline(__always)
+    private func add(_ object: ObjectReference, _ count: Int) {
+        records.append(object, rest: count)
+        note(count)
+    }
+
+    /// Counts an object of the last segment, with the bytes of its rest.
+    @inline(__always)
+    private func note(_ count: Int) {
+        let last = segments.count - 1
+        segments[last].count += 1
+        keyBytes += count + prefixBytes
+    }
+
+    // MARK: The answer
+
+    private func beginAnswer() throws(StoreError) {
+        guard keyBytes <= Int(UInt32.max) else {
+            throw StoreError(
+                .tooMuch, "the sort keys of the list's objects have \(keyBytes) bytes; fetch parts")
+        }
+        order = StepSort(segments) { [keys] in keys.precedes($0.group, $1.group) }
+        segments = []
+        places = ListPlaces(sections: keys.sections, reached: reached, hops: hops.count)
+        places.reserveCapacity(records.count, keyBytes: keyBytes)
+    }
+
+    private func endOfGroup(_ ordered: [ListSegment]) -> Int {
+        var end = next + 1
+        while end < ordered.count, ordered[end].group == ordered[next].group { end += 1 }
+        return end
+    }
+}

@@ -1,0 +1,48 @@
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemStore
+
+/// Groups of a list are put in order some at a time, few and many objects, short keys and long ones.
+@Suite struct ListSorterTests {
+    @Test(arguments: [1, 7, 4_096, 4_097, 9_000])
+    func `a group in steps is in the order of its keys`(count: Int) {
+        var random = SplitMix64(seed: seed &+ UInt64(count))
+        let records = ListRecords()
+        var expected: [(rest: [UInt8], number: UInt64, segment: UInt32)] = []
+        var segments: [ListSegment] = []
+        for number in 1...UInt64(count) {
+            if segments.isEmpty || Int.random(in: 0..<500, using: &random) == 0 {
+                let next = UInt32(segments.count)
+                segments.append(
+                    ListSegment(group: 0, section: next, link: next + 1, start: records.bytes))
+            }
+            // Many have the first 16 bytes in common, and some are equal.
+            let start = [UInt8](repeating: 1, count: .random(in: 0...20, using: &random))
+            let rest = start + (0..<2).map { _ in UInt8.random(in: 0...4, using: &random) }
+            records.append(ObjectReference(tag: 3, number: number), rest)
+            segments[segments.count - 1].count += 1
+            expected.append((rest, number, UInt32(segments.count - 1)))
+        }
+        expected.sort {
+            $0.rest == $1.rest
+                ? $0.number < $1.number : $0.rest.lexicographicallyPrecedes($1.rest)
+        }
+        var places = ListPlaces(sections: segments.map { "\($0.section)" }, hops: 1)
+        var sorter = ListSorter(records)
+        var steps = 0
+        var isDone = false
+        while !isDone {
+            var budget = 50
+            isDone = sorter.append(segments[...], [9, 9], to: &places, &budget)
+            steps += 1
+        }
+        #expect(count <= 4_096 ? steps == 1 : steps > 20, "\(steps) steps")
+        #expect(places.numbers == expected.map(\.number), "seed \(seed)")
+        #expect((0..<count).allSatisfy { Array(places.key($0)) == [9, 9] + expected[$0].rest })
+        #expect((0..<count).allSatisfy { places.sectionPlace($0) == expected[$0].segment })
+        #expect((0..<count).allSatisfy { places.links($0) == [expected[$0].segment + 1] })
+        #expect((0..<count).allSatisfy { places.object($0).tag == 3 })
+    }
+}
