@@ -57,6 +57,7 @@ struct Tandemd: ParsableCommand {
 
     func run() throws {
         let configuration = try configured()
+        ThisProcess.keepFreedMemory(bytes: DaemonLimits.keptMemoryBytes)
         do {
             let signals = try SignalSource()
             let daemon = try Daemon.open(

@@ -22,6 +22,7 @@ enum Linux {
     typealias SetThreadName = @convention(c) @Sendable (pthread_t, UnsafePointer<CChar>) -> Int32
     typealias ErrorName = @convention(c) @Sendable (Int32) -> UnsafePointer<CChar>?
 
+    typealias SetHeapOption = @convention(c) @Sendable (Int32, Int32) -> Int32
     typealias TrimHeap = @convention(c) @Sendable (Int) -> Int32
 
     static let epollCreate: EpollCreate = required("epoll_create1")
@@ -36,6 +37,7 @@ enum Linux {
     static let strerrorname: ErrorName? = optional("strerrorname_np")
 
     static let trimHeap: TrimHeap? = optional("malloc_trim")
+    static let setHeapOption: SetHeapOption? = optional("mallopt")
 
     /// `O_CLOEXEC`, which is also `SOCK_CLOEXEC`, `EPOLL_CLOEXEC` and `EFD_CLOEXEC`.
     static let closeOnExec: Int32 = O_CLOEXEC

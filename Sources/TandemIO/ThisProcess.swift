@@ -11,6 +11,17 @@ public enum ThisProcess {
     /// Gives memory that was freed back to the system; milliseconds for a heap of a hundred megabytes.
     public static func releaseMemory() { _ = Linux.trimHeap?(0) }
 
+    /// Keeps up to so many bytes of freed memory for what is allocated next, until ``releaseMemory()``.
+    ///
+    /// For a program that needs many megabytes again and again: memory that goes back to the system is mapped, and set to zero, page by page when it is
+    /// needed again. It is for the whole process, so a library leaves it alone. Other C libraries than glibc go on as they do.
+    public static func keepFreedMemory(bytes: Int32) {
+        let (trimThreshold, mapThreshold): (Int32, Int32) = (-1, -3)
+        _ = Linux.setHeapOption?(trimThreshold, bytes)
+        // Larger ones are mapped each for itself; glibc takes no more than this.
+        _ = Linux.setHeapOption?(mapThreshold, min(bytes, 32 << 20))
+    }
+
     /// The path of another program: beside this one, else where `PATH` leads; its bare name where it is nowhere.
     public static func sibling(_ name: String) -> String {
         var path = [CChar](repeating: 0, count: 4_096)

@@ -177,6 +177,11 @@ extension DaemonLimits {
     static let retentionPauseSeconds: UInt64 = 60
     /// Readers of the store that died are looked for at most this often.
     static let readerCheckNanoseconds: UInt64 = 60_000_000_000
+    /// After a read that held as much as this, memory that it freed is kept for so long, up to so many bytes.
+    static let largeReadBytes = 1 << 20
+    static let freedMemoryNanoseconds: UInt64 = 2_000_000_000
+    /// So many bytes of freed memory are kept meanwhile.
+    package static let keptMemoryBytes: Int32 = 64 << 20
     /// A reader of the store that lags this many checkpoints is named in the log.
     static let readerLag: UInt64 = 100
     /// The log has a warning when this much of the store's map is in use.

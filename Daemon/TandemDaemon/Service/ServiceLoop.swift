@@ -67,6 +67,7 @@ final class ServiceLoop {
         try engine.turn()
         try watchAnew()
         checkHandshakes()
+        if engine.freed.takeDue(engine.clock.monotonicNanoseconds) { ThisProcess.releaseMemory() }
         engine.supervision.passed(engine.summary)
         return isStopping
     }
@@ -115,7 +116,7 @@ final class ServiceLoop {
         if let checkpoint { earlier(checkpoint) }
         let deadlines = [
             engine.nextDeadline, engine.committer.ability.nextLook, engine.supervision.nextWake,
-            engine.retention.nextLook,
+            engine.retention.nextLook, engine.freed.due,
         ]
         for deadline in deadlines {
             guard let deadline else { continue }

@@ -111,8 +111,10 @@ extension Engine {
 
     /// Forgets a session's fetch.
     func drop(_ session: Session) {
-        fetchBytes -= session.read?.countedBytes ?? 0
+        let bytes = session.read?.countedBytes ?? 0
+        fetchBytes -= bytes
         session.read = nil
+        if bytes > 0 { freed.noteRead(bytes: bytes, now: clock.monotonicNanoseconds) }
     }
 }
 

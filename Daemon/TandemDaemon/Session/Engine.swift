@@ -40,6 +40,8 @@ final class Engine {
     var verdictReads: Int?
     /// The bytes that fetches under way hold.
     var fetchBytes = 0
+    /// What such reads freed.
+    var freed = FreedMemory()
     /// The same with those of the batch under way.
     var readBytes: Int { fetchBytes + (batches.current?.heldBytes ?? 0) }
     var planned: [PlannedSave] = []
