@@ -1,7 +1,7 @@
 /// One step of how a fetch is carried out: what `tandem explain` shows.
 ///
 /// The first step gives the candidates. One that goes back over a relationship has a step behind it, which finds the objects that it goes
-/// back from, and a union has a step behind it for each of its parts.
+/// back from, a union has a step behind it for each of its parts, and a scan may have one for the index that puts its rows in order.
 public struct FetchPlanStep: Hashable, Sendable {
     /// Where candidates come from.
     public enum Access: String, Hashable, Sendable, CaseIterable {

@@ -27,8 +27,8 @@ public final class FetchCursor {
     let plan: FetchPlan
     private var candidates: FetchCandidates
     private let matches: FetchMatches
-    /// A list that is opened from an index while nothing of it is altered.
-    private var walk: ListWalk?
+    /// What gives the answer from an index while nothing of it is altered.
+    private var walk: (any FetchWalk)?
     /// What was touched and is not judged again yet.
     private var touched: Set<ObjectReference> = []
     /// The part of it that is being judged again.
@@ -56,7 +56,8 @@ public final class FetchCursor {
         self.plan = plan
         matches = FetchMatches(request, plan, part, store, past)
         candidates = try FetchCandidates(plan, request, part, store, matches)
-        walk = past == nil ? ListWalk(request, plan, part, store) : nil
+        guard past == nil else { return }
+        walk = ListWalk(request, plan, part, store) ?? RowsWalk(request, plan, part, store)
     }
 
     /// About the bytes that it holds.
@@ -95,7 +96,7 @@ public final class FetchCursor {
         if hasTouched { walk = nil }
         if let walk {
             guard try walk.step(&budget) else { return false }
-            if !isShort(walk) { return true }
+            if walk.isFit { return true }
             self.walk = nil
         }
         matches.beginStep()
@@ -103,12 +104,6 @@ public final class FetchCursor {
         if candidates.isDone { try judgeAgain(&budget) }
         matches.endRun()
         return candidates.isDone && !hasTouched && matches.merge(&budget)
-    }
-
-    /// Whether a list has so few objects that its answer are their rows.
-    private func isShort(_ walk: ListWalk) -> Bool {
-        guard case .list(let hops) = part else { return false }
-        return walk.count <= hops.rowsUpTo
     }
 
     private func judgeAgain(_ budget: inout Int) throws(StoreError) {
@@ -137,7 +132,7 @@ public final class FetchCursor {
         result.rowsRead = rowsRead
         result.keysRead = keysRead
         if let walk {
-            result.places = walk.answer()
+            walk.fill(&result)
             return result
         }
         let answer = matches.answer()

@@ -17,6 +17,7 @@ struct ListSorter {
     }
 
     private let records: ListRecords
+    private let givesKeys: Bool
     private var entries: [Entry] = []
     private var appended = 0
     private var large: StepSort<Entry>?
@@ -27,8 +28,11 @@ struct ListSorter {
     /// More entries than this are put in order in steps.
     private static var mostInOneGo: Int { 4_096 }
 
-    /// A sorter of these records, which get no more.
-    init(_ records: ListRecords) { self.records = records }
+    /// A sorter of these records, which get no more; without keys what it gives is the order alone.
+    init(_ records: ListRecords, givesKeys: Bool = true) {
+        self.records = records
+        self.givesKeys = givesKeys
+    }
 
     /// Appends the objects of a group's segments in order; false when the budget was used up before, to be called with the same again.
     mutating func append(
@@ -76,11 +80,12 @@ struct ListSorter {
             end = appended + min(left, min(max(1, budget), left) * Self.appendedForOne)
             budget -= (end - appended + Self.appendedForOne - 1) / Self.appendedForOne
         }
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
         prefix.withUnsafeBytes { prefix in
             for entry in entries[appended..<end] {
                 places.append(
-                    records.object(entry.at), key: prefix, records.rest(entry.at),
-                    section: entry.section)
+                    records.object(entry.at), key: givesKeys ? prefix : none,
+                    givesKeys ? records.rest(entry.at) : none, section: entry.section)
                 if places.hops > 0 { places.append(link: entry.link, hop: 0) }
             }
         }

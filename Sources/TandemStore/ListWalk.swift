@@ -1,6 +1,27 @@
 import TandemModel
 import TandemQuery
 
+/// What gives the answer to a fetch by another way than judging candidates one by one, as long as nothing of it is altered meanwhile.
+protocol FetchWalk: AnyObject {
+    /// Whether all that leads to the answer was read.
+    var isScanned: Bool { get }
+    /// How many objects were found.
+    var count: Int { get }
+    /// About the bytes that it holds, with the answer.
+    var bytes: Int { get }
+    /// How many rows and keys were read.
+    var rowsRead: Int { get }
+    var keysRead: Int { get }
+    /// Whether the answer, when it is made, is of the kind that is wanted.
+    var isFit: Bool { get }
+
+    /// Goes on until `budget` is used up; true when the answer is made.
+    func step(_ budget: inout Int) throws(StoreError) -> Bool
+
+    /// Puts the answer into a result; after ``step(_:)`` returned true.
+    func fill(_ result: inout FetchResult)
+}
+
 /// Opens a list from the keys of an index that leads with the relationship of the list's order, as long as nothing of it changes meanwhile.
 ///
 /// All objects of one related object come one behind the other: so nothing is kept for each of them but what the answer needs, and each group
@@ -9,11 +30,13 @@ import TandemQuery
 ///
 /// State: `ranges` is yet to be read; then `order` puts what was read in the order of groups, and `next` says which of them the answer
 /// lacks. Bound to one thread.
-final class ListWalk {
+final class ListWalk: FetchWalk {
     private let request: CompiledRequest
     private let store: Store
     private let index: IndexPlaces
-    private let hops: ListHops
+    /// What the list asks for; nil where nothing but the order is wanted.
+    private let hops: ListHops?
+    private let hopCount: Int
     private let keys: GroupedKeys
     private let budget: ReadBudget
     private let reader: PastReader
@@ -37,28 +60,36 @@ final class ListWalk {
     private var lastTag: EntityTag
 
     /// A walk by a plan; nil for what it does not lead through group by group.
-    init?(_ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ store: Store) {
+    convenience init?(
+        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ store: Store
+    ) {
         guard case .list(let hops) = part, plan.needsNoRows(for: part), let index = plan.places,
-            index.isGrouped, request.request.limit == nil, request.request.offset <= 0,
-            case .index(_, let ranges) = plan.access
+            request.isWhole, case .index(_, let ranges) = plan.access
         else { return nil }
+        self.init(request, index, ranges, hops, store)
+    }
+
+    /// A walk through ranges of an index; nil unless it leads group by group.
+    init?(
+        _ request: CompiledRequest, _ index: IndexPlaces, _ ranges: [KeyRange],
+        _ hops: ListHops?, _ store: Store
+    ) {
+        keys = GroupedKeys(of: request, sections: hops != nil)
+        guard index.isGrouped, keys.isGrouped else { return nil }
         (self.request, self.store, self.index, self.hops) = (request, store, index, hops)
-        keys = GroupedKeys(of: request, sections: true)
-        guard keys.isGrouped else { return nil }
+        hopCount = hops?.count ?? 0
         budget = store.readBudget()
         reader = PastReader(store: StoreReader(store, budget: budget), past: nil)
         self.ranges = ranges.reversed()
         lastTag = request.entity.tag
-        sorter = ListSorter(records)
+        sorter = ListSorter(records, givesKeys: hops != nil)
     }
 
     /// Whether all keys were read.
     var isScanned: Bool { ranges.isEmpty }
 
-    /// How many objects were found.
     var count: Int { records.count }
 
-    /// About the bytes that it holds, with the answer that is made of them.
     var bytes: Int {
         records.bytes + segments.count * 2 * MemoryLayout<ListSegment>.stride + keys.bytes
             + reached.count * 64 + keyBytes + records.count * 12
@@ -86,8 +117,13 @@ final class ListWalk {
         return next == ordered.count
     }
 
-    /// Where the objects stand; after ``step(_:)`` returned true.
-    func answer() -> ListPlaces { places }
+    /// Whether the list has more objects than those whose rows would be the answer.
+    var isFit: Bool { hops.map { count > $0.rowsUpTo } ?? true }
+
+    func fill(_ result: inout FetchResult) { result.places = places }
+
+    /// The objects in order; after ``step(_:)`` returned true.
+    var numbers: [ObjectNumber] { places.numbers }
 
     // MARK: Reading
 
@@ -141,7 +177,7 @@ final class ListWalk {
 
     /// The place of a related object among those reached; nil if that is not known.
     private func link(_ target: ObjectNumber?) -> UInt32? {
-        guard hops.count > 0, let target else { return 0 }
+        guard hopCount > 0, let target else { return 0 }
         return reachedPlaces[target]
     }
 
@@ -161,7 +197,7 @@ final class ListWalk {
                 let entity = request.model.entity(tagged: object.tag)
             else { throw budget.refusal ?? budget.failure ?? store.unreadable }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
-            open(place, link: hops.count == 0 ? 0 : target.map { self.place(of: $0) } ?? 0)
+            open(place, link: hopCount == 0 ? 0 : target.map { self.place(of: $0) } ?? 0)
             records.append(object, keys.rest.bytes)
             note(keys.rest.bytes.count)
         }
@@ -204,8 +240,8 @@ final class ListWalk {
         }
         order = StepSort(segments) { [keys] in keys.precedes($0.group, $1.group) }
         segments = []
-        places = ListPlaces(sections: keys.sections, reached: reached, hops: hops.count)
-        places.reserveCapacity(records.count, keyBytes: keyBytes)
+        places = ListPlaces(sections: keys.sections, reached: reached, hops: hopCount)
+        places.reserveCapacity(records.count, keyBytes: hops == nil ? 0 : keyBytes)
     }
 
     private func endOfGroup(_ ordered: [ListSegment]) -> Int {
@@ -213,4 +249,9 @@ final class ListWalk {
         while end < ordered.count, ordered[end].group == ordered[next].group { end += 1 }
         return end
     }
+}
+
+extension CompiledRequest {
+    /// Whether all that matches is the answer.
+    var isWhole: Bool { request.limit == nil && request.offset <= 0 }
 }

@@ -124,6 +124,57 @@ import Testing
         return without
     }
 
+    /// Fetches the rows of a list by each plan; how many of these let an index put them in order.
+    private func checkRows(
+        _ list: List, _ shelf: inout RandomShelf, isMoving: Bool, _ what: String
+    ) throws -> Int {
+        let (request, _) = try list.compiled(in: try shelf.bench.model)
+        var byKeys = 0
+        for plan in FetchPlan.plans(for: request, .rows) {
+            if case .related = plan.access { continue }
+            let cursor = try FetchCursor(request, by: plan, for: .rows, in: shelf.bench.store)
+            try shelf.carryOut(cursor, request, isMoving: isMoving)
+            let found = try cursor.result()
+            let wanted = try list.request.part(of: shelf.expected(list.request)).map {
+                try #require(try shelf.bench.store.stored($0))
+            }
+            #expect(
+                Array(found.objects) == wanted,
+                "\(what) \(list) by \(plan.access) by keys \(plan.isOrderedByKeys)")
+            if plan.isOrderedByKeys { byKeys += 1 }
+        }
+        return byKeys
+    }
+
+    @Test(arguments: [false, true]) func `law 4: rows that an index puts in order`(
+        isMoving: Bool
+    ) throws {
+        var byKeys = 0
+        for round in UInt64(0)..<6 {
+            var shelf = try RandomShelf(seed: seed &+ 500 &+ round, objects: 60)
+            for _ in 0..<16 {
+                var list = try list(&shelf, isMoving: isMoving)
+                list.request.predicate = nil
+                list.request.limit = nil
+                byKeys += try checkRows(
+                    list, &shelf, isMoving: isMoving, "seed \(seed) round \(round):")
+            }
+        }
+        #expect(byKeys > 10, "only \(byKeys) plans; seed \(seed)")
+    }
+
+    @Test func `places of numbers are found, near to each other and far apart`() throws {
+        var random = SplitMix64(seed: seed)
+        for step in [1, 5, 9, 1 << 40] as [UInt64] {
+            let numbers = (1...500).map { UInt64($0) * step + 7 }.shuffled(using: &random)
+            let places = try #require(PlacesOfNumbers(numbers))
+            for (at, number) in numbers.enumerated() { #expect(places[number] == at) }
+            #expect(places[6] == nil && places[8 + 500 * step] == nil)
+            #expect(PlacesOfNumbers(numbers + [numbers[3]]) == nil)
+        }
+        #expect(try #require(PlacesOfNumbers([]))[1] == nil)
+    }
+
     @Test func `every plan says where the objects of a list stand`() throws {
         var without = 0
         for round in UInt64(0)..<4 {

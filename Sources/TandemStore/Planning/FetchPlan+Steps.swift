@@ -7,7 +7,13 @@ extension FetchPlan {
             entity: request.entity.name, access: .scan, decides: decides, isOrdered: isOrdered)
         var rest: [FetchPlanStep] = []
         switch access {
-        case .scan: break
+        case .scan:
+            guard case .keys(let index, _) = order else { break }
+            rest = [
+                FetchPlanStep(
+                    entity: request.entity.name, access: .index, properties: index.properties,
+                    ranges: 1, isOrdered: true)
+            ]
         case .members(_, _, let name): (step.access, step.properties) = (.inverse, [name])
         case .unique(let index, _): (step.access, step.properties) = (.unique, index.properties)
         case .index(let index, let ranges):

@@ -34,6 +34,14 @@ struct FetchPlanner {
         let plans =
             try FetchPlan.plans(for: request, part, isPast: isPast || isTooDeep)
             + FetchPlan.unions(for: request, narrowest)
+        let ordered = plans.first { $0.isOrderedByKeys }
+        let best = try best(of: plans.filter { !$0.isOrderedByKeys })
+        // A scan all the same, without sort keys to be made.
+        if let ordered, case .scan = best.access { return ordered }
+        return best
+    }
+
+    private func best(of plans: [FetchPlan]) throws(StoreError) -> FetchPlan {
         guard plans.count > 1 else { return plans[0] }
         for most in [16, 256, Self.mostCounted] {
             if let plan = try counted(plans, most) { return plan }

@@ -1,0 +1,127 @@
+import TandemModel
+import TandemQuery
+
+/// All rows of a request's entities, read as they lie and put in order by the keys of an index, as long as nothing of them changes meanwhile.
+///
+/// No sort key is made of a row. Whoever learns that objects were altered lets it go and judges candidates one by one (``FetchMatches``). Bound
+/// to one thread.
+final class RowsWalk: FetchWalk {
+    private let store: Store
+    private let order: ListWalk
+    private var scan: [KeyRange]
+    private var rows = StoredObjects()
+    /// The objects of the rows, ascending unless there are several entities.
+    private var numbers: [ObjectNumber] = []
+    private var arranged: StoredObjects?
+
+    /// A walk by a plan; nil for one that has no such order.
+    init?(_ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ store: Store) {
+        guard part == .rows, plan.decides, request.isWhole,
+            case (.scan, .keys(let index, let places)) = (plan.access, plan.order),
+            let order = ListWalk(
+                request, places, [KeyRange(prefix: StoreKey.tag(index.id))], nil, store)
+        else { return nil }
+        self.store = store
+        self.order = order
+        scan = request.tags.map { KeyRange(prefix: StoreKey.tag($0)) }.reversed()
+    }
+
+    var isScanned: Bool { order.isScanned && scan.isEmpty }
+
+    var count: Int { order.count }
+
+    var bytes: Int { order.bytes + rows.byteCount + rows.count * 4 * MemoryLayout<Int>.stride }
+
+    var rowsRead: Int { order.rowsRead + rows.count }
+
+    var keysRead: Int { order.keysRead }
+
+    var isFit: Bool { true }
+
+    /// Goes on until `budget` is used up; true when the answer is made.
+    ///
+    /// Throws ``StoreError``, `damaged` where index and rows contradict each other.
+    func step(_ budget: inout Int) throws(StoreError) -> Bool {
+        guard try order.step(&budget) else { return false }
+        while budget > 0, let range = scan.popLast() {
+            if let left = try read(range, &budget) { scan.append(left) }
+        }
+        guard scan.isEmpty else { return false }
+        if arranged == nil { arranged = try arrange() }
+        return true
+    }
+
+    func fill(_ result: inout FetchResult) { result.objects = arranged ?? StoredObjects() }
+
+    private func read(_ range: KeyRange, _ left: inout Int) throws(StoreError) -> KeyRange? {
+        let tag = UInt16(range.lower[0]) << 8 | UInt16(range.lower[1])
+        var budget = left
+        var rest: KeyRange?
+        try store.current.scan(store.tables.rows, from: range.lower) {
+            (key, value) throws(StoreError) -> Bool in
+            guard range.isBelowEnd(key) else { return false }
+            guard budget > 0 else {
+                rest = KeyRange(lower: Array(key), upper: range.upper)
+                return false
+            }
+            budget -= 1
+            let number = UnsafeRawBufferPointer(rebasing: key[min(2, key.count)...])
+            let object = try store.object(tag, number, in: .rows)
+            let row = try store.rowView(object, at: value)
+            let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
+            rows.append(object, version: version, row: row.bytes)
+            numbers.append(object.number)
+            return true
+        }
+        left = budget
+        return rest
+    }
+
+    private func arrange() throws(StoreError) -> StoredObjects {
+        let wanted = order.numbers
+        guard wanted.count == numbers.count, let places = PlacesOfNumbers(numbers) else {
+            throw store.unreadable
+        }
+        var order: [Int] = []
+        order.reserveCapacity(wanted.count)
+        for number in wanted {
+            guard let place = places[number] else { throw store.unreadable }
+            order.append(place)
+        }
+        return rows.arranged(order.count) { order[$0] }
+    }
+}
+
+/// Where numbers stand in an array, of which each is there once.
+struct PlacesOfNumbers {
+    private var first: ObjectNumber = 0
+    /// By how far a number is behind the first, its place, from 1 on; empty where that would be many times the numbers.
+    private var dense: [UInt32] = []
+    private var sparse: [ObjectNumber: Int] = [:]
+
+    /// Finds the places of numbers; nil where one is there twice.
+    init?(_ numbers: [ObjectNumber]) {
+        guard let first = numbers.min(), let last = numbers.max() else { return }
+        guard last - first < 8 * UInt64(numbers.count), numbers.count < UInt32.max else {
+            sparse.reserveCapacity(numbers.count)
+            for (place, number) in numbers.enumerated() {
+                guard sparse.updateValue(place, forKey: number) == nil else { return nil }
+            }
+            return
+        }
+        self.first = first
+        dense = [UInt32](repeating: 0, count: Int(last - first) + 1)
+        for (place, number) in numbers.enumerated() {
+            guard dense[Int(number - first)] == 0 else { return nil }
+            dense[Int(number - first)] = UInt32(place) + 1
+        }
+    }
+
+    /// The place of a number; nil if it is not there.
+    subscript(number: ObjectNumber) -> Int? {
+        guard !dense.isEmpty else { return sparse[number] }
+        guard number >= first, number - first < UInt64(dense.count) else { return nil }
+        let place = Int(dense[Int(number - first)])
+        return place == 0 ? nil : place - 1
+    }
+}
