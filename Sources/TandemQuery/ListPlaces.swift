@@ -84,6 +84,56 @@ public struct ListPlaces: Hashable, Sendable {
         sectionRuns.add(section, end: count)
     }
 
+    /// Adds objects whose keys begin alike, with what `object`, `rest`, `section` and `link` say of each; `hops` is 0 or 1.
+    ///
+    /// The same as one after the other, column by column: a few nanoseconds for each. With `givesKeys` false they have no keys.
+    @inline(__always)
+    package mutating func append(
+        _ range: Range<Int>, prefix: UnsafeRawBufferPointer, givesKeys: Bool,
+        object: (Int) -> ObjectReference, rest: (Int) -> UnsafeRawBufferPointer,
+        section: (Int) -> UInt32, link: (Int) -> UInt32
+    ) {
+        let start = numbers.count
+        numbers.append(addingCapacity: range.count) { span in
+            for at in range { span.append(object(at).number) }
+        }
+        if givesKeys { appendKeys(range, prefix, rest) }
+        var end = start
+        for at in range {
+            end += 1
+            tagRuns.add(UInt32(object(at).tag), end: end)
+            sectionRuns.add(section(at), end: end)
+            if !linkRuns.isEmpty { linkRuns[0].add(link(at), end: end) }
+        }
+    }
+
+    @inline(__always)
+    private mutating func appendKeys(
+        _ range: Range<Int>, _ prefix: UnsafeRawBufferPointer,
+        _ rest: (Int) -> UnsafeRawBufferPointer
+    ) {
+        var bytes = keys.count
+        keyEnds.append(addingCapacity: range.count) { span in
+            for at in range {
+                bytes += prefix.count + rest(at).count
+                span.append(UInt32(bytes))
+            }
+        }
+        keys.append(addingCapacity: bytes - keys.count) { span in
+            span.withUnsafeMutableBufferPointer { room, count in
+                let room = UnsafeMutableRawBufferPointer(room)
+                for at in range {
+                    let rest = rest(at)
+                    UnsafeMutableRawBufferPointer(rebasing: room[count...]).copyMemory(from: prefix)
+                    count += prefix.count
+                    UnsafeMutableRawBufferPointer(rebasing: room[count...])
+                        .copyMemory(from: rest)
+                    count += rest.count
+                }
+            }
+        }
+    }
+
     /// Adds what the last object reaches by a hop: a place among those reached, from 1 on, or 0.
     public mutating func append(link: UInt32, hop: Int) { linkRuns[hop].add(link, end: count) }
 
@@ -116,6 +166,7 @@ public struct ListPlaces: Hashable, Sendable {
 
 extension [ListPlaces.Run] {
     /// Lets the last run go on to an end, or a new one if it is of another value.
+    @inline(__always)
     fileprivate mutating func add(_ value: UInt32, end: Int) {
         if let last = indices.last, self[last].value == value {
             self[last].end = end

@@ -80,13 +80,13 @@ struct ListSorter {
             end = appended + min(left, min(max(1, budget), left) * Self.appendedForOne)
             budget -= (end - appended + Self.appendedForOne - 1) / Self.appendedForOne
         }
-        let none = UnsafeRawBufferPointer(start: nil, count: 0)
         prefix.withUnsafeBytes { prefix in
-            for entry in entries[appended..<end] {
+            entries.withUnsafeBufferPointer { entries in
                 places.append(
-                    records.object(entry.at), key: givesKeys ? prefix : none,
-                    givesKeys ? records.rest(entry.at) : none, section: entry.section)
-                if places.hops > 0 { places.append(link: entry.link, hop: 0) }
+                    appended..<end, prefix: prefix, givesKeys: givesKeys,
+                    object: { records.object(entries[$0].at) },
+                    rest: { records.rest(entries[$0].at) }, section: { entries[$0].section },
+                    link: { entries[$0].link })
             }
         }
         appended = end

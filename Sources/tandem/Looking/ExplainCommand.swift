@@ -32,7 +32,7 @@ struct ExplainCommand: ParsableCommand {
         if output == .json { return printLine(ExplainCommand.json(found, steps).text) }
         var depth = 0
         for (place, step) in steps.enumerated() {
-            let remarks = place == 0 ? remarks(step, request) : []
+            let remarks = place == 0 ? remarks(steps, request) : []
             let text = ([step.text(isAsked: request.predicate != nil)] + remarks)
             printLine(String(repeating: "  ", count: depth) + text.joined(separator: ", "))
             // The parts of a union are beside each other.
@@ -47,8 +47,9 @@ struct ExplainCommand: ParsableCommand {
     }
 
     /// What is done with the candidates of the first step.
-    private func remarks(_ step: FetchPlanStep, _ request: FetchRequest) -> [String] {
-        if count || request.sort.isEmpty || step.isOrdered { return [] }
+    private func remarks(_ steps: [FetchPlanStep], _ request: FetchRequest) -> [String] {
+        if count || request.sort.isEmpty || steps[0].isOrdered { return [] }
+        if steps[0].access == .scan, steps.count > 1 { return ["in the order of"] }
         return ["sorted by \(options.sort ?? "")"]
     }
 
