@@ -56,6 +56,9 @@ final class Connection: Sendable {
     /// The session as it was last known; nil before the first connection.
     var knownSession: Session? { state.withLock { $0.session } }
 
+    /// The generation of that session.
+    var knownGeneration: Int? { state.withLock { $0.session?.generation } }
+
     private func requestSession() -> Reply<Session> {
         let reply = Reply<Session>()
         let deadline = deadline(after: limits.connectMilliseconds)
