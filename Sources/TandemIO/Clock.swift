@@ -17,18 +17,21 @@ public final class SystemClock: Clock {
     public init() {}
 
     /// Nanoseconds since the machine started, without the time it slept.
-    public var monotonicNanoseconds: UInt64 {
+    public var monotonicNanoseconds: UInt64 { Self.monotonicNanoseconds }
+
+    /// Microseconds since 1970 in UTC.
+    public var wallMicroseconds: Int64 {
+        let now = Self.read(CLOCK_REALTIME)
+        return Int64(now.tv_sec) &* 1_000_000 &+ Int64(now.tv_nsec) / 1_000
+    }
+
+    /// The same for who measures a time and has no clock.
+    static var monotonicNanoseconds: UInt64 {
         let now = read(CLOCK_MONOTONIC)
         return UInt64(now.tv_sec) &* 1_000_000_000 &+ UInt64(now.tv_nsec)
     }
 
-    /// Microseconds since 1970 in UTC.
-    public var wallMicroseconds: Int64 {
-        let now = read(CLOCK_REALTIME)
-        return Int64(now.tv_sec) &* 1_000_000 &+ Int64(now.tv_nsec) / 1_000
-    }
-
-    private func read(_ which: clockid_t) -> timespec {
+    private static func read(_ which: clockid_t) -> timespec {
         var now = timespec()
         clock_gettime(which, &now)
         return now

@@ -24,6 +24,21 @@ extension Socket {
         }
     }
 
+    /// Reads what is there, looking again and again for so long until there is something; takes the core for itself meanwhile.
+    ///
+    /// Looks once at least. Worth it where what is waited for comes sooner than a sleeping thread is woken (``SpinPolicy``).
+    public func read(
+        into buffer: UnsafeMutableRawBufferPointer, spinningFor nanoseconds: UInt64
+    ) throws(IOError) -> ReadResult {
+        let begin = SystemClock.monotonicNanoseconds
+        while true {
+            let result = try read(into: buffer, waits: false)
+            guard result == .wouldBlock,
+                SystemClock.monotonicNanoseconds - begin < nanoseconds
+            else { return result }
+        }
+    }
+
     /// Writes as many of the bytes as are taken at once; a socket that blocks waits for room.
     public func write(_ bytes: UnsafeRawBufferPointer) throws(IOError) -> WriteResult {
         try write(bytes, waits: true)

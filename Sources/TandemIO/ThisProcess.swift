@@ -8,6 +8,9 @@ public enum ThisProcess {
     /// The process id.
     public static var processID: Int32 { getpid() }
 
+    /// How many cores it may run on.
+    public static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
     /// Gives memory that was freed back to the system; milliseconds for a heap of a hundred megabytes.
     public static func releaseMemory() { _ = Linux.trimHeap?(0) }
 

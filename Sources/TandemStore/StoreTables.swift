@@ -102,6 +102,16 @@ struct SmallKey {
         }
     }
 
+    /// The key of a unique tuple by its hash, as ``StoreKey/unique(_:_:_:)`` makes it of a row.
+    init(unique index: UInt16, _ hash: StableHash) {
+        count = 18
+        withUnsafeMutableBytes(of: &words) {
+            $0.storeBytes(of: index.bigEndian, as: UInt16.self)
+            $0.storeBytes(of: hash.first.bigEndian, toByteOffset: 2, as: UInt64.self)
+            $0.storeBytes(of: hash.second.bigEndian, toByteOffset: 10, as: UInt64.self)
+        }
+    }
+
     /// A position or an object's number.
     init(number: UInt64) {
         count = 8

@@ -56,6 +56,9 @@ final class Connection: Sendable {
     /// The session as it was last known; nil before the first connection.
     var knownSession: Session? { state.withLock { $0.session } }
 
+    /// The generation of that session.
+    var knownGeneration: Int? { state.withLock { $0.session?.generation } }
+
     private func requestSession() -> Reply<Session> {
         let reply = Reply<Session>()
         let deadline = deadline(after: limits.connectMilliseconds)
@@ -74,17 +77,21 @@ final class Connection: Sendable {
 
     /// Sends a request and waits for its answer on the calling thread.
     func answer(_ message: ClientMessage) -> Result<DaemonMessage, TandemError> {
-        answer(of: send(message))
+        answer(of: send(message), spins: message.isQuestion)
     }
 
     /// Waits for the answer to a request that was sent, on the calling thread.
-    func answer(of reply: Reply<DaemonMessage>) -> Result<DaemonMessage, TandemError> {
-        read(until: reply)
+    ///
+    /// Where it spins, not asleep if answers have come early of late; a save waits for the disk, which takes longer.
+    func answer(
+        of reply: Reply<DaemonMessage>, spins: Bool = false
+    ) -> Result<DaemonMessage, TandemError> {
+        read(until: reply, spins: spins)
         return reply.wait(with: latches)
     }
 
     /// Reads on the calling thread until a reply is there or the conversation ends, unless another one does.
-    private func read(until reply: Reply<DaemonMessage>) {
+    private func read(until reply: Reply<DaemonMessage>, spins: Bool) {
         let found = state.withLock { $0.phase == .ready ? ($0.intake, $0.wake) : (nil, nil) }
         guard case (let intake?, let wake) = found else { return }
         guard intake.beginTurn() else { return intake.demand() }
@@ -92,7 +99,7 @@ final class Connection: Sendable {
         while !isOver, !reply.isSettled {
             do {
                 let wait = timeout()
-                let result = try intake.receive(self, milliseconds: wait)
+                let result = try intake.receive(self, milliseconds: wait, spins: spins)
                 if result == .wouldBlock || wait == 0 { expire() }
                 isOver = result == .closed
             } catch {

@@ -14,6 +14,8 @@ final class Intake: Sendable {
         var isProven = false
         /// What came since freed memory was given back.
         var bytes = 0
+        /// How callers wait for the answers to questions.
+        var spin = SpinPolicy(cores: ThisProcess.cores)
     }
 
     private struct Turn {
@@ -141,19 +143,36 @@ final class Intake: Sendable {
         }
     }
 
-    /// Waits for bytes on the calling thread, whose turn it is, and hands them out.
+    /// Waits for bytes on the calling thread, whose turn it is, and hands them out; where it spins, does not sleep at once if they
+    /// have come early of late.
     ///
     /// `.wouldBlock` says that it is time to look at the time; the wait is then over, or lasted ``patience``. Throws as
     /// ``drain(_:)``.
-    func receive(_ connection: Connection, milliseconds: Int32) throws -> ReadResult {
-        if let failure = reading.withLock({ $0.failure }) { throw failure }
-        let waits = milliseconds < 0 || milliseconds >= Self.patience
-        if !waits, try !socket.waitReadable(milliseconds: milliseconds) { return .wouldBlock }
-        let result = try socket.read(into: room, waits: waits)
-        if case .bytes(let count) = result {
-            try reading.withLock { try take(count, connection, &$0) }
+    func receive(
+        _ connection: Connection, milliseconds: Int32, spins: Bool = false
+    ) throws -> ReadResult {
+        let (failure, policy) = reading.withLock { ($0.failure, spins ? $0.spin : nil) }
+        if let failure { throw failure }
+        let began = policy == nil ? 0 : connection.clock.monotonicNanoseconds
+        var result = ReadResult.wouldBlock
+        if let policy, policy.budget > 0, milliseconds != 0 {
+            result = try socket.read(into: room, spinningFor: policy.budget)
+        }
+        if result == .wouldBlock { result = try sleep(milliseconds: milliseconds) }
+        try reading.withLock { reading in
+            if policy != nil {
+                reading.spin.waited(nanoseconds: connection.clock.monotonicNanoseconds - began)
+            }
+            if case .bytes(let count) = result { try take(count, connection, &reading) }
         }
         return result
+    }
+
+    /// Waits for bytes, asleep, and reads them.
+    private func sleep(milliseconds: Int32) throws -> ReadResult {
+        let waits = milliseconds < 0 || milliseconds >= Self.patience
+        if !waits, try !socket.waitReadable(milliseconds: milliseconds) { return .wouldBlock }
+        return try socket.read(into: room, waits: waits)
     }
 
     /// Takes the first bytes of the room and hands out what they complete.

@@ -17,7 +17,8 @@ extension ManagedObjectContext {
         _ request: FetchRequest, prefetching keyPaths: [String] = [],
         includesPendingChanges: Bool = true
     ) throws -> [ManagedObject] {
-        try fetchStep(request, keyPaths, includesPendingChanges).run(on: connection)
+        if keyPaths.isEmpty, let found = try fetchAtOnce(request) { return found }
+        return try fetchStep(request, keyPaths, includesPendingChanges).run(on: connection)
     }
 
     /// The objects that a request picks, in its order.
@@ -57,7 +58,7 @@ extension ManagedObjectContext {
     ) throws -> [Object] {
         core.learn(type)
         let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
-        return try fetch(request).compactMap { $0 as? Object }
+        return try fetch(request).shown(as: type)
     }
 
     /// The objects of a class that match, in order.
@@ -67,7 +68,7 @@ extension ManagedObjectContext {
     ) async throws -> [Object] {
         core.learn(type)
         let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
-        return try await fetch(request).compactMap { $0 as? Object }
+        return try await fetch(request).shown(as: type)
     }
 
     /// How many objects a request picks, with offset and limit taken into account; blocks.
@@ -119,11 +120,7 @@ extension ManagedObjectContext {
         _ interests: [EntityTag], _ columns: FetchColumns?, _ adopts: Bool
     ) throws -> Step<Fetched> {
         try sessionStep().then { session in
-            guard let entity = session.model.entity(named: request.entity) else {
-                throw TandemError(
-                    .unknownEntity,
-                    "no entity is named \(request.entity); `tandem schema` shows the model")
-            }
+            let entity = try session.entity(of: request)
             let family = request.includesSubentities ? entity.descendants : [entity.tag]
             let isFollowed = kind != .count && kind != .columns
             let wanted = !isFollowed ? [] : Set(family + interests + [entity.tag]).sorted()
@@ -139,7 +136,7 @@ extension ManagedObjectContext {
         }
     }
 
-    private func adopt(_ answer: Fetched) throws {
+    func adopt(_ answer: Fetched) throws {
         try check(answer.references)
         for object in answer.related { try adopt(object) }
         for object in answer.objects { try adopt(object) }
@@ -257,6 +254,15 @@ extension ManagedObjectContext {
             }
             return .done(request.clipped(stored + change))
         }
+    }
+}
+
+extension Session {
+    /// The entity that a request names; throws for one that the model lacks.
+    func entity(of request: FetchRequest) throws(TandemError) -> CompiledEntity {
+        if let entity = model.entity(named: request.entity) { return entity }
+        throw TandemError(
+            .unknownEntity, "no entity is named \(request.entity); `tandem schema` shows the model")
     }
 }
 

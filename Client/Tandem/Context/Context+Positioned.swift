@@ -18,13 +18,22 @@ extension ManagedObjectContext {
             if let pin = self.standing.pin {
                 return try self.pinnedReadStep(pin, part, read, use: use)
             }
-            return try self.mergeStep(through: answer.position).then { _ in
-                if self.merged == answer.position, self.session?.generation == generation {
-                    return .done(try use(try Self.read(answer, read)))
-                }
-                return try self.holdingStep(
-                    try self.againStep(part, read, attempt: 2, use: use))
+            return try self.placedStep(answer, to: part, from: generation, read, use: use)
+        }
+    }
+
+    /// Merges up to an answer that came to a context without a pin, and uses it there; `generation` is that of the session when it was asked.
+    func placedStep<Answer, Output>(
+        _ answer: AlongsideAnswer, to part: Alongside, from generation: Int?,
+        _ read: @escaping (AlongsideAnswer) -> Answer?,
+        use: @escaping (Answer) throws -> Output
+    ) throws -> Step<Output> {
+        try mergeStep(through: answer.position).then { _ in
+            if self.merged == answer.position, self.session?.generation == generation {
+                return .done(try use(try Self.read(answer, read)))
             }
+            return try self.holdingStep(
+                try self.againStep(part, read, attempt: 2, use: use))
         }
     }
 

@@ -42,7 +42,7 @@ extension ManagedObjectContext {
     ) throws -> [Object] {
         core.learn(type)
         let request = try FetchRequest(type, where: predicate, sort: sort, limit: limit)
-        return try fetch(request).compactMap { $0 as? Object }
+        return try fetch(request).shown(as: type)
     }
 
     /// The objects of a class that match a typed predicate, in order.
@@ -52,7 +52,7 @@ extension ManagedObjectContext {
     ) async throws -> [Object] {
         core.learn(type)
         let request = try FetchRequest(type, where: predicate, sort: sort, limit: limit)
-        return try await fetch(request).compactMap { $0 as? Object }
+        return try await fetch(request).shown(as: type)
     }
 
     /// The objects of a class that match a predicate of Swift's, in order; blocks.
@@ -64,7 +64,7 @@ extension ManagedObjectContext {
     ) throws -> [Object] {
         core.learn(type)
         let request = try FetchRequest(type, where: predicate, sort: sort, limit: limit)
-        return try fetch(request).compactMap { $0 as? Object }
+        return try fetch(request).shown(as: type)
     }
 
     /// The objects of a class that match a predicate of Swift's, in order.
@@ -74,6 +74,6 @@ extension ManagedObjectContext {
     ) async throws -> [Object] {
         core.learn(type)
         let request = try FetchRequest(type, where: predicate, sort: sort, limit: limit)
-        return try await fetch(request).compactMap { $0 as? Object }
+        return try await fetch(request).shown(as: type)
     }
 }

@@ -15,18 +15,32 @@ enum KnownKeyPaths {
         let path: AnyKeyPath
     }
 
-    private static let known = Locked<[Key: KeyPathTrace.Path]>([:])
+    private struct Known {
+        var all: [Key: KeyPathTrace.Path] = [:]
+        /// The same by which object the key path is, which for one that is written down stays the same: quicker to look up than what it is made of.
+        ///
+        /// Each is held, so that none of these objects is ever another key path.
+        var objects: [ObjectIdentifier: (key: Key, path: KeyPathTrace.Path)] = [:]
+    }
+
+    private static let known = Locked(Known())
 
     /// Where a key path leads; nil if it was not noted.
     static subscript(path: AnyKeyPath) -> KeyPathTrace.Path? {
-        known.withLock { $0[Key(path: path)] }
+        known.withLock { known in
+            if let found = known.objects[ObjectIdentifier(path)] { return found.path }
+            guard let found = known.all[Key(path: path)] else { return nil }
+            if known.objects.count >= most { known.objects.removeAll() }
+            known.objects[ObjectIdentifier(path)] = (Key(path: path), found)
+            return found
+        }
     }
 
     /// Notes where a key path leads.
     static func note(_ path: AnyKeyPath, _ found: KeyPathTrace.Path) {
         known.withLock { known in
-            if known.count >= most { known.removeAll() }
-            known[Key(path: path)] = found
+            if known.all.count >= most { known.all.removeAll() }
+            known.all[Key(path: path)] = found
         }
     }
 }

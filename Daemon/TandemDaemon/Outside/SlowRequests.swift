@@ -23,9 +23,14 @@ struct SlowRequests {
 
     private var requests: [Request] = []
 
+    /// Whether a request took long.
+    static func isSlow(from start: UInt64, to end: UInt64) -> Bool {
+        end - min(start, end) >= DaemonLimits.slowRequestNanoseconds
+    }
+
     /// Notes a request, if it took long.
     mutating func note(_ request: Request) {
-        guard request.length >= DaemonLimits.slowRequestNanoseconds else { return }
+        guard Self.isSlow(from: request.start, to: request.end) else { return }
         requests.removeAll { !Self.isRecent($0, request.end) }
         if requests.count < DaemonLimits.slowRequestsKept { return requests.append(request) }
         let shortest = requests.indices.min { requests[$0].length < requests[$1].length }
@@ -56,12 +61,15 @@ struct SlowRequests {
 extension Engine {
     /// Notes that a request was answered just now, that came at a time.
     func noteAnswered(_ message: ClientMessage, _ session: Session, since start: UInt64) {
+        if message.isQuestion { noteAnsweredQuestion() }
+        let end = clock.monotonicNanoseconds
+        guard SlowRequests.isSlow(from: start, to: end) else { return }
         let entity: String =
             switch message {
             case .fetch(let fetch), .explain(let fetch): fetch.request.entity
             default: ""
             }
-        noteAnswered(message.title, entity, session, from: start, to: clock.monotonicNanoseconds)
+        noteAnswered(message.title, entity, session, from: start, to: end)
     }
 
     /// Notes that something was answered.

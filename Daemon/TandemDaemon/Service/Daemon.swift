@@ -53,7 +53,9 @@ public final class Daemon {
             engine.retention = Retention(configuration.retention)
             engine.configuration = configuration.report
             engine.retain()
-            let loop = try ServiceLoop(engine, listener: try listener(configuration, descriptor))
+            let loop = try ServiceLoop(
+                engine, listener: try listener(configuration, descriptor),
+                spin: SpinPolicy(cores: ThisProcess.cores))
             return Daemon(configuration, engine, loop, lock)
         } catch let error as DaemonError {
             throw error

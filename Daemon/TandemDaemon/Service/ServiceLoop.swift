@@ -10,6 +10,8 @@ final class ServiceLoop {
     private var events: [Poller.Event] = []
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
     private var lastHandshakeCheck: UInt64 = 0
+    /// How it waits for the next question of who has just been answered; nil for always asleep.
+    private var spin: SpinPolicy?
     /// A descriptor to give up when there are no others left.
     private var reserve = try? WakeUp()
 
@@ -19,9 +21,11 @@ final class ServiceLoop {
     private static let signalToken = UInt64.max - 1
 
     init(
-        _ engine: Engine, listener: UnixListener?, poller: (any Readiness)? = nil
+        _ engine: Engine, listener: UnixListener?, poller: (any Readiness)? = nil,
+        spin: SpinPolicy? = nil
     ) throws(IOError) {
         self.engine = engine
+        self.spin = spin
         self.listener = listener
         if let poller { self.poller = poller } else { self.poller = try Poller() }
         wakeUp = try WakeUp()
@@ -54,7 +58,7 @@ final class ServiceLoop {
         } else if engine.isRetentionDue {
             engine.retain()
         }
-        try poller.wait(timeoutMilliseconds: timeout(due), into: &events)
+        try wait(milliseconds: timeout(due))
         for event in events {
             switch event.token {
             case Self.listenerToken: accept()
@@ -70,6 +74,28 @@ final class ServiceLoop {
         if engine.freed.takeDue(engine.clock.monotonicNanoseconds) { ThisProcess.releaseMemory() }
         engine.supervision.passed(engine.summary)
         return isStopping
+    }
+
+    /// Waits until something happens or the time is up; where a question was answered just now, awake at first.
+    ///
+    /// Whatever happens ends it, not only another question, so nobody waits for it.
+    private func wait(milliseconds: Int32) throws {
+        let hasAnswered = engine.takeHasAnswered()
+        guard milliseconds != 0, hasAnswered, let budget = spin?.budget else {
+            return try poller.wait(timeoutMilliseconds: milliseconds, into: &events)
+        }
+        let begin = engine.clock.monotonicNanoseconds
+        var waited: UInt64 = 0
+        events.removeAll(keepingCapacity: true)
+        while events.isEmpty, waited < budget {
+            try poller.wait(timeoutMilliseconds: 0, into: &events)
+            waited = engine.clock.monotonicNanoseconds - begin
+        }
+        if events.isEmpty {
+            try poller.wait(timeoutMilliseconds: milliseconds, into: &events)
+            waited = engine.clock.monotonicNanoseconds - begin
+        }
+        spin?.waited(nanoseconds: waited)
     }
 
     /// Takes the saves that arrived while others were planned, so that one flush serves them too.

@@ -7,6 +7,11 @@ extension Engine {
     /// Answers a question; one that takes steps as far as this slice goes.
     func read(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         let answerer = Answerer(committer: committer, session: session, engine: self)
+        if readsLeft > 0, let answer = try answerer.lookUp(message) {
+            readsLeft -= 1
+            session.answer(answer, to: id)
+            return noteAnswered(message, session, since: session.askedAt)
+        }
         guard let read = try answerer.begin(message, id) else {
             let answer = try committer.telling { try answerer.answer(message) }
             session.answer(answer, to: id)

@@ -83,6 +83,8 @@ final class Engine {
     var sliceBytes = 0
     /// When it began, by the monotonic clock.
     var sliceBegan: UInt64 = 0
+    /// Whether a question was answered since ``takeHasAnswered()`` was last called.
+    private var hasAnswered = false
 
     init(
         committer: Committer, clock: any Clock, storePath: String, roles: RolePolicy = RolePolicy(),
@@ -219,6 +221,15 @@ final class Engine {
     func takeRewatched() -> [Session] {
         defer { rewatched.removeAll(keepingCapacity: true) }
         return rewatched
+    }
+
+    /// Notes that a question was answered, whose client may have another one soon.
+    func noteAnsweredQuestion() { hasAnswered = true }
+
+    /// Whether a question was answered since this was last called.
+    func takeHasAnswered() -> Bool {
+        defer { hasAnswered = false }
+        return hasAnswered
     }
 
     // MARK: A turn

@@ -1,0 +1,129 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// When the loop looks again and again for the next question instead of going to sleep.
+@Suite struct SpinTests {
+    /// A poller on which nothing happens until a time, by a clock that moves with every look.
+    private final class Waits: Readiness {
+        let clock: ManualClock
+        /// What happens next, and how many looks it takes to come; asleep it comes at once.
+        var next: (event: Poller.Event, looks: Int)?
+        private(set) var timeouts: [Int32] = []
+
+        init(_ clock: ManualClock) { self.clock = clock }
+
+        func add(_ target: Int32, token: UInt64, interest: Interest) {}
+        func modify(_ target: Int32, token: UInt64, interest: Interest) {}
+
+        func wait(timeoutMilliseconds: Int32, into events: inout [Poller.Event]) {
+            events.removeAll()
+            timeouts.append(timeoutMilliseconds)
+            clock.advance(byNanoseconds: 100)
+            guard let (event, looks) = next else { return }
+            if timeoutMilliseconds == 0, looks > 1 {
+                next = (event, looks - 1)
+                return
+            }
+            // To sleep takes longer than any look.
+            if timeoutMilliseconds != 0 { clock.advance(byNanoseconds: 1_000_000) }
+            next = nil
+            events = [event]
+        }
+
+        func takeTimeouts() -> [Int32] {
+            defer { timeouts = [] }
+            return timeouts
+        }
+    }
+
+    private struct World {
+        let bench: EngineBench
+        let client: Peer
+        let waits: Waits
+        let loop: ServiceLoop
+
+        /// A daemon that looks for up to a thousand nanoseconds, which are ten looks.
+        init(cores: Int = 2) throws {
+            let clock = ManualClock()
+            bench = try EngineBench(engineClock: clock)
+            client = try bench.client()
+            waits = Waits(clock)
+            loop = try ServiceLoop(
+                bench.engine, listener: nil, poller: waits,
+                spin: SpinPolicy(longestNanoseconds: 1_000, cores: cores))
+            _ = bench.engine.takeHasAnswered()
+        }
+
+        /// Something comes of the client after so many looks; returns the waits of the loop until it was seen to.
+        func pass(_ message: ClientMessage?, after looks: Int) throws -> [Int32] {
+            if let message { _ = try client.send(message) }
+            let event = Poller.Event(
+                token: client.session.id, isReadable: true, isWritable: false, isClosed: false)
+            waits.next = message == nil ? nil : (event, looks)
+            _ = try loop.pass()
+            try client.read()
+            return waits.takeTimeouts()
+        }
+    }
+
+    private let question = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Node")))
+
+    /// A loop that sleeps at once waits once, for some time or without end.
+    private func expectAsleep(
+        _ waits: [Int32], _ location: SourceLocation = #_sourceLocation
+    ) {
+        #expect(waits.count == 1 && waits[0] != 0, "\(waits)", sourceLocation: location)
+    }
+
+    @Test func `after an answer it looks for the next question, and sleeps after a look in vain`()
+        throws
+    {
+        let world = try World()
+        expectAsleep(try world.pass(question, after: 1))
+        // The next one comes with the fifth look, and the one after that as well.
+        for _ in 0..<3 { #expect(try world.pass(question, after: 5) == [0, 0, 0, 0, 0]) }
+        #expect(world.client.received.count == 4)
+        // Now nothing comes for longer than it looks: ten looks, then a sleep, and at once a sleep the next time.
+        let looks = try world.pass(question, after: 50)
+        #expect(looks.prefix(10) == Array(repeating: 0, count: 10)[...])
+        #expect(looks.count == 11 && looks.last != 0)
+        expectAsleep(try world.pass(question, after: 1))
+        #expect(try world.pass(question, after: 5) == [0, 0, 0, 0, 0])
+        #expect(world.client.received.count == 7)
+    }
+
+    @Test func `who answered nothing sleeps at once, whatever came before`() throws {
+        let world = try World()
+        expectAsleep(try world.pass(nil, after: 0))
+        _ = try world.pass(question, after: 1)
+        // One look for the question after this one is all; an idle daemon sleeps.
+        _ = try world.pass(nil, after: 0)
+        for _ in 0..<3 { expectAsleep(try world.pass(nil, after: 0)) }
+        // A save is nothing that is answered soon: nobody asks because of it.
+        let save = ClientMessage.save(
+            world.client.saveRequest([try world.bench.bench.insert("Node", 1)]))
+        _ = try world.pass(save, after: 1)
+        expectAsleep(try world.pass(nil, after: 0))
+    }
+
+    @Test func `a save that comes while it looks is taken at once`() throws {
+        let world = try World()
+        _ = try world.pass(question, after: 1)
+        let insert = try world.bench.bench.insert("Node", 1)
+        let save = ClientMessage.save(world.client.saveRequest([insert]))
+        let before = world.bench.position.number
+        #expect(try world.pass(save, after: 2) == [0, 0])
+        #expect(world.bench.position.number == before + 1)
+        #expect(world.client.received.count == 2)
+    }
+
+    @Test func `with one core it always sleeps`() throws {
+        let world = try World(cores: 1)
+        for _ in 0..<3 { expectAsleep(try world.pass(question, after: 1)) }
+    }
+}

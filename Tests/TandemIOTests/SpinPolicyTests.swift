@@ -1,0 +1,92 @@
+import Glibc
+import Testing
+
+@testable import TandemIO
+
+@Suite struct SpinPolicyTests {
+    private func policy(cores: Int = 2) -> SpinPolicy {
+        SpinPolicy(longestNanoseconds: 100, cores: cores)
+    }
+
+    /// How many of so many waits of a length spin.
+    private func spins(of waits: Int, _ nanoseconds: UInt64, _ policy: inout SpinPolicy) -> Int {
+        (0..<waits).count { _ in
+            defer { policy.waited(nanoseconds: nanoseconds) }
+            return policy.budget > 0
+        }
+    }
+
+    @Test func `it spins as long as what it waits for comes soon`() {
+        var policy = policy()
+        #expect(policy.budget == 100)
+        #expect(spins(of: 1_000, 100, &policy) == 1_000)
+    }
+
+    @Test func `looks in vain are followed by ever more waits that sleep, up to a bound`() {
+        var policy = policy()
+        var pauses: [Int] = []
+        for _ in 0..<9 {
+            policy.waited(nanoseconds: 101)
+            var pause = 0
+            while policy.budget == 0 {
+                policy.waited(nanoseconds: 101)
+                pause += 1
+            }
+            pauses.append(pause)
+        }
+        #expect(pauses == [1, 2, 4, 8, 16, 32, 64, 64, 64])
+        #expect(SpinPolicy.mostPaused == 64)
+    }
+
+    @Test func `who waits long each time spins hardly ever`() {
+        var policy = policy()
+        let count = spins(of: 65 * 1_000, 1_000_000, &policy)
+        #expect(count < 1_010, "\(count)")
+    }
+
+    @Test func `a short sleep ends no pause, a look that succeeds ends them all`() {
+        var policy = policy()
+        for _ in 0..<3 {
+            while policy.budget == 0 { policy.waited(nanoseconds: 1) }
+            policy.waited(nanoseconds: 101)
+        }
+        // Four waits sleep now, however short they are.
+        #expect(spins(of: 4, 1, &policy) == 0)
+        #expect(spins(of: 1, 1, &policy) == 1)
+        // After one more in vain it is one again.
+        #expect(spins(of: 1, 101, &policy) == 1)
+        #expect(spins(of: 2, 1, &policy) == 1)
+    }
+
+    @Test func `with one core it never spins`() {
+        var policy = policy(cores: 1)
+        #expect(spins(of: 1_000, 1, &policy) == 0)
+        #expect(ThisProcess.cores >= 1)
+    }
+
+    // MARK: Looking
+
+    private func look(_ socket: Socket, _ nanoseconds: UInt64) throws -> ReadResult {
+        try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) {
+            try socket.read(into: $0, spinningFor: nanoseconds)
+        }
+    }
+
+    @Test func `who looks finds what is there, and the other side gone`() throws {
+        let (mine, its) = try Socket.pair()
+        try its.writeAll([1, 2, 3])
+        // It looks once even where no time is given.
+        #expect(try look(mine, 0) == .bytes(3))
+        #expect(try look(mine, 0) == .wouldBlock)
+        its.shutdown()
+        #expect(try look(mine, 1_000_000_000) == .closed)
+    }
+
+    @Test func `who looks finds what comes meanwhile, and gives up in the end`() throws {
+        let (mine, its) = try Socket.pair()
+        let thread = try KernelThread.start(name: "writer") { try? its.writeAll([7]) }
+        #expect(try look(mine, 60_000_000_000) == .bytes(1))
+        thread.join()
+        #expect(try look(mine, 10_000) == .wouldBlock)
+    }
+}
