@@ -35,31 +35,13 @@ public struct Row: Hashable, Sendable {
 
     /// True when the bytes are a row of the entity: long enough, ends in order, text in UTF-8.
     public func isValid(for entity: CompiledEntity) -> Bool {
-        let layout = entity.layout
-        return hasShape(of: entity) && layout.columns.allSatisfy { isValid($0, layout) }
+        withView { $0.isValid(for: entity) }
     }
 
     /// True when every column lies within the bytes, so that reading one can't trap; what it says may still be nonsense.
     ///
     /// Cost: a look at the end of each variable column.
     public func hasShape(of entity: CompiledEntity) -> Bool { withView { $0.hasShape(of: entity) } }
-
-    private func isValid(_ column: RowLayout.Column?, _ layout: RowLayout) -> Bool {
-        guard let column, !withView({ $0.isNull(column) }) else { return true }
-        switch column.storage {
-        case .string where isBlob(column, layout):
-            return TextReference(bytes: bytes[range(column, layout)]) != nil
-        case .string, .url:
-            return (try? UTF8Span(validating: bytes.span.extracting(range(column, layout)))) != nil
-        case .decimal:
-            return Decimal(string: String(decoding: bytes[range(column, layout)], as: UTF8.self))
-                != nil
-        case .data:
-            return !isBlob(column, layout)
-                || BlobReference(bytes: bytes[range(column, layout)]) != nil
-        default: return true
-        }
-    }
 
     // MARK: Columns
 

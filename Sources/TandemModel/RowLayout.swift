@@ -6,7 +6,8 @@
 /// in the place of its content.
 public struct RowLayout: Sendable {
     /// How a column is stored.
-    enum Storage: UInt8, Sendable {
+    @usableFromInline
+    enum Storage: UInt8, Sendable, BitwiseCopyable {
         case bool, int, double, date, uuid, reference
         case decimal, string, data, url
 
@@ -38,7 +39,8 @@ public struct RowLayout: Sendable {
     /// What every row has at least: model version and tag.
     public static let minimumRowBytes = headerBytes
     /// The bit of a column's end that says that a blob stands there.
-    static let blobFlag: UInt32 = 1 << 31
+    @inlinable
+    static var blobFlag: UInt32 { 1 << 31 }
 
     /// The column of each slot; nil for to-many relationships.
     let columns: [Column?]
@@ -52,6 +54,8 @@ public struct RowLayout: Sendable {
     let fixed: PropertyMask
     /// The columns that may hold a blob.
     let longColumns: [Column]
+    /// The columns in which not all bytes say something.
+    let checkedColumns: [Column]
 
     /// Whether everything stands in the rows themselves.
     public var hasNoLongColumns: Bool { longColumns.isEmpty }
@@ -86,6 +90,7 @@ public struct RowLayout: Sendable {
         fixed = PropertyMask(
             columns.indices.filter { columns[$0].map { $0.storage.width > 0 } ?? false })
         longColumns = columns.compactMap { $0?.storage.mayBeLong == true ? $0 : nil }
+        checkedColumns = columns.compactMap { $0?.storage.width == 0 ? $0 : nil }
     }
 
     private static func storage(_ property: CompiledProperty) -> Storage? {

@@ -155,8 +155,8 @@ public struct RowView {
             tag: fixed(at: offset, UInt16.self), number: fixed(at: offset + 2, UInt64.self))
     }
 
-    @inline(__always)
-    private func fixed<T: FixedWidthInteger>(at offset: Int, _ type: T.Type) -> T {
+    @inlinable @inline(__always)
+    func fixed<T: FixedWidthInteger>(at offset: Int, _ type: T.Type) -> T {
         precondition(
             offset >= 0 && offset + MemoryLayout<T>.size <= bytes.count, "The row is too short.")
         return T(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: T.self))

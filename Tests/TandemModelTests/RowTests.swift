@@ -43,6 +43,69 @@ struct RowTests {
         }
     }
 
+    @Test func aColumnIsReadInPlaceAsItsValueIs() throws {
+        let seed = seed
+        var random = RandomValue(seed)
+        for name in ["Bucket", "Content", "ImageContent"] {
+            let entity = try compiled(name)
+            for _ in 0..<200 {
+                let values = random.values(entity)
+                let row = Row(values, of: entity, version: 3)
+                // At an address that fits no integer.
+                ([0] + row.bytes).withUnsafeBytes { bytes in
+                    let view = RowView(UnsafeRawBufferPointer(rebasing: bytes[1...]))
+                    for (slot, value) in values.enumerated() {
+                        guard let column = entity.column(slot) else {
+                            #expect(entity.properties[slot].isToMany)
+                            continue
+                        }
+                        #expect(view.isNull(column) == value.isNull, "seed \(seed)")
+                        #expect(InPlace(view, column) == InPlace(value), "seed \(seed)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func aTextThatLiesElsewhereIsNotReadInPlace() throws {
+        let entity = try compiled("Content")
+        let (name, site) = (
+            try #require(entity.slot(of: "name")), try #require(entity.slot(of: "site"))
+        )
+        var values = entity.defaults
+        values[name] = .string(String(repeating: "a", count: BlobReference.inlineLimit + 1))
+        values[site] = .url("b:")
+        let row = Row(values.map(\.inRow), of: entity, version: 1)
+        #expect(row.isValid(for: entity) && row.hasBlobs(in: entity))
+        let column = try #require(entity.column(name))
+        row.withView { #expect($0.text(column) == nil && !$0.isNull(column)) }
+        #expect(row.value(site, in: entity) == .url("b:"))
+    }
+
+    @Test func whatIsNoUTF8IsFoundWhereverItStands() throws {
+        let entity = try compiled("Bucket")
+        let slot = try #require(entity.slot(of: "name"))
+        for length in 1..<24 {
+            for place in 0..<length {
+                for wrong: [UInt8] in [[0x80], [0xc3], [0xff], [0xe2, 0x82], [0xed, 0xa0, 0x80]] {
+                    guard place + wrong.count <= length else { continue }
+                    var values = entity.defaults
+                    values[slot] = .string(String(repeating: "a", count: length))
+                    var bytes = Row(values, of: entity, version: 1).bytes
+                    #expect(Row(bytes: bytes).isValid(for: entity))
+                    let start = bytes.count - length + place
+                    bytes.replaceSubrange(start..<(start + wrong.count), with: wrong)
+                    #expect(!Row(bytes: bytes).isValid(for: entity), "\(length) \(place) \(wrong)")
+                    guard place + 2 <= length else { continue }
+                    bytes.replaceSubrange(
+                        (bytes.count - length)..., with: Array(repeating: 97, count: length))
+                    bytes.replaceSubrange(start..<(start + 2), with: [0xc3, 0xa9])
+                    #expect(Row(bytes: bytes).isValid(for: entity), "\(length) \(place)")
+                }
+            }
+        }
+    }
+
     @Test func rowsOfAnyBytesHaveAShapeOrAreNotRead() throws {
         var random = RandomValue(seed)
         let entity = try compiled("Content")
@@ -187,5 +250,33 @@ struct RowTests {
 
     @Test func emptyBytesAreNoRow() throws {
         #expect(try !Row(bytes: []).isValid(for: compiled("Bucket")))
+    }
+}
+
+/// What a column has, by each of the types that are read in place.
+private struct InPlace: Equatable {
+    var bool: Bool?
+    var int: Int64?
+    var double: UInt64?
+    var date: UInt64?
+    var text: String?
+    var reference: ObjectReference?
+
+    init(_ row: RowView, _ column: RowColumn) {
+        (bool, int, text) = (row.bool(column), row.int(column), row.text(column))
+        (double, date) = (row.double(column)?.bitPattern, row.date(column)?.bitPattern)
+        reference = row.reference(column)
+    }
+
+    init(_ value: Value) {
+        switch value {
+        case .bool(let value): bool = value
+        case .int(let value): int = value
+        case .double(let value): double = value.bitPattern
+        case .date(let value): date = value.bitPattern
+        case .string(let value): text = value
+        case .reference(let value): reference = value
+        default: break
+        }
     }
 }

@@ -21,6 +21,14 @@ import Testing
             let places = array.indices.shuffled(using: &random)
             let arranged = objects.arranged(places.count) { places[$0] }
             #expect(Array(arranged) == places.map { array[$0] })
+            let lent = arranged.withRows { rows in
+                places.indices.map { place in
+                    let (object, version, row) = rows[place]
+                    return StoredObject(
+                        object: object, version: version, row: Row(bytes: Array(row.bytes)))
+                }
+            }
+            #expect(lent == Array(arranged))
             for one in [objects, arranged] {
                 var writer = ByteWriter()
                 writer.uint8(7)

@@ -49,6 +49,17 @@ final class Diary: ManagedObject, ManagedEntity {
     static let entity = Entity("Diary") { Attribute("day", .string, default: .string("")) }
 }
 
+/// A class that looks at its row when an object goes.
+final class Leaf: ManagedObject, ManagedEntity {
+    @Managed("name") var name: String
+    // Guarded by the main actor, on which the objects of the tests are made and go.
+    nonisolated(unsafe) static var gone: [String] = []
+
+    static let entity = Entity("Leaf") { Attribute("name", .string, default: .string("")) }
+
+    deinit { Self.gone.append(name) }
+}
+
 /// All that is to be seen of a book.
 private struct BookLine: ObjectValue, Equatable {
     var id: ObjectID
@@ -98,7 +109,9 @@ private struct Done: ObjectValue {
 
 /// Values that are made of rows without an object for each: nobody can tell.
 @MainActor @Suite(.timeLimit(.minutes(5)), .serialized) struct PassingValueTests {
-    static let types: [any ManagedEntity.Type] = [Book.self, Comic.self, Shelf.self, Diary.self]
+    static let types: [any ManagedEntity.Type] = [
+        Book.self, Comic.self, Shelf.self, Diary.self, Leaf.self,
+    ]
     let daemon: EmbeddedDaemon
     let context: ManagedObjectContext
     let other: ManagedObjectContext
@@ -170,6 +183,46 @@ private struct Done: ObjectValue {
         #expect(
             try context.fetchValues(Title.self, sort: ["title"]).map(\.text) == ["a", "b", "c"])
         #expect(context.records.count == 0 && context.registeredObjects.isEmpty)
+    }
+
+    @Test func `a context that made values goes with its last user`() throws {
+        try books("a", "b")
+        weak var made: ManagedObjectContext?
+        do {
+            let context = PersistentContainer(
+                entities: Self.types, author: "short", transport: daemon.transport
+            ).makeContext(name: "short")
+            made = context
+            let lines = try context.fetchValues(BookLine.self)
+            #expect(lines.count == 2)
+        }
+        #expect(made == nil)
+    }
+
+    @Test func `whoever asks for the row itself of an object that passes by has it`() throws {
+        try books("a", "b", "c", "d")
+        var (rows, kept): ([[String: Value]], [ObjectSnapshot]) = ([], [])
+        let titles = try done { book in
+            if book.pages % 2 == 0 { rows.append(book.committedValues(forKeys: ["title"])) }
+            kept.append(book.snapshot)
+            #expect(book.title == "abcd".map(String.init)[book.pages])
+        }
+        #expect(titles == ["a", "b", "c", "d"])
+        #expect(rows.map { $0["title"] } == [.string("a"), .string("c")])
+        #expect(kept.map { $0["title"] } == ["a", "b", "c", "d"].map { .string($0) })
+        #expect(context.records.count == 0)
+    }
+
+    @Test func `what a class does when an object goes sees the row it was of`() throws {
+        struct Name: ObjectValue {
+            var text: String
+            init(_ leaf: Leaf) { text = leaf.name }
+        }
+        for name in ["x", "y", "z"] { try other.insert(Leaf.self).name = name }
+        try other.save()
+        Leaf.gone = []
+        #expect(try context.fetchValues(Name.self, sort: ["name"]).map(\.text) == ["x", "y", "z"])
+        #expect(Leaf.gone == ["z"] && context.records.count == 0)
     }
 
     // MARK: What is kept
@@ -277,6 +330,37 @@ private struct Done: ObjectValue {
         defer { Done.work = { _ in } }
         let values = isAsync ? try await context.fetchValues(Done.self, sort: ["title"]) : try now()
         #expect(values.map(\.title) == ["a", "b", "y", ""])
+    }
+
+    @Test func `a model that takes effect meanwhile takes the object along`() throws {
+        try books("a", "b", "c")
+        // With a new property before the others, so that every slot is another one's.
+        let later = Entity("Book") {
+            Attribute("alpha", .string)
+            Attribute("title", .string, default: .string(""))
+            Attribute("pages", .int, default: .int(0))
+            Relationship("shelf", to: "Shelf", inverse: "books")
+            Relationship("sequel", to: "Book", inverse: "prequel")
+            Relationship("prequel", to: "Book", inverse: "sequel")
+        }
+        let entities = [later] + Self.types.dropFirst().map { $0.entity }
+        let installer = PersistentContainer(author: "installer", transport: daemon.transport)
+        var kept: [Book] = []
+        let titles = try done { book in
+            guard book.pages == 1 else { return }
+            kept.append(book)
+            do {
+                try context.reach(try installer.install(Model(entities: entities)))
+            } catch {
+                Issue.record(error)
+            }
+            #expect(book.pages == 1 && book["alpha"] == .null)
+        }
+        #expect(titles == ["a", "b", "c"] && kept.map(\.title) == ["b"])
+        #expect(context.registeredObjects.isSuperset(of: kept))
+        kept[0].title = "d"
+        try context.save()
+        #expect(try context.fetch(Book.self, sort: ["title"]).map(\.title) == ["a", "c", "d"])
     }
 
     @Test func `a relationship that can't be loaded makes it throw`() throws {

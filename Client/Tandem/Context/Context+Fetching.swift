@@ -176,7 +176,7 @@ extension ManagedObjectContext {
                 request.limit ?? 0 >= 0, request.offset >= 0
             else {
                 return try self.fetchedStep(request).then { answer in
-                    .done(answer.objects.map { self.object($0.object) })
+                    .done(self.objects(of: answer.objects))
                 }
             }
             return try self.fetchedStep(

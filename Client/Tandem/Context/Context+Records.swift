@@ -49,6 +49,11 @@ extension ManagedObjectContext {
     /// The object of a reference: always the same one as long as somebody holds it.
     func object(_ reference: ObjectReference) -> ManagedObject { object(of: record(reference)) }
 
+    /// The objects of rows that were adopted, in their order.
+    func objects(of rows: StoredObjects) -> [ManagedObject] {
+        rows.withRows { lent in rows.indices.map { object(lent[$0].object) } }
+    }
+
     func object(of record: ObjectRecord) -> ManagedObject {
         if let object = record.object { return object }
         let type = core.type(for: record.entity, in: session?.model)
@@ -232,7 +237,7 @@ extension ManagedObjectContext {
 
     /// Takes over a row that was read at the context's position.
     func adopt(_ stored: StoredObject) throws(TandemError) {
-        try check([stored.object])
+        _ = try entity(of: stored.object)
         correct(stored.object)
         let record = record(stored.object)
         guard record.row == nil || stored.version >= record.version else { return }

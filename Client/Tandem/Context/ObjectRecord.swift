@@ -10,7 +10,21 @@ final class ObjectRecord {
     // others' code, so no two accesses can overlap.
     @exclusivity(unchecked) private(set) var reference: ObjectReference
     /// The row as of the context's position; nil when it isn't held.
-    @exclusivity(unchecked) var row: Row?
+    var row: Row? {
+        get {
+            if lent != nil { settle() }
+            return ownRow
+        }
+        set {
+            if lent != nil { settle() }
+            ownRow = newValue
+        }
+    }
+    @exclusivity(unchecked) private var ownRow: Row?
+    /// The row where it lies and its object, while the record passes by.
+    ///
+    /// Guarded by ``PassingObject``, which has what is lent and takes it away again (``passOn()``, ``settle()``) before that ends.
+    @exclusivity(unchecked) private var lent: UnsafeMutablePointer<LentRow>?
     /// The position of the transaction that last changed the row; 0 when it isn't held.
     ///
     /// Of a fault with edits it is the position that these are based on; 0 when the object was never read.
@@ -39,7 +53,14 @@ final class ObjectRecord {
     /// How many steps of undo or redo lead back to edits of it.
     var steps = 0
     /// The object that shows this record, if somebody holds it.
-    weak var object: ManagedObject?
+    var object: ManagedObject? {
+        get { lent?.pointee.object?.takeUnretainedValue() ?? heldObject }
+        set {
+            if lent != nil { settle() }
+            heldObject = newValue
+        }
+    }
+    private weak var heldObject: ManagedObject?
 
     init(_ reference: ObjectReference, _ entity: CompiledEntity) {
         self.reference = reference
@@ -51,7 +72,7 @@ final class ObjectRecord {
 
     /// Whether the object is new: not in the store as of the context's position, or not in the parent.
     var isInserted: Bool {
-        row == nil && (pending.kind == .insert || inFlight.kind == .insert) && !isDeleted
+        !hasRow && (pending.kind == .insert || inFlight.kind == .insert) && !isDeleted
     }
 
     /// Whether the object is gone or will be with the next save.
@@ -63,11 +84,11 @@ final class ObjectRecord {
     /// Whether nothing is known of the values yet.
     var isFault: Bool {
         if let base { return base.record.isFault }
-        return row == nil && !isInserted && !isMissing
+        return !hasRow && !isInserted && !isMissing
     }
 
     /// Whether there are known values below the edits.
-    var isBased: Bool { row != nil || base.map { !$0.record.isFault } ?? false }
+    var isBased: Bool { hasRow || base.map { !$0.record.isFault } ?? false }
 
     /// Whether there is anything that the store does not have.
     var hasEdits: Bool { !pending.isEmpty || !inFlight.isEmpty }
@@ -81,23 +102,61 @@ final class ObjectRecord {
             && base == nil
     }
 
-    /// Stands for a row, in place of another one.
-    func pass(as reference: ObjectReference, _ row: Row, version: UInt64) {
+    /// Whether the row is held.
+    @inline(__always)
+    private var hasRow: Bool { ownRow != nil || lent != nil }
+
+    // MARK: Passing by
+
+    /// Stands for a row that is lent, in place of another one.
+    @inline(__always)
+    func pass(
+        as reference: ObjectReference, _ row: UnsafeMutablePointer<LentRow>, version: UInt64
+    ) {
         self.reference = reference
-        self.row = row
         self.version = version
+        if ownRow != nil { ownRow = nil }
+        lent = row
     }
+
+    /// Forgets what was lent.
+    @inline(__always)
+    func passOn() { lent = nil }
+
+    /// Makes a record that passes by like all others: with a row of its own, and an object that it does not keep.
+    func settle() {
+        guard let lent else { return }
+        self.lent = nil
+        ownRow = Row(bytes: Array(lent.pointee.row.bytes))
+        heldObject = lent.pointee.object?.takeUnretainedValue()
+    }
+
+    // MARK: Values
+
+    /// The row that the record passes by for, if no values were edited; nil else.
+    @inline(__always)
+    var cleanLentRow: RowView? { hasEditedValues ? nil : lent?.pointee.row }
+
+    /// Lends the record's own row if no values were edited and it is held; nil else.
+    @inline(__always)
+    func withCleanRow<Result>(_ body: (RowView) -> Result?) -> Result? {
+        hasEditedValues ? nil : ownRow?.withView(body) ?? nil
+    }
+
+    @inline(__always)
+    private var hasEditedValues: Bool { !pending.values.isEmpty || !inFlight.values.isEmpty }
 
     /// The value with all edits; nil when the row has to be loaded first.
     func value(_ slot: Int) -> Value? {
-        if pending.values.isEmpty, inFlight.values.isEmpty { return committedValue(slot) }
+        if !hasEditedValues { return committedValue(slot) }
         if let value = pending.values[slot] ?? inFlight.values[slot] { return value }
         return committedValue(slot)
     }
 
     /// The value without edits; nil when the row has to be loaded first.
     func committedValue(_ slot: Int) -> Value? {
-        if let row { return row.value(slot, in: entity) }
+        if let lent { return lent.pointee.row.value(slot, in: entity) }
+        if let ownRow { return ownRow.value(slot, in: entity) }
         if let base { return base.record.value(slot) }
         return isFault ? nil : .null
     }
@@ -154,4 +213,14 @@ final class ObjectRecord {
             Dictionary(zip(list.members, $0), uniquingKeysWith: { $1 })
         }
     }
+}
+
+/// What a record stands for while it passes by.
+struct LentRow {
+    /// The row where it lies.
+    var row: RowView
+    /// The object that shows it, once there is one; held by who lends it.
+    ///
+    /// A record that knew it weakly would make all its retains slow.
+    var object: Unmanaged<ManagedObject>?
 }

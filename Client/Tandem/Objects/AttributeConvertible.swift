@@ -18,6 +18,12 @@ extension AttributeConvertible {
         readOptional(from: object, property) ?? zero
     }
 
+    /// Reads the property that a ``Managed`` names.
+    @inlinable
+    public static func read(from object: ManagedObject, named name: ManagedName) -> Self {
+        readOptional(from: object, named: name) ?? zero
+    }
+
     /// Writes the property of an object.
     public func write(to object: ManagedObject, _ property: CompiledProperty) {
         object[property] = attributeValue
@@ -49,6 +55,12 @@ extension Bool: AttributeConvertible {
         self = value
     }
 
+    /// Reads the property that a ``Managed`` names; nil when there is no value.
+    @inlinable
+    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Bool? {
+        object.bool(name)
+    }
+
     /// As an attribute's value.
     public var attributeValue: Value { .bool(self) }
 }
@@ -58,6 +70,12 @@ extension Int64: AttributeConvertible {
     public init?(attribute value: Value) {
         guard case .int(let value) = value else { return nil }
         self = value
+    }
+
+    /// Reads the property that a ``Managed`` names; nil when there is no value.
+    @inlinable
+    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Int64? {
+        object.int(name)
     }
 
     /// As an attribute's value.
@@ -71,6 +89,12 @@ extension Int: AttributeConvertible {
         self = Int(value)
     }
 
+    /// Reads the property that a ``Managed`` names; nil when there is no value.
+    @inlinable
+    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Int? {
+        object.int(name).map { Int($0) }
+    }
+
     /// As an attribute's value.
     public var attributeValue: Value { .int(Int64(self)) }
 }
@@ -80,6 +104,13 @@ extension Double: AttributeConvertible {
     public init?(attribute value: Value) {
         guard case .double(let value) = value else { return nil }
         self = value
+    }
+
+    /// Reads the property that a ``Managed`` names; nil when there is no value.
+    @inlinable
+    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Double?
+    {
+        object.double(name)
     }
 
     /// As an attribute's value.
@@ -110,6 +141,13 @@ extension String: AttributeConvertible {
         self = value
     }
 
+    /// Reads the property that a ``Managed`` names; nil when there is no value.
+    @inlinable
+    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> String?
+    {
+        object.text(name)
+    }
+
     /// As an attribute's value.
     public var attributeValue: Value { .string(self) }
 }
@@ -122,6 +160,12 @@ extension Date: AttributeConvertible {
     public init?(attribute value: Value) {
         guard case .date(let value) = value else { return nil }
         self = Date(timeIntervalSince1970: value)
+    }
+
+    /// Reads the property that a ``Managed`` names; nil when there is no value.
+    @inlinable
+    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Date? {
+        object.date(name).map { Date(timeIntervalSince1970: $0) }
     }
 
     /// As an attribute's value.

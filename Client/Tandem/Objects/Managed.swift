@@ -31,7 +31,7 @@ public struct Managed<Value: ManagedValue> {
     ) -> Value {
         // Where it is inlined the key paths are known, so that none is made and the name is read where it lies.
         @inlinable
-        get { Value.read(from: owner, owner.property(owner[keyPath: storage].name)) }
+        get { Value.read(from: owner, named: ManagedName(owner[keyPath: storage].name)) }
         @inlinable
         set { newValue.write(to: owner, owner.property(owner[keyPath: storage].name)) }
     }
@@ -41,6 +41,10 @@ public struct Managed<Value: ManagedValue> {
 public protocol ManagedValue {
     /// Reads the property of an object.
     static func read(from object: ManagedObject, _ property: CompiledProperty) -> Self
+    /// Reads the property that a ``Managed`` names.
+    ///
+    /// Without one of its own a type reads by the property of that name.
+    static func read(from object: ManagedObject, named name: ManagedName) -> Self
     /// Writes the property of an object.
     func write(to object: ManagedObject, _ property: CompiledProperty)
 }
@@ -49,9 +53,29 @@ public protocol ManagedValue {
 public protocol OptionalManagedValue {
     /// Reads the property of an object; nil when there is no value.
     static func readOptional(from object: ManagedObject, _ property: CompiledProperty) -> Self?
+    /// Reads the property that a ``Managed`` names; nil when there is no value.
+    ///
+    /// Without one of its own a type reads by the property of that name.
+    static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self?
     /// Writes the property of an object.
     static func writeOptional(
         _ value: Self?, to object: ManagedObject, _ property: CompiledProperty)
+}
+
+extension ManagedValue {
+    /// Reads the property that a ``Managed`` names.
+    @inlinable
+    public static func read(from object: ManagedObject, named name: ManagedName) -> Self {
+        read(from: object, object.property(name))
+    }
+}
+
+extension OptionalManagedValue {
+    /// Reads the property that a ``Managed`` names; nil when there is no value.
+    @inlinable
+    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self? {
+        readOptional(from: object, object.property(name))
+    }
 }
 
 extension Optional: ManagedValue where Wrapped: OptionalManagedValue {
@@ -61,6 +85,12 @@ extension Optional: ManagedValue where Wrapped: OptionalManagedValue {
         from object: ManagedObject, _ property: CompiledProperty
     ) -> Wrapped? {
         Wrapped.readOptional(from: object, property)
+    }
+
+    /// Reads the property that a ``Managed`` names.
+    @inlinable
+    public static func read(from object: ManagedObject, named name: ManagedName) -> Wrapped? {
+        Wrapped.readOptional(from: object, named: name)
     }
 
     /// Writes the property of an object.
@@ -76,6 +106,12 @@ extension ManagedObject: OptionalManagedValue {
     ) -> Self? {
         guard let target = object.object(property) else { return object.follower?.next(Self.self) }
         return target as? Self
+    }
+
+    /// The object at the end of the to-one relationship that a ``Managed`` names.
+    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self? {
+        if let target = object.passedTarget(name) { return target as? Self }
+        return readOptional(from: object, object.property(name))
     }
 
     /// Sets the object at the end of a to-one relationship.

@@ -17,12 +17,14 @@ public struct ObjectBinding {
 open class ManagedObject: Observable {
     /// The context; nil when that is gone, and then every property reads as null.
     public weak let managedObjectContext: ManagedObjectContext?
-    private let properties: PropertyCache
+    let properties: PropertyCache
     // What follows is assigned, or changes in place by functions that see nothing else of the object and call nobody meanwhile, so
     // that no two accesses can overlap.
     @exclusivity(unchecked) private(set) var record: ObjectRecord
     /// What the object shares with others that pass by while values are made; nil for one that stays.
-    @exclusivity(unchecked) private var passing: PassingRows?
+    ///
+    /// Guarded by it: it lets no object pass by for longer than it lasts.
+    @exclusivity(unchecked) private(set) var passing: Unmanaged<PassingRows>?
     @exclusivity(unchecked) private var registrar: ObservationRegistrar?
     /// Whether anything was read, so that somebody may observe; asking for the registrar itself takes far longer.
     @exclusivity(unchecked) private(set) var isRead = false
@@ -130,7 +132,11 @@ open class ManagedObject: Observable {
 
     /// The property of a name that a ``Managed`` spells; a name of none traps.
     @usableFromInline
-    func property(_ name: String) -> CompiledProperty {
+    func property(_ name: String) -> CompiledProperty { property(ManagedName(name)) }
+
+    /// The property of a name that a ``Managed`` spells; a name of none traps.
+    @usableFromInline
+    func property(_ name: ManagedName) -> CompiledProperty {
         properties.property(name, of: record.entity)
     }
 
@@ -147,17 +153,13 @@ open class ManagedObject: Observable {
 
     /// The object at the end of a to-one relationship.
     func object(_ relationship: CompiledProperty) -> ManagedObject? {
-        if let target = passing?.target(of: record, slot(relationship)) {
-            access(relationship.slot)
-            return target
-        }
         guard let context = managedObjectContext, let target = self[relationship].reference,
             context.session?.model.entity(tagged: target.tag) != nil
         else { return nil }
         let other = context.record(target)
         guard !other.isDeleted else { return nil }
         let object = context.object(of: other)
-        passing?.note(object)
+        passing?._withUnsafeGuaranteedRef { $0.note(object) }
         return object
     }
 
@@ -305,9 +307,14 @@ open class ManagedObject: Observable {
     /// Stands for a property in key paths that registrars compare.
     subscript(observed slot: Int) -> Bool { false }
 
-    private func access(_ slot: Int) {
+    /// Notes that a property is read.
+    @inline(__always)
+    func access(_ slot: Int) {
         readSlots.insert(slot)
-        if passing != nil { return }
+        if passing == nil { observe(slot) }
+    }
+
+    private func observe(_ slot: Int) {
         if !isRead { beginObservation() }
         registrar?.access(self, keyPath: properties.observed(slot))
     }
@@ -355,29 +362,31 @@ open class ManagedObject: Observable {
     // MARK: Passing by
 
     /// Lets the object pass by; nothing of it was read yet.
-    func pass(among rows: PassingRows) { passing = rows }
+    func pass(among rows: PassingRows) { passing = .passUnretained(rows) }
 
-    /// Whether nobody but the object has its record, which could as well stand for another row.
+    /// Forgets its row and what was read, so that it can stand for another one; says whether that could be done.
     ///
-    /// The context must have let go of it.
-    func canPassOn() -> Bool { isKnownUniquelyReferenced(&record) && record.isRowAlone }
-
-    /// Forgets what was read, so that the object can stand for another row.
-    func passOn() {
+    /// Nobody but the object must have its record, of which the context must have let go, and nothing else may be known of that.
+    func passOn() -> Bool {
+        guard isKnownUniquelyReferenced(&record), record.isRowAlone else { return false }
+        record.passOn()
         readSlots = PropertyMask()
         isStateRead = false
+        return true
     }
 
     /// Makes an object that passed by one like all others: who reads under observation is told of what was read until now.
     func stay() {
         guard passing != nil else { return }
         passing = nil
+        record.settle()
         if isStateRead { _ = state }
         for slot in readSlots { access(slot) }
     }
 
     /// Lets this object show another record.
     func rebind(to record: ObjectRecord) {
+        self.record.settle()
         self.record = record
         if managedObjectContext?.standing.keeps(self, nil) == true { return }
         willChange(nil)

@@ -79,12 +79,12 @@ extension ManagedObjectContext {
         _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
     ) throws -> [Row] {
-        var rows: [Row] = []
-        try lendObjects(Row.Object.self, format, arguments, sort, limit) { count in
-            rows.reserveCapacity(count)
-        } _: { object in
-            if let object = object as? Row.Object { rows.append(Row(object)) }
+        let found = try foundValues(Row.Object.self, format, arguments, sort, limit)
+        var rows = try values(Row.self, of: found)
+        try loadRest(of: found).forEach {
+            if let object = $0 as? Row.Object { rows.append(Row(object)) }
         }
+        try throwFaultFailure()
         return rows
     }
 
@@ -97,49 +97,67 @@ extension ManagedObjectContext {
         _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
     ) async throws -> [Row] {
-        var rows: [Row] = []
-        try await lendObjects(Row.Object.self, format, arguments, sort, limit) { count in
-            rows.reserveCapacity(count)
-        } _: { object in
+        let found = try await foundValues(Row.Object.self, format, arguments, sort, limit)
+        var rows = try values(Row.self, of: found)
+        for object in try await loadRest(of: found) {
             if let object = object as? Row.Object { rows.append(Row(object)) }
         }
+        try throwFaultFailure()
         return rows
     }
 
-    /// Calls `prepare` with the number of objects that a request picks, and `body` with each, which may be lent for that one call.
-    @usableFromInline
-    func lendObjects(
-        _ type: any ManagedEntity.Type, _ format: String?, _ arguments: [PredicateArgument],
-        _ sort: [String], _ limit: Int?, _ prepare: (Int) -> Void, _ body: (ManagedObject) -> Void
-    ) throws {
-        core.learn(type)
-        let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
-        let picked = try pickedStep(request).run(on: connection)
-        prepare(picked.count)
-        let rest = try picked.lend(in: self, body)
-        try loadStep(rest.map(\.record.reference), members: []).run(on: connection)
-        rest.forEach(body)
-        try throwFaultFailure()
+    /// The values of what can be lent, made where they stay.
+    @inlinable
+    func values<Row: ObjectValue>(_ type: Row.Type, of found: LentObjects) throws -> [Row] {
+        try Array(unsafeUninitializedCapacity: found.count) { room, made in
+            try found.forEach { object in
+                guard let object = object as? Row.Object else { return }
+                room.initializeElement(at: made, to: Row(object))
+                made += 1
+            }
+        }
     }
 
-    /// Calls `prepare` with the number of objects that a request picks, and `body` with each, which may be lent for that one call.
+    /// What a request picks; blocks.
     @usableFromInline
-    nonisolated(nonsending) func lendObjects(
+    func foundValues(
         _ type: any ManagedEntity.Type, _ format: String?, _ arguments: [PredicateArgument],
-        _ sort: [String], _ limit: Int?, _ prepare: (Int) -> Void, _ body: (ManagedObject) -> Void
-    ) async throws {
+        _ sort: [String], _ limit: Int?
+    ) throws -> LentObjects {
         core.learn(type)
         let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
-        let picked = try await pickedStep(request).runUnlessCancelled(on: connection)
-        prepare(picked.count)
-        let rest = try picked.lend(in: self, body)
-        try await loadStep(rest.map(\.record.reference), members: [])
+        return LentObjects(try pickedStep(request).run(on: connection), self)
+    }
+
+    /// What a request picks.
+    @usableFromInline
+    nonisolated(nonsending) func foundValues(
+        _ type: any ManagedEntity.Type, _ format: String?, _ arguments: [PredicateArgument],
+        _ sort: [String], _ limit: Int?
+    ) async throws -> LentObjects {
+        core.learn(type)
+        let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
+        return LentObjects(
+            try await pickedStep(request).runUnlessCancelled(on: connection), self)
+    }
+
+    /// What could not be lent, loaded; blocks.
+    @usableFromInline
+    func loadRest(of found: LentObjects) throws -> [ManagedObject] {
+        try loadStep(found.rest.map(\.record.reference), members: []).run(on: connection)
+        return found.rest
+    }
+
+    /// What could not be lent, loaded.
+    @usableFromInline
+    nonisolated(nonsending) func loadRest(of found: LentObjects) async throws -> [ManagedObject] {
+        try await loadStep(found.rest.map(\.record.reference), members: [])
             .runUnlessCancelled(on: connection)
-        rest.forEach(body)
-        try throwFaultFailure()
+        return found.rest
     }
 
-    private func throwFaultFailure() throws {
+    @usableFromInline
+    func throwFaultFailure() throws {
         guard let failure = faultFailure else { return }
         faultFailure = nil
         throw failure
@@ -150,26 +168,5 @@ extension ManagedObjectContext {
             throw TandemError(.usage, "\(object.id) is no \(Object.entity.name)")
         }
         return typed
-    }
-}
-
-extension ManagedObjectContext.Picked {
-    fileprivate var count: Int {
-        switch self {
-        case .objects(let objects): objects.count
-        case .rows(let answer): answer.objects.count
-        }
-    }
-
-    /// Calls `body` with the objects in order; gives those that have to be loaded first.
-    fileprivate func lend(
-        in context: ManagedObjectContext, _ body: (ManagedObject) -> Void
-    ) throws -> [ManagedObject] {
-        switch self {
-        case .objects(let objects):
-            objects.forEach(body)
-            return []
-        case .rows(let answer): return try PassingRows(context).forEach(in: answer, body)
-        }
     }
 }

@@ -4,53 +4,103 @@ import TandemModel
 ///
 /// For its row it is what any object is: the context finds it, its relationships lead to it, it can be edited. If somebody keeps it,
 /// or more than its row is known afterwards, it stays the object of that row, and another one passes by.
-struct PassingObject {
+final class PassingObject {
     /// The entity of its rows.
     let entity: CompiledEntity
     /// The object, while it stands for a row or may stand for another one.
-    private(set) var object: ManagedObject?
-    /// The bytes of its row, which the next one takes the place of unless somebody has them.
-    private var bytes: [UInt8] = []
+    @exclusivity(unchecked) private var object: ManagedObject?
+    /// What its record has while it stands for a row.
+    private let lent = UnsafeMutablePointer<LentRow>.allocate(capacity: 1)
     /// Whether nothing but their rows tells objects of the class apart; nil until one was looked at.
     private var isClassPlain: Bool?
 
-    init(_ entity: CompiledEntity) { self.entity = entity }
+    init(_ entity: CompiledEntity) {
+        self.entity = entity
+        lent.initialize(
+            to: LentRow(row: RowView(UnsafeRawBufferPointer(start: nil, count: 0)), object: nil))
+    }
 
-    /// Takes a row of which the context has no record; the object stands for it until ``leave(_:)``.
+    deinit { lent.deallocate() }
+
+    /// Stands for a row of which the context has no record, and which is lent, while `body` is called.
     ///
     /// Throws `storage` for bytes that are no row of the entity.
-    mutating func take(
-        _ reference: ObjectReference, version: UInt64, row: UnsafeRawBufferPointer,
-        _ rows: PassingRows
+    func stand(
+        for reference: ObjectReference, version: UInt64, row: RowView, _ rows: PassingRows,
+        _ body: (ManagedObject) -> Void
     ) throws(TandemError) {
-        let record = object?.record ?? ObjectRecord(reference, entity)
-        record.row = nil
-        bytes.removeAll(keepingCapacity: true)
-        bytes.append(contentsOf: row)
-        record.pass(as: reference, Row(bytes: bytes), version: version)
-        guard record.row?.isValid(for: entity) == true else {
+        guard row.isValid(for: entity) else {
             throw ManagedObjectContext.unreadable(reference, entity)
         }
-        rows.context.records.pass(record)
-        guard object == nil else { return }
-        let new = rows.context.object(of: record)
+        lent.pointee.row = row
+        if !take(reference, version, rows) { make(reference, version: version, rows) }
+        withObject(body)
+        leave(rows)
+    }
+
+    /// Calls `body` with the object, which is held here and by nobody else unless `body` keeps it.
+    ///
+    /// Nothing is retained for the call: what holds the object is changed by ``make(_:version:_:)``, ``leave(_:)`` and ``end()`` only, and
+    /// these are not called meanwhile.
+    @inline(__always) @discardableResult
+    private func withObject<Result>(_ body: (ManagedObject) -> Result) -> Result? {
+        lent.pointee.object?._withUnsafeGuaranteedRef(body)
+    }
+
+    /// Lets the object take another row, if there is one.
+    private func take(
+        _ reference: ObjectReference, _ version: UInt64, _ rows: PassingRows
+    ) -> Bool {
+        withObject { (object: ManagedObject) -> Void in
+            object.record.pass(as: reference, lent, version: version)
+            rows.passage.pass(object.record)
+        } != nil
+    }
+
+    private func make(_ reference: ObjectReference, version: UInt64, _ rows: PassingRows) {
+        let record = ObjectRecord(reference, entity)
+        lent.pointee.object = nil
+        record.pass(as: reference, lent, version: version)
+        rows.passage.pass(record)
+        let type = rows.context.core.type(for: entity, in: rows.context.session?.model)
+        let new = type.init(binding: ObjectBinding(context: rows.context, record: record))
+        lent.pointee.object = .passUnretained(new)
         new.pass(among: rows)
         object = new
     }
 
     /// Lets go of the row, and finds out whether the object may stand for another one.
-    mutating func leave(_ rows: PassingRows) {
-        let isPassing = rows.context.records.leave()
-        if isPassing, isKnownUniquelyReferenced(&object), object?.canPassOn() == true {
-            if isPlain() { object?.passOn() } else { object = nil }
-            return
+    private func leave(_ rows: PassingRows) {
+        let isPassing = rows.passage.leave()
+        if isPassing, isKnownUniquelyReferenced(&object), withObject({ $0.passOn() }) == true {
+            if !isPlain() { end() }
+        } else {
+            letStay(isPassing, rows)
         }
+    }
+
+    /// Makes the object that of its row for good, and lets go of it.
+    private func letStay(_ isPassing: Bool, _ rows: PassingRows) {
         if isPassing, let object { rows.context.records.keep(object.record) }
         object?.stay()
+        drop()
+    }
+
+    /// Lets go of the object, which stands for the last row that it stood for: what a class does then may read it.
+    func end() {
+        if let object {
+            object.record.row = Row(bytes: Array(lent.pointee.row.bytes))
+            object.stay()
+        }
+        drop()
+    }
+
+    private func drop() {
+        lent.pointee.object = nil
         object = nil
     }
 
-    private mutating func isPlain() -> Bool {
+    private func isPlain() -> Bool {
         if let isClassPlain { return isClassPlain }
         let isPlain = object.map(ClassCheck.isPlain) ?? false
         isClassPlain = isPlain

@@ -13,12 +13,23 @@ final class PassingRows {
     private static let size = 64
 
     let context: ManagedObjectContext
-    @exclusivity(unchecked) private var targets = [ManagedObject?](repeating: nil, count: size)
+    /// Where the context finds what passes by.
+    let passage: Passage
+    /// Retained here, until another one takes the place or this ends.
+    private let targets = UnsafeMutablePointer<Unmanaged<ManagedObject>?>.allocate(capacity: size)
+    /// Those that pass by, one for each entity so far.
     private var passing: [PassingObject] = []
-    /// Which of those was needed last.
-    private var latest = 0
 
-    init(_ context: ManagedObjectContext) { self.context = context }
+    init(_ context: ManagedObjectContext) {
+        self.context = context
+        passage = context.records.passage
+        targets.initialize(repeating: nil, count: Self.size)
+    }
+
+    deinit {
+        for place in 0..<Self.size { targets[place]?.release() }
+        targets.deallocate()
+    }
 
     /// Calls `body` with the object of each row, in order; gives those of the rows for which it was not called, to be loaded and taken as
     /// they are then.
@@ -27,70 +38,64 @@ final class PassingRows {
     func forEach(in answer: RowsAnswer, _ body: (ManagedObject) -> Void) throws -> [ManagedObject] {
         // Who looks at other rows while a value is made finds the object of that one as ever.
         context.records.keepPassing()
-        for index in answer.objects.indices {
-            guard context.standing.moves == answer.moves else {
-                return try context.objects(of: answer, from: index)
+        return try answer.objects.withRows { rows in
+            // They know these rows, which would stay with them.
+            defer { end() }
+            var latest: PassingObject?
+            for index in answer.objects.indices {
+                guard context.standing.moves == answer.moves else {
+                    return try context.objects(of: answer, from: index)
+                }
+                let (reference, version, row) = rows[index]
+                if context.records.keeps(reference.number) {
+                    try showKnown(answer.objects[index], body)
+                    continue
+                }
+                if latest?.entity.tag != reference.tag { latest = try passing(for: reference) }
+                try latest?.stand(for: reference, version: version, row: row, self, body)
             }
-            try lend(answer.objects, index, body)
+            return []
         }
-        return []
     }
 
-    private func lend(
-        _ objects: StoredObjects, _ index: Int, _ body: (ManagedObject) -> Void
-    ) throws {
-        guard let place = try take(objects, index) else {
-            let stored = objects[index]
-            try context.adopt(stored)
-            return body(context.object(stored.object))
-        }
-        show(place, body)
-        passing[place].leave(self)
+    /// Calls `body` with the object of a row that the context has a record of.
+    private func showKnown(_ stored: StoredObject, _ body: (ManagedObject) -> Void) throws {
+        try context.adopt(stored)
+        body(context.object(stored.object))
     }
 
-    /// Lets an object stand for a row, and gives its place; nil for a row that the context has a record of.
-    private func take(_ objects: StoredObjects, _ index: Int) throws(TandemError) -> Int? {
-        try objects.withRow(at: index) { reference, version, row in
-            Result<Int?, TandemError> { () throws(TandemError) in
-                if context.records[reference.number] != nil { return nil }
-                try chooseObject(for: reference)
-                try passing[latest].take(reference, version: version, row: row.bytes, self)
-                return latest
-            }
-        }.get()
+    /// The object that passes by for rows of an entity.
+    private func passing(for reference: ObjectReference) throws(TandemError) -> PassingObject {
+        if let known = passing.first(where: { $0.entity.tag == reference.tag }) { return known }
+        let new = PassingObject(try context.entity(of: reference))
+        passing.append(new)
+        return new
     }
 
-    /// Calls `body` with an object, of which nothing is left here afterwards: else nobody could tell whether it was kept.
-    private func show(_ place: Int, _ body: (ManagedObject) -> Void) {
-        if let object = passing[place].object { body(object) }
-    }
-
-    /// Finds the object that passes by for rows of an entity.
-    private func chooseObject(for reference: ObjectReference) throws(TandemError) {
-        if latest < passing.count, passing[latest].entity.tag == reference.tag { return }
-        if let known = passing.firstIndex(where: { $0.entity.tag == reference.tag }) {
-            latest = known
-            return
-        }
-        passing.append(PassingObject(try context.entity(of: reference)))
-        latest = passing.count - 1
+    private func end() {
+        let ended = passing
+        passing = []
+        for object in ended { object.end() }
     }
 
     // MARK: Relationships
 
     /// The object at the end of a to-one relationship, if it was there lately and is what a look into the context would give.
-    func target(of record: ObjectRecord, _ slot: Int) -> ManagedObject? {
-        guard record.pending.values.isEmpty, record.inFlight.values.isEmpty,
-            let target = record.row?.reference(slot, in: record.entity),
-            let object = targets[Self.index(target.number)],
-            object.record.reference == target, !object.record.isDeleted
+    func target(_ target: ObjectReference) -> ManagedObject? {
+        guard let object = targets[Self.index(target.number)],
+            object._withUnsafeGuaranteedRef({
+                $0.record.reference == target && !$0.record.isDeleted
+            })
         else { return nil }
-        return object
+        return object.takeUnretainedValue()
     }
 
     /// Keeps an object at hand that a relationship led to.
     func note(_ target: ManagedObject) {
-        targets[Self.index(target.record.reference.number)] = target
+        let place = targets + Self.index(target.record.reference.number)
+        let old = place.pointee
+        place.pointee = .passRetained(target)
+        old?.release()
     }
 
     private static func index(_ number: ObjectNumber) -> Int { Int(number % UInt64(size)) }

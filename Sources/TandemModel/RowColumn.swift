@@ -1,0 +1,99 @@
+/// A column of the rows of an entity, found once to be read in many of them.
+///
+/// What a row has in it is read in place, without a ``Value`` around it:
+///
+///     guard let wins = entity.column(slot) else { return }
+///     for row in rows { sum += row.withView { $0.int(wins) ?? 0 } }
+public struct RowColumn: Sendable, BitwiseCopyable {
+    @usableFromInline let storage: RowLayout.Storage
+    /// The bit of the column in its byte of the null bitmap.
+    @usableFromInline let nullMask: UInt8
+    /// The offset of that byte.
+    @usableFromInline let nullOffset: Int32
+    /// The offset of a column of fixed width; of another the offset of where it ends.
+    @usableFromInline let offset: Int32
+    /// Where a variable column begins if it is the first one; 0 for the others, which begin where the one before them ends.
+    @usableFromInline let begin: Int32
+
+    init(_ column: RowLayout.Column, _ layout: RowLayout) {
+        storage = column.storage
+        nullMask = 1 << UInt8(column.nullBit & 7)
+        nullOffset = Int32(RowLayout.headerBytes + column.nullBit >> 3)
+        let isFixed = column.storage.width > 0
+        offset = Int32(isFixed ? column.place : layout.endsOffset + 4 * column.place)
+        begin = Int32(isFixed || column.place > 0 ? 0 : layout.minimumBytes)
+    }
+}
+
+extension CompiledEntity {
+    /// The column of a slot; nil for a to-many relationship.
+    public func column(_ slot: Int) -> RowColumn? {
+        layout.columns[slot].map { RowColumn($0, layout) }
+    }
+}
+
+extension RowView {
+    /// True when the column holds no value.
+    @inlinable @inline(__always)
+    public func isNull(_ column: RowColumn) -> Bool {
+        fixed(at: Int(column.nullOffset), UInt8.self) & column.nullMask != 0
+    }
+
+    /// A Boolean; nil where there is none.
+    @inlinable @inline(__always)
+    public func bool(_ column: RowColumn) -> Bool? {
+        guard has(.bool, column) else { return nil }
+        return fixed(at: Int(column.offset), UInt8.self) != 0
+    }
+
+    /// An integer; nil where there is none.
+    @inlinable @inline(__always)
+    public func int(_ column: RowColumn) -> Int64? {
+        guard has(.int, column) else { return nil }
+        return fixed(at: Int(column.offset), Int64.self)
+    }
+
+    /// A double; nil where there is none.
+    @inlinable @inline(__always)
+    public func double(_ column: RowColumn) -> Double? {
+        guard has(.double, column) else { return nil }
+        return Double(bitPattern: fixed(at: Int(column.offset), UInt64.self))
+    }
+
+    /// A date as seconds since 1970; nil where there is none.
+    @inlinable @inline(__always)
+    public func date(_ column: RowColumn) -> Double? {
+        guard has(.date, column) else { return nil }
+        return Double(bitPattern: fixed(at: Int(column.offset), UInt64.self))
+    }
+
+    /// The object at the end of a to-one relationship; nil where there is none.
+    @inlinable @inline(__always)
+    public func reference(_ column: RowColumn) -> ObjectReference? {
+        guard has(.reference, column) else { return nil }
+        return ObjectReference(
+            tag: fixed(at: Int(column.offset), UInt16.self),
+            number: fixed(at: Int(column.offset) + 2, UInt64.self))
+    }
+
+    /// A text; nil where there is none, and where it is too long for the row.
+    @inlinable @inline(__always)
+    public func text(_ column: RowColumn) -> String? {
+        guard has(.string, column) else { return nil }
+        let end = fixed(at: Int(column.offset), UInt32.self)
+        guard end & RowLayout.blobFlag == 0 else { return nil }
+        // The flag is the column's before, which may hold a reference.
+        let start =
+            column.begin > 0
+            ? UInt32(column.begin)
+            : fixed(at: Int(column.offset) - 4, UInt32.self) & ~RowLayout.blobFlag
+        precondition(start <= end && Int(end) <= bytes.count, "The row is too short.")
+        let content = Range(uncheckedBounds: (Int(start), Int(end)))
+        return String(decoding: UnsafeRawBufferPointer(rebasing: bytes[content]), as: UTF8.self)
+    }
+
+    @inlinable @inline(__always)
+    func has(_ storage: RowLayout.Storage, _ column: RowColumn) -> Bool {
+        column.storage == storage && !isNull(column)
+    }
+}

@@ -1,0 +1,220 @@
+import FoundationEssentials
+import TandemEmbedded
+import TandemModel
+import TestSupport
+import Testing
+
+@testable import Tandem
+
+/// A type of an app's own that shows an integer.
+private enum Grade: Int, AttributeConvertible {
+    case none, good, best
+
+    static var zero: Grade { .none }
+
+    init?(attribute value: Value) {
+        guard let grade = Int(attribute: value).flatMap(Grade.init(rawValue:)) else { return nil }
+        self = grade
+    }
+
+    var attributeValue: Value { .int(Int64(rawValue)) }
+}
+
+/// An object with a property of every type, in each of the ways to show it.
+private final class Kind: ManagedObject, ManagedEntity {
+    @Managed("bool") var bool: Bool
+    @Managed("bool") var anyBool: Bool?
+    @Managed("int") var int: Int
+    @Managed("int") var anyInt: Int64?
+    @Managed("double") var double: Double
+    @Managed("double") var anyDouble: Double?
+    @Managed("date") var date: Date
+    @Managed("date") var anyDate: Date?
+    @Managed("text") var text: String
+    @Managed("text") var anyText: String?
+    @Managed("decimal") var decimal: Decimal?
+    @Managed("bytes") var bytes: Data?
+    @Managed("code") var code: UUID?
+    @Managed("site") var site: URL?
+    @Managed("grade") var grade: Grade
+    @Managed("aNameOfMoreThanFifteenBytes") var long: String?
+    @Managed("next") var next: Kind?
+
+    static let entity = Entity("Kind") {
+        Attribute("bool", .bool)
+        Attribute("int", .int)
+        Attribute("double", .double)
+        Attribute("date", .date)
+        Attribute("text", .string)
+        Attribute("decimal", .decimal)
+        Attribute("bytes", .data)
+        Attribute("code", .uuid)
+        Attribute("site", .url)
+        Attribute("grade", .int)
+        Attribute("aNameOfMoreThanFifteenBytes", .string)
+        Relationship("next", to: "Kind", inverse: "previous")
+        Relationship("previous", to: "Kind", inverse: "next", toMany: true)
+    }
+}
+
+/// All that an object of that class shows.
+private struct AllShown: ObjectValue, Equatable {
+    var fixed: [String]
+    var optional: [String?]
+    var others: [String?]
+
+    init(_ kind: Kind) {
+        fixed = [
+            "\(kind.bool)", "\(kind.int)", "\(kind.double)", "\(kind.date.timeIntervalSince1970)",
+            kind.text, "\(kind.grade)",
+        ]
+        optional = [
+            kind.anyBool.map { "\($0)" }, kind.anyInt.map { "\($0)" },
+            kind.anyDouble.map { "\($0)" }, kind.anyDate.map { "\($0.timeIntervalSince1970)" },
+            kind.anyText,
+        ]
+        others = [
+            kind.decimal.map { "\($0)" }, kind.bytes.map { "\(Array($0))" },
+            kind.code?.uuidString, kind.site?.absoluteString, kind.long, kind.next?.id.description,
+        ]
+    }
+
+    /// The same by the values that the object has, whatever the types of its properties.
+    init(valuesOf kind: Kind) {
+        func text(_ name: String) -> String? {
+            switch kind[name] {
+            case .null: nil
+            case .bool(let value): "\(value)"
+            case .int(let value): "\(value)"
+            case .double(let value), .date(let value): "\(value)"
+            case .string(let value), .url(let value): value
+            case .decimal(let value): "\(value)"
+            case .data(let value): "\(value)"
+            case .uuid(let value): value.uuidString
+            case .reference: kind.object(name)?.id.description
+            case .blob, .longText: "outside"
+            }
+        }
+        let grade = text("grade").flatMap { Int($0) }.flatMap(Grade.init(rawValue:)) ?? .none
+        fixed = [
+            text("bool") ?? "false", text("int") ?? "0", text("double") ?? "0.0",
+            text("date") ?? "0.0", text("text") ?? "", "\(grade)",
+        ]
+        optional = ["bool", "int", "double", "date", "text"].map(text)
+        others =
+            ["decimal", "bytes", "code", "site", "aNameOfMoreThanFifteenBytes", "next"].map(text)
+    }
+}
+
+/// Properties that are read where their row lies show what the object has.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct ReadingInPlaceTests {
+    private let daemon: EmbeddedDaemon
+    private let writer: ManagedObjectContext
+    private let reader: ManagedObjectContext
+
+    init() throws {
+        let daemon = try EmbeddedDaemon(.inMemory())
+        self.daemon = daemon
+        func context(_ name: String) -> ManagedObjectContext {
+            PersistentContainer(entities: [Kind.self], author: name, transport: daemon.transport)
+                .makeContext(name: name)
+        }
+        (writer, reader) = (context("writer"), context("reader"))
+    }
+
+    private func set(_ kind: Kind, _ random: inout SplitMix) {
+        func some<Value>(_ value: Value) -> Value? { random.next(4) == 0 ? nil : value }
+        let number = Int(truncatingIfNeeded: random.next())
+        kind.anyBool = some(number % 2 == 0)
+        kind.anyInt = some(Int64(number))
+        kind.anyDouble = some(Double(number) / 8)
+        kind.anyDate = some(Date(timeIntervalSince1970: Double(number % 1_000_000) / 4))
+        let texts = ["", "é", "short", "longer than what fits a word", "\u{1F600} beyond sixteen"]
+        kind.anyText = some(
+            random.next(12) == 0
+                ? String(repeating: "x", count: 66_000) : texts[random.next(texts.count)])
+        kind.decimal = some(Decimal(number % 10_000) / 100)
+        kind.bytes = some(Data(repeating: 7, count: random.next(3) * 9))
+        kind.code = some(UUID())
+        kind.site = some(URL(string: "https://example.org/\(number % 9)")).flatMap { $0 }
+        kind["grade"] = some(.int(Int64(random.next(4)))) ?? .null
+        kind.long = some("text \(number % 9)")
+    }
+
+    @Test func `what is read in place is what the object has`() throws {
+        let seed = Seed.value(0)
+        var random = SplitMix(seed)
+        var kinds: [Kind] = []
+        for _ in 0..<60 {
+            let kind = try writer.insert(Kind.self)
+            set(kind, &random)
+            kind.next = kinds.randomElement(using: &random)
+            kinds.append(kind)
+        }
+        #expect(kinds.map { AllShown($0) } == kinds.map { AllShown(valuesOf: $0) }, "seed \(seed)")
+        try writer.save()
+        let saved = kinds.map { AllShown(valuesOf: $0) }
+        #expect(kinds.map { AllShown($0) } == saved, "seed \(seed)")
+        // Twice, so that names were found before.
+        for _ in 0..<2 {
+            #expect(Set(try reader.fetchValues(AllShown.self).map(\.key)) == Set(saved.map(\.key)))
+            reader.refreshAllObjects()
+        }
+        let found = try reader.fetch(Kind.self)
+        #expect(found.map { AllShown($0) } == found.map { AllShown(valuesOf: $0) }, "seed \(seed)")
+        #expect(Set(found.map { AllShown($0).key }) == Set(saved.map(\.key)), "seed \(seed)")
+    }
+
+    @Test func `an edit, a merge and a deletion show at once`() throws {
+        let (kind, end) = (try writer.insert(Kind.self), try writer.insert(Kind.self))
+        (kind.int, kind.text, kind.next) = (1, "a", end)
+        try reader.reach(try writer.save())
+        let seen = try #require(try reader.fetch(Kind.self, where: "int == 1").first)
+        #expect(seen.int == 1 && seen.text == "a" && seen.next?.id == end.id)
+        seen.int = 2
+        #expect(seen.int == 2 && seen.text == "a" && seen.anyInt == 2)
+        seen.anyText = nil
+        #expect(seen.text == "" && seen.anyText == nil)
+        reader.rollback()
+        #expect(seen.int == 1 && seen.text == "a")
+        kind.text = "b"
+        writer.delete(end)
+        #expect(kind.next == nil)
+        try reader.reach(try writer.save())
+        #expect(seen.text == "b" && seen.next == nil)
+        reader.refresh(seen, mergeChanges: true)
+        #expect(seen.isFault && seen.int == 1 && !seen.isFault)
+        writer.delete(kind)
+        try reader.reach(try writer.save())
+        #expect(seen.int == 0 && seen.anyText == nil && seen.isDeleted)
+    }
+
+    @Test func `a property of another entity's slot is told from one of the same name`() throws {
+        let entities = try (0..<400).map { number in
+            let fill = (0..<number % 3).map { Attribute("a\($0)", .bool) }
+            let model = Model(entities: [
+                Entity("E\(number)") {
+                    for attribute in fill { attribute }
+                    Attribute("name", .string)
+                    Attribute("aNameOfMoreThanFifteenBytes", .int)
+                }
+            ])
+            return try #require(try CompiledModel(model).entity(named: "E\(number)"))
+        }
+        let cache = PropertyCache()
+        for _ in 0..<3 {
+            for entity in entities {
+                for name in ["name", "aNameOfMoreThanFifteenBytes"] {
+                    let found = cache.property(ManagedName(name), of: entity)
+                    #expect(found === entity.property(named: name))
+                    let place = cache.place(ManagedName(name), in: entity)
+                    #expect(place?.slot == found.slot && place?.column != nil)
+                }
+            }
+        }
+    }
+}
+
+extension AllShown {
+    fileprivate var key: [String?] { fixed + optional + others }
+}
