@@ -232,7 +232,7 @@ extension ManagedObjectContext {
 
     /// Takes over a row that was read at the context's position.
     func adopt(_ stored: StoredObject) throws(TandemError) {
-        try check([stored.object])
+        _ = try entity(of: stored.object)
         correct(stored.object)
         let record = record(stored.object)
         guard record.row == nil || stored.version >= record.version else { return }
