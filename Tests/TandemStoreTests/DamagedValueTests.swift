@@ -138,6 +138,8 @@ extension StoreBench {
                     else { return }
                     _ = try store.fetch(request)
                     _ = try store.fetch(request, for: .count)
+                    guard let lookup = KeyLookup(request.request, in: model) else { return }
+                    _ = try store.objects(of: lookup)
                 }
             }
         }

@@ -136,7 +136,7 @@ extension ManagedObjectContext {
         }
     }
 
-    func adopt(_ answer: Fetched) throws {
+    private func adopt(_ answer: Fetched) throws {
         try check(answer.references)
         for object in answer.related { try adopt(object) }
         for object in answer.objects { try adopt(object) }

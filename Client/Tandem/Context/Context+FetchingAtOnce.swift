@@ -42,7 +42,11 @@ extension ManagedObjectContext {
     }
 
     private func objects(of answer: Fetched) throws -> [ManagedObject] {
-        try adopt(answer)
-        return answer.objects.map { object($0.object) }
+        try check(answer.references)
+        for object in answer.related { try adopt(object) }
+        return try answer.objects.map { stored in
+            try adopt(stored)
+            return object(stored.object)
+        }
     }
 }

@@ -148,7 +148,10 @@ extension Engine {
 
     /// Tells sessions whether saves are taken, when that has changed since it was last asked.
     func tellAbility() {
-        guard committer.ability.reason != told.ability.reason else { return }
+        // Asked in every round, so nothing is put into words where there is nothing to tell.
+        guard committer.ability.isReadOnly || told.ability.isReadOnly,
+            committer.ability.reason != told.ability.reason
+        else { return }
         told = (committer.ability, told.changes + 1)
         supervision.tell(summary)
         for session in sessions.values where session.isReady && !session.isWaitingToWrite {
