@@ -9,7 +9,7 @@ public struct FetchPlanStep: Hashable, Sendable {
         case scan
         /// Parts of an index.
         case index
-        /// A unique key.
+        /// Unique keys.
         case unique
         /// The members of a to-many relationship, the other end of the to-one that is asked for.
         case inverse
@@ -25,7 +25,7 @@ public struct FetchPlanStep: Hashable, Sendable {
     public var access: Access
     /// The properties of the index or unique key, or the relationship.
     public var properties: [String]
-    /// How many parts of the index are read, or a union has; 0 for the others.
+    /// How many parts of the index are read, unique keys are looked up, or a union has; 0 for the others.
     public var ranges: Int
     /// Whether this alone says which objects match, so that the predicate is not evaluated.
     public var decides: Bool

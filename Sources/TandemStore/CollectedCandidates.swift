@@ -6,10 +6,12 @@ import TandemQuery
 /// State:
 /// - `related`: the search for related objects, from which relationships lead here; nil without one.
 /// - `ranges`: the keys that are yet to be read, the next ones last.
+/// - `lookups`: the unique values that are yet to be looked up, the next ones last.
 /// - `objects`, `seen`, `last`: what was collected, and how much of it was looked at.
 struct CollectedCandidates {
     private let request: CompiledRequest
     private var ranges: [(table: StoreTable, range: KeyRange)] = []
+    private var lookups: [[UInt8]] = []
     private var related: RelatedSearch?
     private var objects = RunMerge<ObjectReference>(by: <)
     private(set) var isWhole = false
@@ -22,7 +24,7 @@ struct CollectedCandidates {
         self.request = request
         for part in plan.access.parts.reversed() {
             switch part {
-            case .unique(let index, let value): objects.add(try store.holder(index, value))
+            case .unique(let unique): lookups += unique.keys.reversed()
             case .holders(let member): try add(holdersOf: member, store)
             case .related(let condition, let target, let inner):
                 related = try RelatedSearch(condition, target, inner, store)
@@ -90,12 +92,27 @@ struct CollectedCandidates {
             objects.add(found.sorted())
             return isDone
         }
+        try lookUp(store, &budget, judge)
         while budget > 0, let (table, range) = ranges.popLast() {
             if let rest = try read(range, of: table, store, &budget, judge) {
                 ranges.append((table, rest))
             }
         }
-        return ranges.isEmpty
+        return lookups.isEmpty && ranges.isEmpty
+    }
+
+    /// Looks up unique values.
+    private mutating func lookUp(
+        _ store: Store, _ budget: inout Int, _ judge: FetchMatches
+    ) throws(StoreError) {
+        guard !lookups.isEmpty else { return }
+        var found: [ObjectReference] = []
+        while budget > 0, let key = lookups.popLast() {
+            if let object = try store.holder(key) { found.append(object) }
+            judge.noteKeys(1)
+            budget -= 1
+        }
+        objects.add(found.sorted())
     }
 
     /// Reads keys of a range; returns what is left of it.
@@ -140,17 +157,8 @@ extension Store {
         return []
     }
 
-    /// Who holds a unique value, if somebody does.
-    fileprivate func holder(
-        _ index: CompiledIndex, _ value: Value
-    ) throws(StoreError) -> [ObjectReference] {
-        var tuple = KeyEncoder()
-        tuple.append(value)
-        let hash = StableHash(tuple.bytes)
-        let key =
-            StoreKey.tag(index.id) + StoreKey.number(hash.first) + StoreKey.number(hash.second)
-        return try current.get(tables.unique, key).map { bytes throws(StoreError) in
-            [try holder(bytes)]
-        } ?? []
+    /// Who holds a unique value, by its key, if somebody does.
+    fileprivate func holder(_ key: [UInt8]) throws(StoreError) -> ObjectReference? {
+        try current.get(tables.unique, key).map { bytes throws(StoreError) in try holder(bytes) }
     }
 }

@@ -203,8 +203,13 @@ enum StoreKey {
         _ index: CompiledIndex, _ row: Row, _ entity: CompiledEntity
     ) -> [UInt8]? {
         guard index.slots.allSatisfy({ !row.isNull($0, in: entity) }) else { return nil }
-        let hash = StableHash(tuple(index, row, entity))
-        return tag(index.id) + number(hash.first) + number(hash.second)
+        return unique(index.id, tuple(index, row, entity))
+    }
+
+    /// The key of a unique tuple none of whose values is nil.
+    static func unique(_ id: UInt16, _ tuple: [UInt8]) -> [UInt8] {
+        let hash = StableHash(tuple)
+        return tag(id) + number(hash.first) + number(hash.second)
     }
 
     /// The fewest bytes of a key in saves: the user.

@@ -100,7 +100,7 @@ extension OracleCondition {
             var reached = [number]
             for link in path { reached = reached.flatMap { world.reached($0, link.name) } }
             let held = reached.map {
-                op.holds(world.objects[$0]?.values[name] ?? .null, value)
+                op.holds(world.value($0, name), value)
             }
             return switch quantifier {
             case .any: held.contains(true)
@@ -126,7 +126,7 @@ extension OracleCondition {
             guard let next = world.reached(number, link.name).first else { return .null }
             number = next
         }
-        return world.objects[number]?.values[name] ?? .null
+        return world.value(number, name)
     }
 }
 

@@ -15,6 +15,11 @@ final class OracleDatabase {
         guard sqlite3_open(":memory:", &handle) == SQLITE_OK else {
             throw Failure(description: "SQLite can't be opened")
         }
+        // SQL has no natural order; with one told to it, it can say all else about such a request.
+        sqlite3_create_collation(handle, OracleNatural.collation, SQLITE_UTF8, nil) {
+            let (a, b) = (OracleNatural($2, $1), OracleNatural($4, $3))
+            return a < b ? -1 : b < a ? 1 : 0
+        }
     }
 
     deinit { sqlite3_close(handle) }

@@ -98,7 +98,7 @@ extension OracleExpression {
             return op.holds(.string(folding.folded(own)), .string(folding.folded(text)))
         case .subquery(let link, let name, let inner, let value, let op, let count):
             let found = world.reached(number, link.name).filter {
-                inner.holds(world.objects[$0]?.values[name] ?? .null, value)
+                inner.holds(world.value($0, name), value)
             }
             return op.holds(.int(Int64(found.count)), .int(count))
         case .aggregate(let link, let function, let op, let other):

@@ -8,8 +8,8 @@ struct OracleQuestion {
         var name: String
         /// Whether small comes first.
         var ascending: Bool
-        /// Whether capital letters stand where small ones do.
-        var isFolded: Bool
+        /// Whether capital letters stand where small ones do, or numbers in texts by what they are.
+        var selector: SortKey.Selector
 
         static let folding = OracleExpression.Folding(isCase: true, isMark: false)
     }
@@ -31,13 +31,18 @@ struct OracleQuestion {
         if Int.random(in: 0..<3, using: &world.random) == 0 {
             parts.append(OracleQuestion.either(entity, &world))
         }
+        if Int.random(in: 0..<4, using: &world.random) == 0 {
+            parts.append(OracleQuestion.unique(entity, &world))
+        }
         condition = parts.isEmpty ? nil : parts.count == 1 ? parts[0] : .and(parts)
         sort = (0..<Int.random(in: 0...3, using: &world.random)).map { _ in
             let (path, name, type) = OracleQuestion.column(entity, &world, hops: 1)
-            let isFolded = type == .string && Bool.random(using: &world.random)
+            let selector =
+                type == .string
+                ? SortKey.Selector.allCases.randomElement(using: &world.random) : nil
             return Key(
                 path: path, name: name, ascending: Bool.random(using: &world.random),
-                isFolded: isFolded)
+                selector: selector ?? .compare)
         }
         let isPart = Int.random(in: 0..<3, using: &world.random) > 0
         limit = isPart ? Int.random(in: 0...20, using: &world.random) : nil
@@ -124,6 +129,23 @@ struct OracleQuestion {
         return .or(parts)
     }
 
+    /// Conditions on unique values, most of which some object has.
+    private static func unique(_ entity: String, _ world: inout OracleWorld) -> OracleCondition {
+        let some = world.numbers(of: entity).shuffled(using: &world.random).prefix(3)
+        func held(_ name: String) -> [Value] {
+            let values = some.map { world.value($0, name) }.filter { !$0.isNull }
+            return values + [name == "v" ? .string("a9b") : .int(3)]
+        }
+        let number = OracleCondition.among([], "u", held("u"))
+        let pair = OracleCondition.and([.among([], "v", held("v")), .among([], "w", held("w"))])
+        switch Int.random(in: 0..<4, using: &world.random) {
+        case 0: return number
+        case 1: return pair
+        case 2: return .or([number, pair])
+        default: return .or([number, .compare([], "n", .equal, world.value(.int))])
+        }
+    }
+
     /// A condition on what one relationship to many, perhaps behind another, leads to.
     private static func quantified(
         _ entity: String, _ world: inout OracleWorld
@@ -164,8 +186,7 @@ struct OracleQuestion {
         request.sort = sort.map { part in
             SortKey(
                 (part.path.map(\.name) + [part.name]).joined(separator: "."),
-                ascending: part.ascending,
-                selector: part.isFolded ? .caseInsensitiveCompare : .compare)
+                ascending: part.ascending, selector: part.selector)
         }
         return request
     }
@@ -177,17 +198,12 @@ struct OracleQuestion {
         return found.sorted { a, b in
             for part in sort {
                 let (left, right) = (part.value(a, world), part.value(b, world))
-                let isLess = OracleQuestion.precedes(left, right)
-                let isMore = OracleQuestion.precedes(right, left)
+                let isLess = part.precedes(left, right)
+                let isMore = part.precedes(right, left)
                 if isLess != isMore { return part.ascending ? isLess : isMore }
             }
             return a < b
         }
-    }
-
-    private static func precedes(_ a: Value, _ b: Value) -> Bool {
-        if a.isNull || b.isNull { return a.isNull && !b.isNull }
-        return OracleCondition.Operator.less.holds(a, b)
     }
 
     /// The same by SQL.
@@ -198,8 +214,7 @@ struct OracleQuestion {
         sql += entity == "Sub" ? "o0.isSub" : withSub ? "1" : "NOT o0.isSub"
         if let condition { sql += " AND \(condition.sql(&values))" }
         let keys = sort.map { part in
-            let column = OracleCondition.column(part.path, part.name)
-            return (part.isFolded ? Key.folding.sql(column) : column)
+            part.sql(OracleCondition.column(part.path, part.name))
                 + (part.ascending ? "" : " DESC")
         }
         sql += " ORDER BY " + (keys + ["o0.id"]).joined(separator: ", ")
@@ -216,7 +231,27 @@ extension OracleQuestion.Key {
     /// What an object is sorted by.
     func value(_ number: UInt64, _ world: OracleWorld) -> Value {
         let value = OracleCondition.value(number, path, name, world)
-        guard isFolded, case .string(let text) = value else { return value }
+        guard selector == .caseInsensitiveCompare, case .string(let text) = value else {
+            return value
+        }
         return .string(Self.folding.folded(text))
+    }
+
+    /// Whether one value stands before another that has another place.
+    func precedes(_ a: Value, _ b: Value) -> Bool {
+        if a.isNull || b.isNull { return a.isNull && !b.isNull }
+        if selector == .naturalCompare, case .string(let text) = a, case .string(let other) = b {
+            return OracleNatural(text) < OracleNatural(other)
+        }
+        return OracleCondition.Operator.less.holds(a, b)
+    }
+
+    /// What rows are sorted by, of a column.
+    func sql(_ column: String) -> String {
+        switch selector {
+        case .compare: column
+        case .caseInsensitiveCompare: Self.folding.sql(column)
+        case .naturalCompare: "\(column) COLLATE \(OracleNatural.collation)"
+        }
     }
 }

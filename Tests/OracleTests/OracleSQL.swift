@@ -104,7 +104,21 @@ extension OracleDatabase {
                 }
             }
         }
+        for entity in world.entities where entity != "Sub" { try derive(entity, world) }
         try run("COMMIT")
+    }
+
+    /// Works out derived attributes.
+    private func derive(_ entity: String, _ world: OracleWorld) throws {
+        for (name, derivation) in world.derivations[entity] ?? [:] {
+            let value =
+                switch derivation {
+                case .count(let link): "(SELECT count(*) FROM \"\(link)\" l WHERE l.a = id)"
+                case .folded(let source):
+                    OracleExpression.Folding(isCase: true, isMark: true).sql("\"\(source)\"")
+                }
+            try run("UPDATE \"\(entity)\" SET \"\(name)\" = \(value)")
+        }
     }
 
     private func columns(of entity: String, _ world: OracleWorld) -> [String] {

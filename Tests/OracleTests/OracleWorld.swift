@@ -24,14 +24,19 @@ struct OracleWorld {
     private(set) var model = Model()
     /// The attributes of each entity by name, inherited ones too.
     private(set) var attributes: [String: [String: AttributeType]] = [:]
+    /// How some of the attributes follow from others, inherited ones too.
+    private(set) var derivations: [String: [String: Derivation]] = [:]
     /// The relationships of each entity, inherited ones too.
     private(set) var links: [String: [Link]] = [:]
     /// The names of all entities; the last inherits from the first.
     private(set) var entities: [String] = []
     var objects: [UInt64: Object] = [:]
+    /// Who holds which unique values, by entity.
+    private var holders: [String: [[Value]: UInt64]] = [:]
 
     static let texts = [
         "", "a", "ab", "b", "B", "ba", "é", "ab*", "a?c", "𝄞", "zz", "É", "Ab", "éb",
+        "a2", "A10", "a10", "a02", "a9b", "a10b", "9", "10", "00", "é 9/3", "É 10/3", "é 010/2",
     ]
 
     static let urls = ["http://a", "http://a/b", "x:b", "x:B", "https://é"]
@@ -41,10 +46,12 @@ struct OracleWorld {
         entities = (0..<Int.random(in: 2...3, using: &random)).map { "E\($0)" }
         for name in entities { attributes[name] = drawnAttributes(name) }
         for index in 0..<Int.random(in: 2...4, using: &random) { drawLinks(index) }
+        for name in entities { drawDerived(name) }
         let parent = entities[0]
         entities.append("Sub")
         attributes["Sub"] = attributes[parent, default: [:]].merging(["own": .int]) { $1 }
         links["Sub"] = links[parent, default: []]
+        derivations["Sub"] = derivations[parent, default: [:]]
         makeModel(parent)
     }
 
@@ -53,10 +60,26 @@ struct OracleWorld {
             .int, .double, .string, .bool, .date, .decimal, .uuid, .url, .data,
         ]
         var drawn: [String: AttributeType] = ["n": .int, "t": .string]
+        for name in OracleWorld.unique.joined() { drawn[name] = name == "v" ? .string : .int }
         for index in 0..<Int.random(in: 1...3, using: &random) {
             drawn["x\(index)"] = types.randomElement(using: &random) ?? .int
         }
         return drawn
+    }
+
+    /// What is unique in every entity: a number, and a text with another number.
+    static let unique = [["u"], ["v", "w"]]
+
+    /// A text without case and marks, and how many members relationships have.
+    private mutating func drawDerived(_ name: String) {
+        var drawn: [String: Derivation] = ["f": .folded("t")]
+        for link in links[name] ?? [] where link.isToMany && Bool.random(using: &random) {
+            drawn["c" + link.name] = .count(link.name)
+        }
+        derivations[name] = drawn
+        for (derived, derivation) in drawn {
+            attributes[name]?[derived] = derivation == .folded("t") ? .string : .int
+        }
     }
 
     private mutating func drawLinks(_ index: Int) {
@@ -72,9 +95,12 @@ struct OracleWorld {
 
     private mutating func makeModel(_ parent: String) {
         for name in entities where name != "Sub" {
-            var entity = Entity(name, indexes: drawnIndexes(name)) {}
+            var entity = Entity(
+                name, uniqueness: OracleWorld.unique, indexes: drawnIndexes(name)
+            ) {}
             for (attribute, type) in attributes[name] ?? [:] {
-                entity.attributes[attribute] = Attribute(attribute, type)
+                entity.attributes[attribute] = Attribute(
+                    attribute, type, derived: derivations[name]?[attribute])
             }
             for link in links[name] ?? [] {
                 entity.relationships[link.name] = Relationship(
@@ -115,12 +141,43 @@ struct OracleWorld {
         }
     }
 
-    mutating func values(of entity: String) -> [String: Value] {
+    /// New values for an object, which no other holds where they have to be unique.
+    mutating func values(for number: UInt64, of entity: String) -> [String: Value] {
         var values: [String: Value] = [:]
-        for (name, type) in (attributes[entity] ?? [:]).sorted(by: { $0.key < $1.key }) {
+        for (name, type) in (attributes[entity] ?? [:]).sorted(by: { $0.key < $1.key })
+        where derivations[entity]?[name] == nil {
             values[name] = Int.random(in: 0..<6, using: &random) == 0 ? .null : value(type)
         }
+        claim(&values, for: number, of: entity == "Sub" ? entities[0] : entity)
         return values
+    }
+
+    /// Draws unique values, or nil, which any number of objects may have.
+    private mutating func claim(
+        _ values: inout [String: Value], for holder: UInt64, of entity: String
+    ) {
+        var held = holders[entity, default: [:]].filter { $0.value != holder }
+        for names in OracleWorld.unique {
+            let last = names[names.count - 1]
+            let number = Int64.random(in: -5...(names.count == 1 ? 1_500 : 90), using: &random)
+            if values[last] != .null { values[last] = .int(number) }
+            let own = names.map { values[$0] ?? .null }
+            if own.contains(.null) { continue }
+            if held[own] == nil { held[own] = holder } else { values[last] = .null }
+        }
+        holders[entity] = held
+    }
+
+    /// The value of an attribute of an object, a derived one too; null without such an object.
+    func value(_ number: UInt64, _ name: String) -> Value {
+        guard let object = objects[number] else { return .null }
+        switch derivations[object.entity]?[name] {
+        case nil: return object.values[name] ?? .null
+        case .count(let link): return .int(Int64(reached(number, link).count))
+        case .folded(let source):
+            guard case .string(let text)? = object.values[source] else { return .null }
+            return .string(OracleExpression.Folding(isCase: true, isMark: true).folded(text))
+        }
     }
 
     func numbers(of entity: String, withSub: Bool = true) -> [UInt64] {

@@ -5,7 +5,8 @@ import Testing
 /// `tandem explain` as people run it.
 @Suite(.timeLimit(.minutes(2))) struct ExplainTests {
     private static let model = """
-        {"entities": {"Team": {"attributes": {"zone": {"type": "string"}, "wins": {"type": "int"}}, \
+        {"entities": {"Team": {"attributes": {"zone": {"type": "string"}, "wins": {"type": "int"}, \
+        "code": {"type": "int"}}, "uniqueness": [["code"], ["zone", "wins"]], \
         "relationships": {"players": {"to": "Player", "inverse": "team", "toMany": true}}, \
         "indexes": [["zone", "wins"], ["zone"]]}, \
         "Player": {"attributes": {"goals": {"type": "int"}}, \
@@ -23,6 +24,7 @@ import Testing
             let team = try context.insert("Team")
             team["zone"] = .string(number < 3 ? "Africa" : "Europe")
             team["wins"] = .int(Int64(number))
+            team["code"] = .int(Int64(number))
             for goals in 0..<3 {
                 let player = try context.insert("Player")
                 player["goals"] = .int(Int64(goals))
@@ -40,6 +42,14 @@ import Testing
                 "Team: index (zone, wins), 1 range, answers the predicate, sorted by -wins",
                 "rows read     3", "keys read     3", "rows returned 3",
             ], "\(zone.output)")
+        let code = try tandem("explain", "Team", "--where", "code IN {7, 5, 99}")
+        #expect(
+            code.lines == [
+                "Team: unique (code), 3 keys", "rows read     2", "keys read     3",
+                "rows returned 2",
+            ], "\(code.output)")
+        let both = try tandem("explain", "Team", "--where", "zone = 'Africa' AND wins = 2")
+        #expect(both.lines.first == "Team: unique (zone, wins)", "\(both.output)")
         let ordered = try tandem("explain", "Team", "--sort", "-zone", "--limit", "2")
         #expect(ordered.lines.first?.hasSuffix(", in order") ?? false, "\(ordered.output)")
         #expect(!ordered.output.contains("sorted"), "\(ordered.output)")

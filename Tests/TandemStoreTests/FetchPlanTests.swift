@@ -61,6 +61,7 @@ import Testing
             plans.isSuperset(of: [
                 "scan true", "scan false", "index true", "index false", "related false",
                 "related true", "any true", "any false", "inverse true", "inverse false",
+                "unique true", "unique false",
             ]), "\(plans)")
     }
 

@@ -29,6 +29,8 @@ import Testing
             let values: [String: Value] = [
                 "size": .int(Int64(number % 100)), "kind": .string(number < 200 ? "a" : "b"),
                 "rate": .double(Double(number)), "folder": .reference(folder),
+                "code": .int(Int64(number)), "shelf": .int(Int64(number / 100)),
+                "place": .int(Int64(number % 100)),
             ]
             changes.append(try bench.insert("File", number, values))
         }
@@ -37,6 +39,10 @@ import Testing
         }
         try bench.apply(changes)
         return bench
+    }
+
+    private static func codes(_ range: Range<Int>) -> String {
+        range.map(String.init).joined(separator: ", ")
     }
 
     private func explain(
@@ -68,10 +74,27 @@ import Testing
         ),
         ("size IN {5, 6} OR size < 10 OR size == 9", "index (size)", 200),
         ("ANY labels == CAST('Label/50', 'Object')", "inverse of labels", 4),
+        ("code == 105", "unique (code)", 1), ("code IN {105, 106, 9, 105}", "unique (code)", 2),
+        ("code IN {105, 110} AND size == 5", "unique (code)", 2),
+        ("code IN {105, 110, 120} AND code > 106", "unique (code)", 2),
+        ("code == 105 OR code IN {106, 110} OR code == 110", "unique (code)", 3),
+        ("shelf == 3 AND place == 5", "unique (shelf, place)", 1),
+        ("shelf IN {3, 4} AND place IN {5, 6}", "unique (shelf, place)", 4),
+        (
+            "code IN {105, 106} OR (kind == 'a' AND size < 3)",
+            "any of unique (code), index (kind, size)", 5
+        ),
+        (
+            "(code IN {105, 106} OR (shelf == 3 AND place == 5)) AND size == 5",
+            "any of unique (code), unique (shelf, place)", 3
+        ),
+        // What an index leads to is less.
+        ("size == 5 AND code IN {\(codes(100..<150))}", "index (size)", 20),
         // No index leads to an alternative, or what all lead to is too much.
         ("size == 5 OR isOld == nil", "scan", 2_000), ("size < 50 OR kind == 'a'", "scan", 2_000),
         ("size == 5 OR NOT size == 7", "scan", 2_000),
         // What leads to most of all is not worth it.
+        ("code IN {\(codes(100..<1_900))}", "scan", 2_000), ("shelf == 3", "scan", 2_000),
         ("size >= 2", "scan", 2_000), ("kind == 'b'", "scan", 2_000),
         ("folder.kind == 'usual'", "scan", 2_000), ("isOld == nil", "scan", 2_000),
     ])
@@ -145,6 +168,24 @@ import Testing
             let most = isRelated ? 2 * cursor.rowsRead : cursor.rowsRead
             #expect(found.rowsRead <= most, "seed \(seed) \(request) by \(found.plan)")
         }
+    }
+
+    @Test func `law 7: unique values are looked up some at a time`() throws {
+        let bench = try bench()
+        let predicate = try ObjectPredicate(format: "code IN {\(Self.codes(0..<600))}")
+        let request = try CompiledRequest(
+            FetchRequest(entity: "File", predicate: predicate), in: try bench.model)
+        let cursor = try FetchCursor(request, for: .count, in: bench.store)
+        #expect(cursor.plan.access.description == "unique (code)")
+        var (most, before, isDone) = (0, 0, false)
+        while !isDone {
+            var budget = 10
+            isDone = try cursor.step(&budget)
+            most = max(most, cursor.keysRead - before)
+            before = cursor.keysRead
+        }
+        #expect(try cursor.result().count == 500)
+        #expect(cursor.keysRead == 600 && most == 10, "\(most)")
     }
 
     @Test func `law 7: the members that a related object leads to are read some at a time`() throws

@@ -45,6 +45,27 @@ import Testing
         #expect(bounds.ranges.count <= 1_024 && bounds.used == 1 && bounds.met == [0])
     }
 
+    @Test func `lists of values for several unique properties don't multiply`() throws {
+        let model = try CompiledModel(
+            Model {
+                Entity("Pair", uniqueness: [["a", "b"]]) {
+                    Attribute("a", .int)
+                    Attribute("b", .int)
+                }
+            })
+        let many = { (count: Int) in (0..<count).map(String.init).joined(separator: ", ") }
+        for (a, b, count) in [(32, 32, 1_024), (33, 32, nil), (1, 4_000, 4_000), (4_000, 1, 4_000)]
+        {
+            let format = "a IN {\(many(a))} AND b IN {\(many(b))}"
+            let request = FetchRequest(
+                entity: "Pair", predicate: try ObjectPredicate(format: format))
+            let compiled = try CompiledRequest(request, in: model)
+            let constraint = try #require(compiled.entity.uniqueness.first)
+            let keys = UniqueKeys(constraint, compiled.constraints)
+            #expect(keys?.keys.count == count, "\(a) \(b)")
+        }
+    }
+
     @Test func `more alternatives than are planned for are a scan`() throws {
         let bench = try StoreBench(
             model: Model {

@@ -14,7 +14,7 @@ let shelfModel = Model {
         Relationship("files", to: "File", inverse: "folder", toMany: true)
     }
     Entity(
-        "File",
+        "File", uniqueness: [["code"], ["shelf", "place"]],
         indexes: [
             ["size"], ["kind", "size"], ["kind", "rate", "name"], ["name"], ["price"],
             ["folder", "size"],
@@ -26,6 +26,9 @@ let shelfModel = Model {
         Attribute("rate", .double)
         Attribute("price", .decimal)
         Attribute("isOld", .bool)
+        Attribute("code", .int)
+        Attribute("shelf", .int)
+        Attribute("place", .int)
         Relationship("folder", to: "Folder", inverse: "files")
         Relationship("labels", to: "Label", inverse: "files", toMany: true)
     }
@@ -45,6 +48,8 @@ struct RandomShelf {
     private var folderOf: [UInt64: UInt64] = [:]
     private var parentOf: [UInt64: UInt64] = [:]
     private var labelsOf: [UInt64: Set<UInt64>] = [:]
+    private var codes: [Int64: UInt64] = [:]
+    private var places: [[Int64]: UInt64] = [:]
     let kinds = ["a", "b", "bb", "c\u{0}d", "é"]
     private let names =
         ["", "n", "na", "nab", "z"]
@@ -92,6 +97,30 @@ struct RandomShelf {
         }
     }
 
+    /// Unique values of a file that no other has, or nil, which any may have.
+    private mutating func claim(_ number: UInt64) -> [String: Value] {
+        release(number)
+        let code = Int64.random(in: 0...40, using: &random)
+        let place = [4, 9].map { Int64.random(in: 0...$0, using: &random) }
+        var values: [String: Value] = [
+            "code": .null, "shelf": .int(place[0]), "place": .null,
+        ]
+        if codes[code] == nil {
+            codes[code] = number
+            values["code"] = .int(code)
+        }
+        if places[place] == nil {
+            places[place] = number
+            values["place"] = .int(place[1])
+        }
+        return values
+    }
+
+    private mutating func release(_ number: UInt64) {
+        codes = codes.filter { $0.value != number }
+        places = places.filter { $0.value != number }
+    }
+
     mutating func pick(_ names: [String]) -> UInt64? {
         living.filter { names.contains($0.value) }.keys.sorted().randomElement(using: &random)
     }
@@ -104,7 +133,9 @@ struct RandomShelf {
         let name =
             ["Folder", "File", "File", "File", "Image", "Label"].randomElement(using: &random)
             ?? "File"
-        try bench.apply([try bench.insert(name, number, values(name))])
+        var own = values(name)
+        if ["File", "Image"].contains(name) { own.merge(claim(number)) { $1 } }
+        try bench.apply([try bench.insert(name, number, own)])
         living[number] = name
         try relink(number, name)
     }
@@ -112,7 +143,10 @@ struct RandomShelf {
     mutating func update() throws {
         guard let number = pick(["Folder", "File", "Image", "Label"]), let name = living[number]
         else { return }
-        let some = values(name).filter { _ in Bool.random(using: &random) }
+        var some = values(name).filter { _ in Bool.random(using: &random) }
+        if ["File", "Image"].contains(name), Bool.random(using: &random) {
+            some.merge(claim(number)) { $1 }
+        }
         if !some.isEmpty { try bench.apply([try bench.update(name, number, some)]) }
         try relink(number, name)
     }
@@ -122,6 +156,7 @@ struct RandomShelf {
         try link(number, name, "folder", in: "Folder", "files", to: nil, \.folderOf)
         for label in labelsOf[number] ?? [] { try toggle(label, of: number, name) }
         try bench.apply([try bench.delete(name, number)])
+        release(number)
         living[number] = nil
     }
 
@@ -182,7 +217,7 @@ struct RandomShelf {
         let more = Int.random(in: -20...20, using: &random)
         let kind = some(["a", "b", "bb", "é", "x"])
         let comparison = some(["==", "<", "<=", ">", ">=", "!="])
-        switch Int.random(in: 0..<17, using: &random) {
+        switch Int.random(in: 0..<21, using: &random) {
         case 0, 1: return "size \(comparison) \(number)"
         case 2: return "size BETWEEN {\(min(number, more)), \(max(number, more))}"
         case 3: return "size IN {\(number), \(more), \(number), 3}"
@@ -196,6 +231,10 @@ struct RandomShelf {
         case 12: return "price \(comparison) \(number % 4)"
         case 13: return "isOld == \(number > 0 ? "YES" : "NO")"
         case 14: return related(comparison)
+        case 15, 16:
+            return "code IN {\(number), \(more), \(abs(number) + 20), \(abs(more)), \(more)}"
+        case 17: return "shelf IN {1, \(number % 5)} AND place IN {3, \(more % 10), 9}"
+        case 18: return "ANY labels == CAST('Label/\(pick(["Label"]) ?? 1)', 'Object')"
         default: return either(number, more, kind)
         }
     }
@@ -209,6 +248,8 @@ struct RandomShelf {
             "(size > \(number) OR kind == '\(kind)')", "(size == \(number) OR size == \(more))",
             "(size < \(number) OR (kind == '\(kind)' AND size > \(more)) OR name == nil)",
             "(folder == CAST('Folder/\(folder)', 'Object') OR kind BEGINSWITH 'b' OR price == 1)",
+            "(code IN {\(abs(number)), \(more)} OR code == \(abs(more) + 20))",
+            "(code == \(abs(number)) OR size == \(more) OR (shelf == 2 AND place IN {1, 3}))",
             "(size == \(number) OR isOld == YES)", "(kind == 'a' OR NOT kind == '\(kind)')",
             "ANY labels == CAST('Label/\(label)', 'Object')",
             "ANY folder.files == CAST('File/\(file)', 'Object')",

@@ -19,6 +19,8 @@ final class ReadUnderWay {
     private(set) var verdicts: VerdictsUnderWay?
     private let request: CompiledRequest?
     private(set) var cursor: FetchCursor?
+    /// The rows of a fetch of values, while they are made of what was found.
+    private(set) var columns: ColumnsUnderWay?
     /// The graph at the position that is read; nil for what there is.
     let past: PastGraph?
     /// Up to here transactions were looked through for what they altered.
@@ -83,6 +85,7 @@ final class ReadUnderWay {
     /// About the bytes that it holds.
     var bytes: Int {
         questionBytes + (cursor?.bytes ?? 0) + (past?.window.bytes ?? 0) + (verdicts?.bytes ?? 0)
+            + (columns?.bytes ?? 0)
     }
 
     /// It needs every transaction behind this one.
@@ -93,6 +96,7 @@ final class ReadUnderWay {
         // To look back needs transactions that may be gone by then.
         guard past == nil else { return false }
         cursor = nil
+        columns = nil
         verdicts?.forget(committer)
         beginsAnew = true
         stand(at: committer)
@@ -152,7 +156,31 @@ final class ReadUnderWay {
         var left = share(of: given, caughtUpWith: given - budget, cursor)
         budget -= left
         defer { budget += left }
-        return try cursor.step(&left) && position == committer.position
+        guard try cursor.step(&left), position == committer.position else { return false }
+        return try makeRows(cursor, committer, &left)
+    }
+
+    /// Makes the rows of a fetch of values; true when they are known, or not asked for.
+    private func makeRows(
+        _ cursor: FetchCursor, _ committer: Committer, _ left: inout Int
+    ) throws -> Bool {
+        guard let fetch, fetch.kind == .columns, let wanted = fetch.columns, !isExplained else {
+            return true
+        }
+        if columns == nil {
+            columns = try ColumnsUnderWay(
+                wanted, of: fetch.request, cursor.result().objects, in: model, committer)
+        }
+        return try columns?.step(committer, past, &left) ?? true
+    }
+
+    private var isExplained: Bool { if case .explain = message { true } else { false } }
+
+    /// Forgets rows that were made of what others altered by now; those that are made then get longer steps, so that they end.
+    private func forgetRows() {
+        guard columns != nil else { return }
+        columns = nil
+        if !isHeldUp { lateSteps += DaemonLimits.lateSteps }
     }
 
     /// Whether it is time to catch up: at the end, and before then only where there is much to catch up with.
@@ -198,6 +226,7 @@ final class ReadUnderWay {
         do {
             let found = try evaluator.candidates(&budget, walked: cursor?.walked ?? [])
             cursor?.touch(found)
+            if !found.isEmpty { forgetRows() }
         } catch let error as StoreError {
             guard error.isTooMuch else { throw error }
             try beginAnew(committer)
@@ -208,6 +237,7 @@ final class ReadUnderWay {
     private func beginAnew(_ committer: Committer) throws {
         // In steps twice as long it ends, at last, before others alter that much.
         if !isHeldUp { lateSteps += DaemonLimits.lateSteps }
+        columns = nil
         cursor = try beginning(committer.store)
     }
 

@@ -95,7 +95,9 @@ struct Answerer {
 
     /// Answers what is done.
     func answer(_ read: ReadUnderWay) throws -> DaemonMessage {
-        let result = try committer.telling { try read.cursor?.result() }
+        let result = try committer.telling {
+            read.columns == nil ? try read.cursor?.result() : nil
+        }
         return try committer.telling { try answer(read, result) }
     }
 
@@ -109,20 +111,35 @@ struct Answerer {
             if case .read(let beside) = request.alongside {
                 answer.alongside = .objects(try self.read(beside))
             }
-            guard read.fetch != nil else { return .verdicts(answer) }
-            answer.alongside = try result.flatMap { result in
-                try read.fetch.map { .fetched(try self.answer($0, result, nil)) }
+            if let fetch = read.fetch {
+                answer.alongside = .fetched(try self.answer(read, fetch, result))
             }
             return .verdicts(answer)
         case .explain:
             guard let result else { preconditionFailure("A fetch was carried out.") }
             return .explained(explained(result, read))
         default:
-            guard let fetch = read.fetch, let result else {
+            guard let fetch = read.fetch else {
                 preconditionFailure("Nothing else goes on in steps.")
             }
-            return .fetched(try answer(fetch, result, read.past))
+            return .fetched(try answer(read, fetch, result))
         }
+    }
+
+    /// Answers a fetch by its rows of values, or by what was found.
+    private func answer(
+        _ read: ReadUnderWay, _ fetch: Fetch, _ result: FetchResult?
+    ) throws -> Fetched {
+        if let columns = read.columns {
+            engine.follow(fetch.interests, session)
+            var answer = Fetched(
+                position: read.past?.position ?? committer.position,
+                count: UInt64(columns.rows.count), objects: [], references: [], related: [])
+            answer.values = columns.rows
+            return answer
+        }
+        guard let result else { preconditionFailure("A fetch was carried out.") }
+        return try answer(fetch, result, read.past)
     }
 
     /// How a fetch was carried out.
@@ -143,13 +160,8 @@ struct Answerer {
             objects: [],
             references: [], related: [])
         switch fetch.kind {
-        case .count: break
+        case .count, .columns: break
         case .references: answer.references = result.references
-        case .columns:
-            guard let columns = fetch.columns else { break }
-            answer.values = try ColumnAnswer(committer: committer, past: past)
-                .rows(columns, of: fetch.request, result.objects, in: model)
-            answer.count = UInt64(answer.values.count)
         case .list where result.places != nil:
             var related = RelatedRows(committer.store, model, past, AnswerSize(committer))
             answer.places = result.places.map { $0.withLinks(upTo: Int(fetch.list?.rowsUpTo ?? 0)) }

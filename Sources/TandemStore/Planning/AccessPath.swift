@@ -7,8 +7,8 @@ enum AccessPath {
     case scan
     /// The members of the inverse of a to-one relationship.
     case members(of: ObjectReference, link: UInt16, name: String)
-    /// The holder of a unique value.
-    case unique(CompiledIndex, Value)
+    /// The holders of unique values.
+    case unique(UniqueKeys)
     /// The entries of an index in some ranges.
     case index(CompiledIndex, ranges: [KeyRange])
     /// The objects from which a relationship to many leads to one.
@@ -20,15 +20,15 @@ enum AccessPath {
 }
 
 extension AccessPath {
-    /// What any of some paths leads to; ranges of one index are put together.
+    /// What any of some paths leads to; ranges of one index are put together, and keys of one uniqueness constraint.
     static func any(of paths: [AccessPath]) -> AccessPath {
         var parts: [AccessPath] = []
         for path in paths {
-            let place = parts.firstIndex { $0.indexID != nil && $0.indexID == path.indexID }
-            if let place, case .index(let index, let more) = path,
-                case .index(_, let ranges) = parts[place]
-            {
-                parts[place] = .index(index, ranges: KeyRange.merged(ranges + more))
+            let joined = parts.indices.lazy.compactMap { place in
+                parts[place].joined(with: path).map { (place, $0) }
+            }
+            if let (place, both) = joined.first {
+                parts[place] = both
             } else {
                 parts.append(path)
             }
@@ -36,10 +36,19 @@ extension AccessPath {
         return parts.count == 1 ? parts[0] : .union(parts)
     }
 
-    private var indexID: UInt16? { if case .index(let index, _) = self { index.id } else { nil } }
+    /// Both as one path; nil where they are over different things.
+    private func joined(with other: AccessPath) -> AccessPath? {
+        switch (self, other) {
+        case (.index(let index, let ranges), .index(let its, let more)) where index.id == its.id:
+            .index(index, ranges: KeyRange.merged(ranges + more))
+        case (.unique(let keys), .unique(let more)) where keys.constraint.id == more.constraint.id:
+            .unique(keys.union(more))
+        default: nil
+        }
+    }
 
-    /// Whether it leads to one object at most.
-    var isUnique: Bool { if case .unique = self { true } else { false } }
+    /// How many unique values it looks up; nil for what leads elsewhere.
+    var lookups: Int? { if case .unique(let unique) = self { unique.keys.count } else { nil } }
 
     /// The parts of a union; of the others, itself.
     var parts: [AccessPath] { if case .union(let parts) = self { parts } else { [self] } }
@@ -51,7 +60,7 @@ extension AccessPath: CustomStringConvertible {
         switch self {
         case .scan: "scan"
         case .members(_, _, let name): "inverse of \(name)"
-        case .unique(let index, _): "unique (\(index.properties.joined(separator: ", ")))"
+        case .unique(let keys): "unique (\(keys.constraint.properties.joined(separator: ", ")))"
         case .index(let index, _): "index (\(index.properties.joined(separator: ", ")))"
         case .holders(let member): "inverse of \(member.name)"
         case .union(let parts): "any of " + parts.map(\.description).joined(separator: ", ")

@@ -15,7 +15,9 @@ extension FetchPlan {
                     ranges: 1, isOrdered: true)
             ]
         case .members(_, _, let name): (step.access, step.properties) = (.inverse, [name])
-        case .unique(let index, _): (step.access, step.properties) = (.unique, index.properties)
+        case .unique(let unique):
+            (step.access, step.properties) = (.unique, unique.constraint.properties)
+            step.ranges = unique.keys.count
         case .index(let index, let ranges):
             (step.access, step.properties) = (.index, index.properties)
             step.ranges = ranges.count

@@ -65,7 +65,10 @@ extension FetchPlan {
     ) -> [FetchPlan] {
         var plans = [scan(request)]
         plans += ordered(plans[0], request, part)
-        plans += request.constraints.compactMap { single($0, request) }
+        plans += request.constraints.compactMap { members($0, request) }
+        plans += request.entity.uniqueness.compactMap {
+            UniqueKeys($0, request.constraints).map { unique($0, request) }
+        }
         for index in request.entity.indexes {
             plans += self.plans(over: index, request, part)
         }
@@ -107,22 +110,28 @@ extension FetchPlan {
     private static func paths(
         _ constraints: [SlotConstraint], _ request: CompiledRequest
     ) -> [AccessPath] {
-        let single = constraints.compactMap { constraint -> AccessPath? in
-            guard case .equals(let value) = constraint.condition, !value.isNull else { return nil }
-            return access(to: constraint.slot, value, request)
-        }
+        let unique = request.entity.uniqueness.compactMap { UniqueKeys($0, constraints) }
+            .sorted { $0.keys.count < $1.keys.count }
         let indexes = request.entity.indexes.map { ($0, IndexBounds($0, constraints)) }
             .filter { $0.1.used > 0 }.sorted { ($0.1.fixed, $0.1.used) > ($1.1.fixed, $1.1.used) }
-        return single.filter(\.isUnique) + single.filter { !$0.isUnique }
+        return unique.map { .unique($0) }
+            + constraints.compactMap { access(by: $0, request) }
             + indexes.map { .index($0, ranges: $1.ranges) }
     }
 
-    /// The plan over a unique value; nil for a request that asks for none.
+    /// The plan that looks up one unique value; nil for a request that asks for none, or for more.
     static func unique(_ request: CompiledRequest) -> FetchPlan? {
-        for constraint in request.constraints {
-            if let plan = single(constraint, request), case .unique = plan.access { return plan }
+        for constraint in request.entity.uniqueness {
+            if let keys = UniqueKeys(constraint, request.constraints, atMost: 1) {
+                return unique(keys, request)
+            }
         }
         return nil
+    }
+
+    private static func unique(_ keys: UniqueKeys, _ request: CompiledRequest) -> FetchPlan {
+        FetchPlan(
+            access: .unique(keys), order: byNumber(request), keys: IndexSortKey(ofNothing: request))
     }
 
     private static func scan(_ request: CompiledRequest) -> FetchPlan {
@@ -152,32 +161,28 @@ extension FetchPlan {
         request.sortColumns?.isEmpty == true ? .number : .none
     }
 
-    private static func single(
+    private static func members(
         _ constraint: SlotConstraint, _ request: CompiledRequest
     ) -> FetchPlan? {
-        guard case .equals(let value) = constraint.condition, !value.isNull,
-            let access = access(to: constraint.slot, value, request)
-        else { return nil }
-        return FetchPlan(
-            access: access,
-            decides: request.constraintsDecide && request.constraints.count == 1
-                && value.reference != nil,
-            order: byNumber(request), keys: IndexSortKey(ofNothing: request))
+        access(by: constraint, request).map { access in
+            FetchPlan(
+                access: access,
+                decides: request.constraintsDecide && request.constraints.count == 1,
+                order: byNumber(request), keys: IndexSortKey(ofNothing: request))
+        }
     }
 
+    /// The inverse of a to-one relationship that has to lead to an object; nil for another constraint.
     private static func access(
-        to slot: Int, _ value: Value, _ request: CompiledRequest
+        by constraint: SlotConstraint, _ request: CompiledRequest
     ) -> AccessPath? {
-        let entity = request.entity
-        let property = entity.properties[slot]
-        if let relationship = property.relationship, let target = value.reference {
-            guard relationship.inverseToMany,
-                let inverse = request.model.entity(tagged: relationship.destination)?
-                    .properties[relationship.inverseSlot].relationship
-            else { return nil }
-            return .members(of: target, link: inverse.linkID, name: property.name)
-        }
-        return entity.uniqueness.first { $0.slots == [slot] }.map { .unique($0, value) }
+        let property = request.entity.properties[constraint.slot]
+        guard case .equals(.reference(let target)) = constraint.condition,
+            let relationship = property.relationship, relationship.inverseToMany,
+            let inverse = request.model.entity(tagged: relationship.destination)?
+                .properties[relationship.inverseSlot].relationship
+        else { return nil }
+        return .members(of: target, link: inverse.linkID, name: property.name)
     }
 
     /// The plans over an index: one for what it leads to, and one that walks it in the request's order, where that may end early.

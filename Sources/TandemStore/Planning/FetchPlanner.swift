@@ -119,7 +119,7 @@ struct FetchPlanner {
         var best = (plan: plans[0], cost: Double.infinity)
         for plan in plans {
             let plan = try completed(plan)
-            let share = try share(of: plan, sample)
+            let share = try share(of: plan, sample, all)
             var keys = all * share
             if plan.endsEarly, part != .count, let wanted = request.wanted {
                 keys = min(keys, Double(wanted) * (plan.decides ? 1 : share / matching))
@@ -134,9 +134,12 @@ struct FetchPlanner {
     }
 
     /// The part of all rows that a plan leads to.
-    private func share(of plan: FetchPlan, _ sample: RowSample) throws(StoreError) -> Double {
+    private func share(
+        of plan: FetchPlan, _ sample: RowSample, _ all: Double
+    ) throws(StoreError) -> Double {
         switch plan.access {
-        case .scan, .unique: return 1
+        case .scan: return 1
+        case .unique(let unique): return min(1, Double(unique.keys.count) / max(1, all))
         case .members, .index, .union:
             return try sample.share { object, row, _ in leads(plan.access, to: object, row) }
         case .holders(let member): return try share(of: member.part, sample)
@@ -153,11 +156,14 @@ struct FetchPlanner {
         return try sample.share { part.matches($0, $1, $2) ?? false }
     }
 
-    /// Whether a path leads to an object of the sample, as its own row says; one to a single object hardly does.
+    /// Whether a path leads to an object of the sample, as its own row says; one over a related object hardly does.
     private func leads(_ path: AccessPath, to object: ObjectReference, _ row: Row) -> Bool {
         switch path {
         case .scan: return true
-        case .unique, .holders, .related: return false
+        case .holders, .related: return false
+        case .unique(let unique):
+            return StoreKey.unique(unique.constraint, row, entity(of: object))
+                .map(unique.contains) ?? false
         case .members(let owner, _, let name):
             guard let slot = request.entity.slot(of: name) else { return true }
             return row.reference(slot, in: entity(of: object)) == owner

@@ -29,11 +29,7 @@ struct IndexBounds {
         for slot in index.slots {
             let here = constraints.indices.filter { constraints[$0].slot == slot }
             guard !here.isEmpty else { break }
-            let values = here.map { ComponentValues(constraints[$0].condition) }
-                .reduce(nil) { (both: ComponentValues?, next) in
-                    both.map { $0.intersection(next) } ?? next
-                }
-            guard let values else { break }
+            guard let values = ComponentValues(of: here.map { constraints[$0] }) else { break }
             // Too many combinations: the property is left to the predicate.
             if case .points(let points) = values, prefixes.count > 1,
                 points.count * prefixes.count > Self.mostCombinations
@@ -63,63 +59,6 @@ struct IndexBounds {
 
     /// A key of an index has at most so many bytes before the object's number.
     private static let longest = 2 + StoreKey.tupleLimit
-}
-
-/// What constraints leave of the values of one property, as the bytes of its component in a key.
-private enum ComponentValues {
-    /// Some values.
-    case points([[UInt8]])
-    /// Everything between keys.
-    case ranges([KeyRange])
-
-    init(_ condition: SlotConstraint.Condition) {
-        switch condition {
-        case .equals(let value): self = .points([Self.component(value)])
-        case .anyOf(let values): self = .points(values.map(Self.component))
-        case .prefix(let text):
-            // The key of a text without its end mark is the prefix of the keys of its continuations.
-            self = .ranges([KeyRange(prefix: Self.component(.string(text)).dropLast(2))])
-        case .range(let lower, let upper):
-            self = .ranges([KeyRange(lower: Self.start(lower), upper: Self.end(upper))])
-        }
-    }
-
-    private static func component(_ value: Value) -> [UInt8] {
-        var encoder = KeyEncoder()
-        encoder.append(value)
-        return encoder.bytes
-    }
-
-    /// Nil, whose component is 0, is in no range.
-    private static func start(_ bound: SlotConstraint.Bound?) -> [UInt8] {
-        guard let bound else { return [1] }
-        let component = component(bound.value)
-        return bound.inclusive ? component : KeyRange.successor(component) ?? component
-    }
-
-    private static func end(_ bound: SlotConstraint.Bound?) -> [UInt8] {
-        guard let bound else { return [2] }
-        let component = component(bound.value)
-        return bound.inclusive ? KeyRange.successor(component) ?? component : component
-    }
-
-    var spans: [KeyRange] {
-        switch self {
-        case .points(let points): points.map { KeyRange(prefix: $0) }
-        case .ranges(let ranges): ranges
-        }
-    }
-
-    func intersection(_ other: ComponentValues) -> ComponentValues {
-        switch (self, other) {
-        case (.points(let points), _):
-            let spans = other.spans
-            return .points(points.filter { point in spans.contains { $0.contains(point) } })
-        case (_, .points): return other.intersection(self)
-        case (.ranges(let mine), .ranges(let its)):
-            return .ranges(mine.flatMap { range in its.map { range.intersection($0) } })
-        }
-    }
 }
 
 extension KeyRange {

@@ -62,7 +62,7 @@ extension Store {
     func keys(of access: AccessPath, atMost most: Int) throws(StoreError) -> Int? {
         switch access {
         case .scan, .related: return nil
-        case .unique: return 1
+        case .unique(let unique): return min(unique.keys.count, most)
         case .holders(let member):
             guard let inverse = model.flatMap(member.inverse), inverse.toMany else { return 1 }
             let range = KeyRange(prefix: StoreKey.links(inverse.linkID, of: member.object.number))

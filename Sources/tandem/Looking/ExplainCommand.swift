@@ -8,7 +8,7 @@ struct ExplainCommand: ParsableCommand {
         abstract: "Carries out a fetch and shows how: index, rows read, rows returned.",
         discussion: """
             A step for what is fetched, and one below it for related objects that it is found by, or, where the predicate \
-            has an OR, for each of the indexes that lead to it. The daemon takes the plan that reads least of what is stored now.
+            has an OR, for each of the indexes and unique keys that lead to it. The daemon takes the plan that reads least of what is stored now.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -69,6 +69,7 @@ extension FetchPlanStep {
     fileprivate func text(isAsked: Bool) -> String {
         var parts = [way]
         if access == .index { parts.append("\(ranges) \(ranges == 1 ? "range" : "ranges")") }
+        if access == .unique, ranges != 1 { parts.append("\(ranges) keys") }
         if !isAsked {
             parts.append("no predicate")
         } else if decides {

@@ -22,7 +22,7 @@ enum CellValue {
     static func forms(_ type: AttributeType) -> String {
         guard type == .date else { return "" }
         return "; a date is written 2013-01-31, 2013-01-31 10:05:00 or 2013-01-31T10:05:00Z, "
-            + "or the map names the columns of its parts"
+            + "or a map names the columns of its parts"
     }
 
     /// A whole number.

@@ -9,7 +9,8 @@ struct ImportCommand: AsyncParsableCommand {
         discussion: """
             Rows are JSON objects, one a line, as `tandem export` prints them or the values alone, or CSV. With --map \
             PATH is a folder of CSV files, also packed by gzip, and the map says what they are and how they are linked. \
-            Every row becomes a new object, in transactions of at most 1,000. What can't be read or is refused goes to \
+            A date in a table is written 2013-01-31 or 2013-01-31T10:05:00Z; digits alone are seconds in what was exported, and \
+            rejected elsewhere. Every row becomes a new object, in transactions of at most 1,000. What can't be read or is refused goes to \
             the file of rejects with the line's number and the reason, and the rest goes on: the exit code is 1 then. \
             What was interrupted goes on with the --id that it said, and inserts no row twice.
             """)
@@ -58,6 +59,7 @@ struct ImportCommand: AsyncParsableCommand {
         if let map {
             let tables = try ImportMap(parsing: try Self.content(map), path: map)
             let rejects = try rejectFile(map, name)
+            defer { rejects.close() }
             let run = try TableImport(
                 path, tables, (name, policy.mergePolicy), container, rejects)
             try await finish(name, rejects) {
@@ -69,6 +71,7 @@ struct ImportCommand: AsyncParsableCommand {
             let model = try container.storeModel()
             let settings = try settings(model, name)
             let rejects = try rejectFile(path, name)
+            defer { rejects.close() }
             let run = try ImportRun(
                 settings, model, container.makeContext(name: "import"), rejects)
             try await finish(name, rejects) {

@@ -8,6 +8,16 @@ struct ImportRow {
         case json(JSON)
         /// A cell of a table; nil for an empty one.
         case text(String?)
+
+        /// What is shown of it.
+        var json: JSON {
+            switch self {
+            case .json(let json): json
+            case .text(let text): text.map { .string($0) } ?? .null
+            }
+        }
+
+        var isCell: Bool { if case .text = self { true } else { false } }
     }
 
     var line: Int

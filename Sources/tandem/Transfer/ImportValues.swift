@@ -21,7 +21,8 @@ enum ImportValues {
             }
             if let problem = property.settingProblem { throw Misfit(reason: "\(name): \(problem)") }
             if let type = property.attribute?.type {
-                values.attributes[name] = try value(field, type, property)
+                values.attributes[name] = try value(
+                    field, type, property, isCopy: row.isCopy)
             } else if !row.isCopy || property.relationship?.inverseToMany ?? true {
                 values.objects[name] = try ids(field, property)
             }
@@ -33,32 +34,52 @@ enum ImportValues {
     static func infinity(_ number: Double) -> String { number < 0 ? "-Infinity" : "Infinity" }
 
     private static func value(
-        _ field: ImportRow.Field, _ type: AttributeType, _ property: CompiledProperty
+        _ field: ImportRow.Field, _ type: AttributeType, _ property: CompiledProperty,
+        isCopy: Bool
     ) throws(Misfit) -> Value {
-        let json = json(field, type)
-        if type == .double, let text = json.string,
-            let number = [Double.infinity, -.infinity].first(where: { infinity($0) == text })
-        {
-            return .double(number)
-        }
-        guard let value = Value(json: json, type: type), property.accepts(value) else {
+        let value =
+            switch field {
+            case .json(let json): value(json, type)
+            case .text(let text): cell(text, type, isCopy: isCopy)
+            }
+        guard let value, property.accepts(value) else {
             throw Misfit(
-                reason: "\(property.name) needs a value of type \(type.rawValue), not \(json.text)")
+                reason: "\(property.name) needs a value of type \(type.rawValue), not "
+                    + field.json.text + (field.isCell ? CellValue.forms(type) : ""))
         }
         return value
     }
 
-    /// A cell as the JSON that its type wants; what does not fit stays a string, and is refused as such.
-    private static func json(_ field: ImportRow.Field, _ type: AttributeType) -> JSON {
-        switch (field, type) {
-        case (.json(let json), _): return json
-        case (.text(nil), _): return .null
-        case (.text(let text?), .bool), (.text(let text?), .int), (.text(let text?), .double),
-            (.text(let text?), .date):
-            let parsed = try? JSON(parsing: text)
-            return parsed.flatMap { $0 == .null ? nil : $0 } ?? .string(text)
-        case (.text(let text?), _): return .string(text)
+    private static func value(_ json: JSON, _ type: AttributeType) -> Value? {
+        type == .double
+            ? json.string.flatMap(infinity) ?? Value(json: json, type: type)
+            : Value(json: json, type: type)
+    }
+
+    /// The value of a cell, nil for what is none.
+    ///
+    /// As cells of a map are read, but for Booleans, which are true and false, and for what `tandem export` writes: that has infinities, and dates
+    /// as seconds.
+    private static func cell(_ text: String?, _ type: AttributeType, isCopy: Bool) -> Value? {
+        guard let text else { return .null }
+        switch type {
+        case .bool: return parsed(text, type)
+        case .double: return infinity(text) ?? CellValue.read(text, type)
+        case .date:
+            return (isCopy ? parsed(text, type) : nil) ?? CellValue.read(text, type)
+        default: return CellValue.read(text, type)
         }
+    }
+
+    /// The value that a text is as JSON; nil for what is none.
+    private static func parsed(_ text: String, _ type: AttributeType) -> Value? {
+        guard let json = try? JSON(parsing: text), json != .null else { return nil }
+        return Value(json: json, type: type)
+    }
+
+    /// What a text of an infinite number stands for.
+    private static func infinity(_ text: String) -> Value? {
+        [Double.infinity, -.infinity].first { infinity($0) == text }.map { .double($0) }
     }
 
     private static func ids(

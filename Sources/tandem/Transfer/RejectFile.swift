@@ -24,6 +24,8 @@ final class RejectFile {
     /// The import that they are of.
     private let id: String
     private let files = RealFileSystem()
+    /// Keeps other imports from it; nil where there can be no such file, and so no reject.
+    private var lock: AdvisoryLock?
     private var file: (any File)?
     private var end: UInt64 = 0
     /// Who refused which lines, by the names of files; "" where there is one only.
@@ -32,16 +34,40 @@ final class RejectFile {
 
     /// The rejects of an import; those of an earlier attempt are taken up where it goes on.
     ///
-    /// Throws ``CommandFailure`` for a file that is there though nothing goes on, is of another import or none, or can't be read.
+    /// While it lives, or until ``close()``, no other import has the same file. Throws ``CommandFailure`` for a file that another import
+    /// is writing, is there though nothing goes on, is of another import or none, or can't be read.
     init(_ path: String, of id: String, isContinued: Bool) throws {
         self.path = path
         self.id = id
+        lock = try Self.lock(path)
+        if lock != nil, try mapped({ try files.open(path, .read).size() }) == 0 { return }
         guard files.exists(path) else { return }
         guard isContinued else {
             throw CommandFailure(
                 "\(path) exists; go on with the --id of that import, or remove it", code: 2)
         }
         try mapped { try read() }
+    }
+
+    /// The lock on the file, which is there then, if nothing is in it yet.
+    ///
+    /// Nil for what is no file, and where none can be made: an import that rejects nothing needs none.
+    private static func lock(_ path: String) throws -> AdvisoryLock? {
+        do {
+            return try AdvisoryLock(path)
+        } catch let error where error.isLocked {
+            throw CommandFailure("another import is writing to \(path); wait until it has ended")
+        } catch {
+            return nil
+        }
+    }
+
+    /// Lets other imports have it; where nothing was rejected no file stays.
+    func close() {
+        if lock != nil, count == 0, (try? files.open(path, .read).size()) == 0 {
+            try? files.remove(path)
+        }
+        lock = nil
     }
 
     /// The lines of a file that were refused.
@@ -111,7 +137,7 @@ final class RejectFile {
         }
         if bytes.isEmpty { return }
         try mapped {
-            let file = try self.file ?? files.open(path, .createNew)
+            let file = try self.file ?? files.open(path, lock == nil ? .createNew : .readWrite)
             self.file = file
             try file.write(bytes, at: end)
             try file.sync()

@@ -221,6 +221,44 @@ import Testing
         #expect(reason.contains("a date is written 2013-01-31") == (type == "date"))
     }
 
+    @Test @MainActor
+    func `law 8: long cells are read and sent in parts that end by bytes rather than by rows`()
+        throws
+    {
+        defer { daemon.end(SIGTERM) }
+        try install(map: Self.map.replacing("MISSING", with: "nil"))
+        let (count, length) = (160, 60_000)
+        let (refused, unfit) = ([30, 110], [60, 155])
+        let rows = (0..<count).map { row in
+            let name = "team \(refused.contains(row) ? row - 20 : row)"
+            let zone = String(repeating: "x", count: length)
+            return "\(name),\(row) \(zone),\(unfit.contains(row) ? "many" : "1")\n"
+        }
+        try write("data/teams.csv", "Name,Zone,Wins\n" + rows.joined())
+        try write("data/players.csv", "who,goals,place,y,m,team\n")
+        expect(try run(), 1, "imported \(count - 4) objects of Team", "4 rows were rejected")
+        let lines = try rejects().compactMap { $0["line"]?.int }
+        #expect(Set(lines) == Set((refused + unfit).map { Int64($0) + 2 }))
+        // The last one was read when parts before it had been sent, of which the daemon refused a row.
+        #expect(lines.firstIndex(of: 32) ?? 9 < lines.firstIndex(of: 157) ?? 0, "\(lines)")
+        let last = try tandem(["fetch", "Team", "--where", "name = 'team 159'", "-o", "json"]).json
+        #expect(last.first?["values"]?["zone"]?.string?.utf8.count == length + 4)
+        #expect(try parts().allSatisfy { $0 <= (1 << 20) / length + 1 })
+    }
+
+    /// How many objects each transaction has.
+    @MainActor private func parts() throws -> [Int] {
+        let container = PersistentContainer(
+            model: try Model(parsing: Self.model), socket: place.socket, author: "reader")
+        var parts: [Int] = []
+        var page = try container.history(after: 0)
+        while true {
+            parts += try page.transactions.map { try $0.changes().count }
+            if page.isComplete { return parts }
+            page = try container.history(after: page.position.number)
+        }
+    }
+
     @Test func `subentities are led to, and what is packed is unpacked`() throws {
         defer { daemon.end(SIGTERM) }
         try install(

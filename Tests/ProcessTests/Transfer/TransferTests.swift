@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Tandem
 import TandemIO
 import Testing
@@ -187,7 +188,7 @@ import Testing
         try install()
         let path = try file(
             "teams.csv",
-            "name,wins,note,founded\r\nA,1,,2026-01-02T00:00:00Z\r\n\"B \"\"b\"\"\nb\",,\"\",5\r\n"
+            "name,wins,note,founded\r\nA,1,,2026-01-02T00:00:00Z\r\n\"B \"\"b\"\"\nb\",,\"\",1970-01-01 00:00:05\r\n"
                 + "C,x,,\r\nD,1\r\n\"E,1,,\r\n")
         expect(try tandem("import", path, "--entity", "Team"), 1, "imported 2 objects", "3 rows")
         let rows = try tandem("fetch", "Team", "--sort", "name", "-o", "json").json
@@ -199,6 +200,70 @@ import Testing
         expect(
             try tandem("import", try file("a.csv", "name,name\nA,B\n"), "--entity", "Team"), 2,
             "a name of its own")
+    }
+
+    @Test(arguments: [
+        ("founded", "20130131", "date"), ("founded", "5", "date"), ("founded", "1.5e9", "date"),
+        ("founded", "null", "date"), ("wins", "9007199254740993.0", "int"),
+        ("share", "inf", "double"), ("old", "null", "bool"), ("old", "maybe", "bool"),
+    ])
+    func `a cell that could be taken for another value is rejected with its line`(
+        name: String, cell: String, type: String
+    ) throws {
+        defer { daemon.end(SIGTERM) }
+        let model = Self.model.replacing(
+            #""note": {"type""#,
+            with: #""share": {"type": "double"}, "old": {"type": "bool"}, "note": {"type""#)
+        expect(try tandem("schema", "apply", try file("model.json", model)), 0)
+        let fine = ["date": "2013-01-31", "int": "3.0", "double": "-Infinity", "bool": "true"]
+        let path = try file("cells.csv", "\(name)\n\(fine[type] ?? "")\n\(cell)\n")
+        expect(
+            try tandem("import", path, "--entity", "Team"), 1, "imported 1 objects of Team",
+            "1 rows were rejected")
+        let found = try rejects(path + ".rejects")
+        #expect(found.map { $0["line"]?.int } == [3])
+        let reason = found[0]["error"]?.string ?? ""
+        #expect(reason.hasPrefix("\(name) needs a value of type \(type), not \"\(cell)\""))
+        #expect(reason.contains("a date is written 2013-01-31") == (type == "date"))
+        // What was exported says which object it was; there dates are seconds.
+        guard type == "date", Double(cell) != nil else { return }
+        let copy = try file("copy.csv", "id,\(name)\nTeam/1,\(cell)\n")
+        expect(try tandem("import", copy, "--entity", "Team"), 0, "imported 1 objects of Team")
+    }
+
+    @Test func `two imports at once do not share a file of rejects`() throws {
+        defer { daemon.end(SIGTERM) }
+        try install()
+        let count = 30_000
+        let path = try file(
+            "many.ndjson", (0..<count).map { "{\"name\": \"team \($0)\"}\n" }.joined())
+        let options = [
+            "import", path, "--entity", "Team", "--id", "mine", "--socket", place.socket,
+        ]
+        let child = try ChildProcess.start(
+            DaemonProcess.products + "/tandem", options, output: .null)
+        while !FileManager.default.fileExists(atPath: path + ".rejects"), child.status == nil {}
+        _ = Glibc.kill(child.processID, SIGSTOP)
+        #expect(child.status == nil)
+        expect(
+            try CommandRun("tandem", options), 1,
+            "another import is writing to \(path).rejects; wait until it has ended")
+        expect(try tandem("import", path, "--entity", "Team"), 1, "another import is writing")
+        _ = Glibc.kill(child.processID, SIGCONT)
+        #expect(child.wait() == .exited(0))
+        #expect(try tandem("count", "Team").output == "\(count)\n")
+        // Nothing was rejected: no file stays, and the import may go on to find that all is there.
+        #expect(!FileManager.default.fileExists(atPath: path + ".rejects"))
+        expect(try CommandRun("tandem", options), 0, "imported \(count) objects of Team")
+    }
+
+    @Test func `what was killed before it rejected anything leaves no file in the way`() throws {
+        defer { daemon.end(SIGTERM) }
+        try install()
+        let path = try file("rows.ndjson", "{\"name\": \"A\"}\n{\n")
+        _ = try file("rows.ndjson.rejects", "")
+        expect(try tandem("import", path, "--entity", "Team"), 1, "imported 1 objects of Team")
+        #expect(try rejects(path + ".rejects").map { $0["line"]?.int } == [2])
     }
 
     @Test func `law 3: an import that was killed goes on under its id, and no row comes twice`()

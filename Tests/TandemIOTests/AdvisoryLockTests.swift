@@ -1,0 +1,44 @@
+import FoundationEssentials
+import TandemIO
+import Testing
+
+/// A lock on a file that has content of its own.
+@Suite struct AdvisoryLockTests {
+    private let path = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"
+
+    private func isLocked() -> Bool {
+        do {
+            withExtendedLifetime(try AdvisoryLock(path)) {}
+            return false
+        } catch {
+            #expect(error.isLocked, "\(error)")
+            return true
+        }
+    }
+
+    @Test func `one has it, and the file's content stays`() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try "rows".write(toFile: path, atomically: false, encoding: .utf8)
+        var lock: AdvisoryLock? = try AdvisoryLock(path)
+        #expect(isLocked())
+        withExtendedLifetime(lock) {}
+        lock = nil
+        #expect(!isLocked())
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "rows")
+    }
+
+    @Test func `who removes the file gives its name to the next one`() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let lock = try AdvisoryLock(path)
+        try RealFileSystem().remove(path)
+        let next = try AdvisoryLock(path)
+        #expect(isLocked())
+        withExtendedLifetime((lock, next)) {}
+    }
+
+    @Test(arguments: ["/", "/dev/null", "/proc/no/such"])
+    func `what is no file is no lock`(path: String) throws {
+        let error = try #require(throws: IOError.self) { _ = try AdvisoryLock(path) }
+        #expect(!error.isLocked)
+    }
+}
