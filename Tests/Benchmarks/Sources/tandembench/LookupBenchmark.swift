@@ -2,6 +2,9 @@ import Glibc
 import Tandem
 
 /// An object by its unique key, again and again, from a client process, beside a bare round trip of as many bytes over a Unix socket.
+///
+/// The two ends of the bare one sleep while they wait, and the scheduler mostly keeps both on one core. What it takes where both stay awake, each on a
+/// core of its own, is the second floor.
 @MainActor
 struct LookupBenchmark {
     let socket: String
@@ -19,21 +22,39 @@ struct LookupBenchmark {
         try context.execute(BatchInsertRequest(entity: "Bucket", rows: rows))
         try Self.look(context, n, Self.lookups)
         let bytes = try bytesOfOne(context)
-        let echo = try BenchProcess(["echo", "\(bytes.up)", "\(folder)/echo", "\(bytes.down)"])
-        _ = try echo.read(1, UInt64(0))
-        let bare = try RoundTrip("\(folder)/echo", up: bytes.up, down: bytes.down)
         var (values, floor): ([Double], [Double]) = ([], [])
-        for _ in 0..<Self.rounds {
-            values += try Self.look(context, n, Self.lookups)
-            floor += try bare.times(Self.lookups)
+        try withEcho("echo", bytes) { bare in
+            for _ in 0..<Self.rounds {
+                values += try Self.look(context, n, Self.lookups)
+                floor += try bare.times(Self.lookups)
+            }
         }
-        bare.end()
-        try echo.finish()
+        // Apart, since who stays awake takes a core from all others.
+        var awake: [Double] = []
+        try withEcho("echo-awake", bytes) { awake = try $0.times(Self.rounds * Self.lookups) }
         ResultLine(
             scenario: "lookup", peer: "tandem", n: n, metric: "fetch_by_unique_key", values: values,
-            floor: floor, notes: [("bytes_up", "\(bytes.up)"), ("bytes_down", "\(bytes.down)")],
+            floor: floor,
+            notes: [
+                ("floor_awake_p50", decimal(percentile(awake.sorted(), 0.5))),
+                ("bytes_up", "\(bytes.up)"), ("bytes_down", "\(bytes.down)"),
+            ],
             durability: nil
         ).emit()
+    }
+
+    /// Runs a body with a connection to a process that answers as many bytes as asked.
+    private func withEcho(
+        _ kind: String, _ bytes: (up: Int, down: Int), _ body: (RoundTrip) throws -> Void
+    ) throws {
+        let path = "\(folder)/\(kind)"
+        let echo = try BenchProcess([kind, "\(bytes.up)", path, "\(bytes.down)"])
+        _ = try echo.read(1, UInt64(0))
+        let bare = try RoundTrip(
+            path, up: bytes.up, down: bytes.down, isAwake: kind == "echo-awake")
+        try body(bare)
+        bare.end()
+        try echo.finish()
     }
 
     private static func name(_ index: Int) -> String { "bucket-\(1_000_000 + index)" }
@@ -74,16 +95,17 @@ struct LookupBenchmark {
     }
 }
 
-/// One end of round trips over a Unix socket, blocking.
+/// One end of round trips over a Unix socket, which sleeps while it waits or looks again and again.
 struct RoundTrip {
     private let descriptor: Int32
     private let up: Int
     private let down: Int
+    private let isAwake: Bool
 
     /// Connects to who answers.
-    init(_ path: String, up: Int, down: Int) throws {
+    init(_ path: String, up: Int, down: Int, isAwake: Bool = false) throws {
         descriptor = try connected(to: path)
-        (self.up, self.down) = (up, down)
+        (self.up, self.down, self.isAwake) = (up, down, isAwake)
     }
 
     /// Microseconds of so many round trips.
@@ -92,7 +114,9 @@ struct RoundTrip {
         var times: [Double] = []
         for _ in 0..<count {
             let start = now()
-            guard write(descriptor, bytes, up) == up, Self.take(descriptor, down, &bytes) else {
+            guard write(descriptor, bytes, up) == up,
+                Self.take(descriptor, down, &bytes, isAwake)
+            else {
                 throw Failure("the echo is gone")
             }
             times.append(microseconds(from: start, to: now()))
@@ -103,24 +127,29 @@ struct RoundTrip {
     func end() { close(descriptor) }
 
     /// Answers whoever connects, until that one ends.
-    static func answer(at path: String, up: Int, down: Int) throws {
+    static func answer(at path: String, up: Int, down: Int, isAwake: Bool = false) throws {
         let listener = try connected(to: path, listening: true)
         try send([UInt64(1)])
         let descriptor = accept(listener, nil, nil)
         var bytes = [UInt8](repeating: 7, count: max(up, down))
-        while take(descriptor, up, &bytes) {
+        while take(descriptor, up, &bytes, isAwake) {
             guard write(descriptor, bytes, down) == down else { break }
         }
         close(descriptor)
         close(listener)
     }
 
-    private static func take(_ descriptor: Int32, _ count: Int, _ bytes: inout [UInt8]) -> Bool {
+    private static func take(
+        _ descriptor: Int32, _ count: Int, _ bytes: inout [UInt8], _ isAwake: Bool
+    ) -> Bool {
         var done = 0
         while done < count {
             let got = bytes.withUnsafeMutableBytes {
-                read(descriptor, $0.baseAddress.map { $0 + done }, count - done)
+                recv(
+                    descriptor, $0.baseAddress.map { $0 + done }, count - done,
+                    isAwake ? Int32(MSG_DONTWAIT) : 0)
             }
+            if got < 0, isAwake, errno == EAGAIN { continue }
             guard got > 0 else { return false }
             done += got
         }

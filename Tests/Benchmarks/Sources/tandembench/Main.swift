@@ -34,6 +34,8 @@ struct Main {
         case ("batch-saver", 4): try BatchSaver(socket: socket).run()
         case ("lookup", 4): try LookupBenchmark(socket: socket, folder: folder, n: n).run()
         case ("echo", 4): try RoundTrip.answer(at: socket, up: n, down: Int(folder) ?? 1)
+        case ("echo-awake", 4):
+            try RoundTrip.answer(at: socket, up: n, down: Int(folder) ?? 1, isAwake: true)
         case ("count", 4): try CountBenchmark(socket: socket, folder: folder, n: n).run()
         case ("migrate", 4): try MigrationBenchmark(socket: socket, n: n).run()
         case ("migrate-reader", 4): try MigrationReader(socket: socket).run()
