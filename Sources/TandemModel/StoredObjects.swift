@@ -166,9 +166,36 @@ extension StoredObjects {
                 writer.raw(UnsafeRawBufferPointer(rebasing: bytes[whole]))
                 return
             }
-            for start in starts {
-                let end = Self.row(bytes, start).upperBound
-                writer.raw(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+            for first in stride(from: 0, to: starts.count, by: Self.gatheredAtOnce) {
+                let end = min(first + Self.gatheredAtOnce, starts.count)
+                Self.gather(bytes, starts[first..<end], &writer)
+            }
+        }
+    }
+
+    /// So many objects that lie apart are copied in one go.
+    private static let gatheredAtOnce = 64
+
+    /// Copies objects that lie apart one behind the other; where each ends is looked up for all before, so that the memory of the next ones is on its
+    /// way while one is copied.
+    private static func gather(
+        _ bytes: UnsafeRawBufferPointer, _ starts: ArraySlice<Int>, _ writer: inout ByteWriter
+    ) {
+        withUnsafeTemporaryAllocation(of: Int.self, capacity: starts.count) { lengths in
+            var total = 0
+            for (at, start) in starts.enumerated() {
+                lengths[at] = row(bytes, start).upperBound - start
+                total += lengths[at]
+            }
+            writer.filled(total) { room in
+                var end = 0
+                for (at, start) in starts.enumerated() {
+                    UnsafeMutableRawBufferPointer(start: room + end, count: lengths[at])
+                        .copyMemory(
+                            from: UnsafeRawBufferPointer(
+                                rebasing: bytes[start..<start + lengths[at]]))
+                    end += lengths[at]
+                }
             }
         }
     }

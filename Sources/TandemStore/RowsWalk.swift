@@ -55,6 +55,7 @@ final class RowsWalk: FetchWalk {
 
     private func read(_ range: KeyRange, _ left: inout Int) throws(StoreError) -> KeyRange? {
         let tag = UInt16(range.lower[0]) << 8 | UInt16(range.lower[1])
+        let entity = store.model?.entity(tagged: tag)
         var budget = left
         var rest: KeyRange?
         try store.current.scan(store.tables.rows, from: range.lower) {
@@ -67,7 +68,7 @@ final class RowsWalk: FetchWalk {
             budget -= 1
             let number = UnsafeRawBufferPointer(rebasing: key[min(2, key.count)...])
             let object = try store.object(tag, number, in: .rows)
-            let row = try store.rowView(object, at: value)
+            let row = try store.rowView(object, at: value, of: entity)
             let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
             rows.append(object, version: version, row: row.bytes)
             numbers.append(object.number)

@@ -23,11 +23,19 @@ extension Store {
     func rowView(
         _ object: ObjectReference, at value: UnsafeRawBufferPointer
     ) throws(StoreError) -> RowView {
+        try rowView(object, at: value, of: model?.entity(tagged: object.tag))
+    }
+
+    /// The same by the object's entity, for who reads many of one.
+    @inline(__always)
+    func rowView(
+        _ object: ObjectReference, at value: UnsafeRawBufferPointer, of entity: CompiledEntity?
+    ) throws(StoreError) -> RowView {
         guard value.count >= Store.versionBytes + RowLayout.minimumRowBytes else {
             throw damaged(.rows, object.number, "a value of \(value.count) bytes")
         }
         let row = RowView(UnsafeRawBufferPointer(rebasing: value[Store.versionBytes...]))
-        guard let entity = model?.entity(tagged: object.tag), row.hasShape(of: entity) else {
+        guard let entity, row.hasShape(of: entity) else {
             throw damaged(.rows, object.number, "\(value.count) bytes that are no row")
         }
         return row
