@@ -33,7 +33,7 @@ public struct PropertyMask: Hashable, Sendable {
     @inlinable public var isEmpty: Bool { low | high == 0 }
 
     /// Adds a slot.
-    @inlinable @inline(__always)
+    @inlinable
     public mutating func insert(_ slot: Int) {
         if slot < 64 { low |= 1 << UInt64(slot) } else { high |= 1 << UInt64(slot - 64) }
     }

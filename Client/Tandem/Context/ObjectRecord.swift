@@ -124,6 +124,7 @@ final class ObjectRecord {
     func passOn() { lent = nil }
 
     /// Makes a record that passes by like all others: with a row of its own, and an object that it does not keep.
+    @inline(never)
     func settle() {
         guard let lent else { return }
         self.lent = nil

@@ -310,7 +310,7 @@ open class ManagedObject: Observable {
     /// Notes that a property is read.
     @inline(__always)
     func access(_ slot: Int) {
-        readSlots.insert(slot)
+        if slot < 64 { readSlots.low |= 1 &<< UInt64(slot) } else { readSlots.insert(slot) }
         if passing == nil { observe(slot) }
     }
 
