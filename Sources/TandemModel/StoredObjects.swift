@@ -167,7 +167,7 @@ extension StoredObjects {
                 return
             }
             for first in stride(from: 0, to: starts.count, by: Self.gatheredAtOnce) {
-                let end = min(first + Self.gatheredAtOnce, starts.count)
+                let end = Swift.min(first + Self.gatheredAtOnce, starts.count)
                 Self.gather(bytes, starts[first..<end], &writer)
             }
         }
