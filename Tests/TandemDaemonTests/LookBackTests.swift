@@ -112,7 +112,7 @@ import Testing
         let committer = graph.bench.committer
         let request = Read(
             objects: moment.rows.keys.sorted(), members: Array(moment.members.keys),
-            at: moment.position)
+            modelVersion: try graph.bench.model.version, at: moment.position)
         let read = try ReadUnderWay(
             .read(request), nil, at: moment.position, id: 1, in: graph.bench.model, committer)
         try run(read, &graph, &random)

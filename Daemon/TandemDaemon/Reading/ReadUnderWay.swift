@@ -21,6 +21,8 @@ final class ReadUnderWay {
     private(set) var cursor: FetchCursor?
     /// The rows of a fetch of values, while they are made of what was found.
     private(set) var columns: ColumnsUnderWay?
+    /// What is read by reference; nil before it begins, and for others.
+    private(set) var objects: ObjectsUnderWay?
     /// The graph at the position that is read; nil for what there is.
     let past: PastGraph?
     /// Up to here transactions were looked through for what they altered.
@@ -85,7 +87,7 @@ final class ReadUnderWay {
     /// About the bytes that it holds.
     var bytes: Int {
         questionBytes + (cursor?.bytes ?? 0) + (past?.window.bytes ?? 0) + (verdicts?.bytes ?? 0)
-            + (columns?.bytes ?? 0)
+            + (columns?.bytes ?? 0) + (objects?.bytes ?? 0)
     }
 
     /// It needs every transaction behind this one.
@@ -96,7 +98,7 @@ final class ReadUnderWay {
         // To look back needs transactions that may be gone by then.
         guard past == nil else { return false }
         cursor = nil
-        columns = nil
+        (columns, objects) = (nil, nil)
         verdicts?.forget(committer)
         beginsAnew = true
         stand(at: committer)
@@ -152,6 +154,7 @@ final class ReadUnderWay {
         } else if isBehind(committer) {
             try judgeAgain(committer, &budget)
         }
+        if case .read(let read) = message { return try readObjects(read, committer, &budget) }
         guard let cursor else { return true }
         var left = share(of: given, caughtUpWith: given - budget, cursor)
         budget -= left
@@ -172,6 +175,35 @@ final class ReadUnderWay {
                 wanted, of: fetch.request, cursor.result().objects, in: model, committer)
         }
         return try columns?.step(committer, past, &left) ?? true
+    }
+
+    /// Reads objects and members by reference; true when they are whole.
+    private func readObjects(
+        _ read: Read, _ committer: Committer, _ budget: inout Int
+    ) throws -> Bool {
+        if past == nil, objects != nil, try isAltered(committer) {
+            objects = nil
+            // In longer steps it ends before others alter it again.
+            if !isHeldUp { lateSteps += DaemonLimits.lateSteps }
+        }
+        stand(at: committer)
+        if objects == nil { objects = try ObjectsUnderWay(read, in: model, committer) }
+        var left = longer(budget)
+        budget -= left
+        defer { budget += left }
+        return try objects?.step(committer, past, &left) ?? true
+    }
+
+    /// Whether others altered some of what was read by reference since the last step, or that can't be told any more.
+    private func isAltered(_ committer: Committer) throws -> Bool {
+        guard position < committer.position else { return false }
+        guard position + 1 >= committer.journal.bounds.first else { return true }
+        defer { source.rest() }
+        for place in (position + 1)...committer.position {
+            let changes = try source.transaction(at: place, committer.ring).changes()
+            if changes.contains(where: { objects?.hasRead($0.object) ?? false }) { return true }
+        }
+        return false
     }
 
     private var isExplained: Bool { if case .explain = message { true } else { false } }

@@ -40,7 +40,7 @@ struct Answerer {
         case .fetch(let fetch), .explain(let fetch):
             try engine.check(fetch.lease, at: fetch.at, session)
             return try begin(message, fetch, at: fetch.at, id)
-        case .read(let read) where read.at != 0:
+        case .read(let read) where read.at != 0 || read.isLong:
             try engine.check(read.lease, at: read.at, session)
             return try begin(message, nil, at: read.at, id)
         case .verdicts(let request):
@@ -103,7 +103,12 @@ struct Answerer {
 
     private func answer(_ read: ReadUnderWay, _ result: FetchResult?) throws -> DaemonMessage {
         switch read.message {
-        case .read(let request): return .objects(try self.read(request, read.past))
+        case .read(let request):
+            guard let objects = read.objects else {
+                preconditionFailure("Objects are read before they are answered.")
+            }
+            let position = read.past?.position ?? committer.position
+            return .objects(answer(request, objects, at: position))
         case .verdicts(let request):
             guard var answer = read.verdicts?.answer(committer) else {
                 preconditionFailure("What is asked for was worked off.")
@@ -179,70 +184,21 @@ struct Answerer {
         return answer
     }
 
-    private func read(_ read: Read, _ past: PastGraph? = nil) throws -> Objects {
-        let model = try model
-        if !read.members.isEmpty {
-            try model.check(slotsOf: read.modelVersion, "the read", "read again")
-        }
-        var answer = Objects(
-            position: past?.position ?? committer.position, objects: [], missing: [], members: [])
-        let size = AnswerSize(committer)
-        for object in read.objects {
-            let stored = try committer.store.stored(object, past)
-            try size.add(stored?.row)
-            if let stored {
-                answer.objects.append(stored)
-            } else {
-                answer.missing.append(object)
-            }
-        }
-        for request in read.members {
-            guard let entity = model.entity(tagged: request.owner.tag),
-                request.slot < entity.properties.count,
-                let relationship = entity.properties[request.slot].relationship, relationship.toMany
-            else {
-                throw TandemError(
-                    .unknownProperty,
-                    "\(model.id(of: request.owner)) has no to-many relationship "
-                        + "\(request.slot)")
-            }
-            let list = try members(request, relationship, past)
-            try size.add(references: 1 + list.members.count)
-            try size.add(ranks: list.ranks?.count ?? 0)
-            answer.members.append(list)
-        }
-        if read.memberRows { try addMemberRows(to: &answer, past, size) }
+    /// Reads in one go.
+    private func read(_ read: Read) throws -> Objects {
+        var objects = try ObjectsUnderWay(read, in: try model, committer)
+        var all = Int.max
+        _ = try objects.step(committer, nil, &all)
+        return answer(read, objects, at: committer.position)
+    }
+
+    private func answer(
+        _ read: Read, _ objects: ObjectsUnderWay, at position: UInt64
+    ) -> Objects {
         engine.follow(read.interests, session)
+        var answer = objects.answer
+        answer.position = position
         return answer
-    }
-
-    /// Adds the rows of members, each once.
-    private func addMemberRows(
-        to answer: inout Objects, _ past: PastGraph?, _ size: AnswerSize
-    ) throws {
-        var known = Set(answer.objects.map(\.object))
-        for member in answer.members.flatMap(\.members) where known.insert(member).inserted {
-            guard let stored = try committer.store.stored(member, past) else { continue }
-            try size.add(stored.row)
-            answer.objects.append(stored)
-        }
-    }
-
-    private func members(
-        _ request: MemberRequest, _ relationship: CompiledRelationship, _ past: PastGraph?
-    ) throws -> MemberList {
-        let (owner, slot) = (request.owner, request.slot)
-        guard relationship.isOrdered else {
-            let now = try committer.store.members(of: owner.number, relationship)
-            let members = past?.members(now, of: owner, slot: slot) ?? now
-            return MemberList(owner: owner, slot: slot, members: members)
-        }
-        let now = try committer.store.places(of: owner.number, relationship)
-        let places = past?.places(now, of: owner, slot: slot) ?? now
-        // A link without a rank was an error before.
-        return MemberList(
-            owner: owner, slot: slot, members: places.map(\.member),
-            ranks: places.compactMap(\.rank))
     }
 
     private func content(of blob: BlobReference) throws -> [UInt8] {
@@ -293,6 +249,11 @@ struct Answerer {
                     + "again", code: .historyExpired)
         }
     }
+}
+
+extension Read {
+    /// Whether it may take more than a moment, so that others go between: most are of a few objects.
+    fileprivate var isLong: Bool { memberRows || objects.count + members.count > 64 }
 }
 
 extension [[String]] {
