@@ -76,22 +76,6 @@ public final class Socket: Sendable {
         }
     }
 
-    /// How many bytes the kernel keeps for the other side to read, its own for each message included.
-    public var sendBuffer: Int {
-        var bytes: Int32 = 0
-        var size = socklen_t(MemoryLayout<Int32>.size)
-        let status = getsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, &size)
-        return status == 0 ? Int(bytes) : 0
-    }
-
-    /// Asks the kernel to keep so many bytes for the other side to read; it takes less than it is asked for where the system has a lower bound.
-    public func setSendBuffer(_ bytes: Int) {
-        // The kernel takes twice what it is told, for its own part.
-        var half = Int32(clamping: bytes / 2)
-        let size = socklen_t(MemoryLayout<Int32>.size)
-        _ = setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &half, size)
-    }
-
     /// Ends the conversation in both directions.
     ///
     /// May be called from any thread, and twice.

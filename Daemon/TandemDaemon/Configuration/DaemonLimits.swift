@@ -182,9 +182,6 @@ extension DaemonLimits {
     static let freedMemoryNanoseconds: UInt64 = 2_000_000_000
     /// So many bytes of freed memory are kept meanwhile.
     package static let keptMemoryBytes: Int32 = 64 << 20
-    /// From so many bytes on an answer is given this much room in the socket.
-    static let largeAnswerBytes = 512 << 10
-    static let largeAnswerRoom = 8 << 20
     /// A reader of the store that lags this many checkpoints is named in the log.
     static let readerLag: UInt64 = 100
     /// The log has a warning when this much of the store's map is in use.

@@ -15,21 +15,8 @@ protocol Connection: AnyObject {
     /// Writes as many of the bytes as are taken at once.
     func write(_ bytes: UnsafeRawBufferPointer) throws(IOError) -> WriteResult
 
-    /// How many bytes wait for the other side where it does not read.
-    var sendBuffer: Int { get }
-
-    /// Asks for room for so many.
-    func setSendBuffer(_ bytes: Int)
-
     /// Ends the conversation in both directions.
     func shutdown()
-}
-
-extension Connection {
-    /// Nothing that could be changed.
-    var sendBuffer: Int { 0 }
-
-    func setSendBuffer(_ bytes: Int) {}
 }
 
 extension Socket: Connection {}

@@ -83,8 +83,6 @@ final class Session {
     var toldAbility: UInt64 = 0
     private var outbound = Outbound()
     private(set) var isWaitingToWrite = false
-    /// The room that the socket had before it was given more for a large answer.
-    private var usualRoom: Int?
     /// What the poller watches the socket for.
     var watched = Interest.read
     /// Whether more than may wait for the client did, when it was written to last.
@@ -287,25 +285,10 @@ final class Session {
     /// Returns false when the connection is gone.
     func write(through buffer: GatherBuffer) -> Bool {
         let before = outbound.count
-        if usualRoom == nil, before >= DaemonLimits.largeAnswerBytes { widen() }
         let outcome = outbound.write(to: socket, through: buffer)
         written += UInt64(before - outbound.count)
         isWaitingToWrite = outcome == .waits
-        if outcome == .done { narrow() }
         return outcome != .closed
-    }
-
-    /// Gives what is queued room in the socket: else the daemon writes a thirtieth of an answer, sleeps until its client has read that, and so on.
-    private func widen() {
-        usualRoom = socket.sendBuffer
-        socket.setSendBuffer(DaemonLimits.largeAnswerRoom)
-    }
-
-    /// Takes that room back, so that a client that stops reading pushes holds no more than others.
-    private func narrow() {
-        guard let usualRoom else { return }
-        socket.setSendBuffer(usualRoom)
-        self.usualRoom = nil
     }
 }
 
