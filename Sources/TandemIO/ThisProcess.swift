@@ -8,7 +8,7 @@ public enum ThisProcess {
     /// The process id.
     public static var processID: Int32 { getpid() }
 
-    /// How many cores it may run on.
+    /// How many cores the machine has; a process that is bound to some of them may run on fewer.
     public static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
     /// Gives memory that was freed back to the system; milliseconds for a heap of a hundred megabytes.

@@ -5,7 +5,7 @@ public import TandemQuery
 ///
 ///     let cursor = try FetchCursor(request, for: .rows, in: store)
 ///     repeat {
-///         // Transactions may be applied here; what they may have altered for the request is told.
+///         // Transactions may be applied here; what they may have altered for the request is told, at the latest once ``isScanned``.
 ///         cursor.touch(objects)
 ///         var budget = 4_096
 ///         isDone = try cursor.step(&budget)

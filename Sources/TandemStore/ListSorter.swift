@@ -34,6 +34,9 @@ struct ListSorter {
         self.givesKeys = givesKeys
     }
 
+    /// About the bytes that it holds.
+    var bytes: Int { entries.count * MemoryLayout<Entry>.stride + (large?.bytes ?? 0) }
+
     /// Appends the objects of a group's segments in order; false when the budget was used up before, to be called with the same again.
     mutating func append(
         _ segments: ArraySlice<ListSegment>, _ prefix: [UInt8], to places: inout ListPlaces,

@@ -92,7 +92,7 @@ final class ListWalk: FetchWalk {
 
     var bytes: Int {
         records.bytes + segments.count * 2 * MemoryLayout<ListSegment>.stride + keys.bytes
-            + reached.count * 64 + keyBytes + records.count * 12
+            + reached.count * 64 + keyBytes + records.count * 12 + sorter.bytes
     }
 
     /// Goes on until `budget` is used up; true when the answer is made.

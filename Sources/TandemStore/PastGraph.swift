@@ -23,8 +23,13 @@ public final class PastGraph {
 
     /// What became of an object's row; nil when nothing did.
     func net(_ object: ObjectReference) -> TransactionWindow.NetChange? {
-        guard let net = window.changes[object.number], !net.isRowUntouched else { return nil }
+        guard let net = change(of: object), !net.isRowUntouched else { return nil }
         return net
+    }
+
+    /// What became of an object; nothing of one that has another's number.
+    private func change(of object: ObjectReference) -> TransactionWindow.NetChange? {
+        window.changes[object.number].flatMap { $0.object == object ? $0 : nil }
     }
 
     /// The row of an object as it was.
@@ -39,7 +44,7 @@ public final class PastGraph {
     public func members(
         _ now: [ObjectReference], of object: ObjectReference, slot: Int
     ) -> [ObjectReference] {
-        guard let links = window.changes[object.number]?.links[slot] else { return now }
+        guard let links = change(of: object)?.links[slot] else { return now }
         let left = now.filter { links[$0] != true }
         return (left + links.filter { !$0.value }.map(\.key)).sorted()
     }
@@ -48,7 +53,7 @@ public final class PastGraph {
     public func places(
         _ now: [RankPlan.Place], of object: ObjectReference, slot: Int
     ) -> [RankPlan.Place] {
-        guard let before = window.changes[object.number]?.ranks[slot] else { return now }
+        guard let before = change(of: object)?.ranks[slot] else { return now }
         let ranks = Dictionary(now.map { ($0.member, $0.rank) }, uniquingKeysWith: { $1 })
         return members(now.map(\.member), of: object, slot: slot)
             .map { (member: $0, rank: before[$0] ?? ranks[$0] ?? nil) }

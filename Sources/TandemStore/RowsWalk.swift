@@ -13,6 +13,10 @@ final class RowsWalk: FetchWalk {
     /// The objects of the rows, ascending unless there are several entities.
     private var numbers: [ObjectNumber] = []
     private var arranged: StoredObjects?
+    /// Where it began.
+    private let position: UInt64
+    /// Whether index and rows belong together, once that is known.
+    private(set) var isFit = true
 
     /// A walk by a plan; nil for one that has no such order.
     init?(_ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ store: Store) {
@@ -23,6 +27,7 @@ final class RowsWalk: FetchWalk {
         else { return nil }
         self.store = store
         self.order = order
+        position = store.appliedPosition
         scan = request.tags.map { KeyRange(prefix: StoreKey.tag($0)) }.reversed()
     }
 
@@ -36,18 +41,21 @@ final class RowsWalk: FetchWalk {
 
     var keysRead: Int { order.keysRead }
 
-    var isFit: Bool { true }
-
-    /// Goes on until `budget` is used up; true when the answer is made.
+    /// Goes on until `budget` is used up; true when the answer is made, or when it turns out that there is none, since objects came or went
+    /// meanwhile (``isFit``).
     ///
-    /// Throws ``StoreError``, `damaged` where index and rows contradict each other.
+    /// Throws ``StoreError``, `damaged` where index and rows contradict each other though nothing happened.
     func step(_ budget: inout Int) throws(StoreError) -> Bool {
         guard try order.step(&budget) else { return false }
         while budget > 0, let range = scan.popLast() {
             if let left = try read(range, &budget) { scan.append(left) }
         }
         guard scan.isEmpty else { return false }
-        if arranged == nil { arranged = try arrange() }
+        if arranged == nil, isFit {
+            arranged = arrange()
+            isFit = arranged != nil
+            guard isFit || store.appliedPosition != position else { throw store.unreadable }
+        }
         return true
     }
 
@@ -78,15 +86,16 @@ final class RowsWalk: FetchWalk {
         return rest
     }
 
-    private func arrange() throws(StoreError) -> StoredObjects {
+    /// The rows in order; nil where there is one that the index lacks, or the other way round.
+    private func arrange() -> StoredObjects? {
         let wanted = order.numbers
         guard wanted.count == numbers.count, let places = PlacesOfNumbers(numbers) else {
-            throw store.unreadable
+            return nil
         }
         var order: [Int] = []
         order.reserveCapacity(wanted.count)
         for number in wanted {
-            guard let place = places[number] else { throw store.unreadable }
+            guard let place = places[number] else { return nil }
             order.append(place)
         }
         return rows.arranged(order.count) { order[$0] }

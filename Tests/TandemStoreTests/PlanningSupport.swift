@@ -294,21 +294,29 @@ struct RandomShelf {
 
     // MARK: Carrying out
 
-    /// Carries a fetch out, in one step or in many between which things change.
+    /// Carries a fetch out, in one step or in many between which things change; what changed is told after each step, or, as the daemon does it,
+    /// not before all was looked at.
     mutating func carryOut(
         _ cursor: FetchCursor, _ request: CompiledRequest, isMoving: Bool
     ) throws {
-        var isDone = false
+        let tellsLate = isMoving && Bool.random(using: &random)
         var changes = 0
-        while !isDone {
+        var altered: Set<ObjectReference> = []
+        while true {
+            if !tellsLate || cursor.isScanned {
+                cursor.touch(altered)
+                altered = []
+            }
             var budget = isMoving ? Int.random(in: 1...6, using: &random) : .max
-            isDone = try cursor.step(&budget)
+            let isDone = try cursor.step(&budget)
+            if isDone, altered.isEmpty { return }
             guard isMoving, !isDone, changes < 12, Bool.random(using: &random) else { continue }
             changes += 1
             let before = try state(request)
             try step()
             let after = try state(request)
-            cursor.touch(Set(before.keys).union(after.keys).filter { before[$0] != after[$0] })
+            altered.formUnion(
+                Set(before.keys).union(after.keys).filter { before[$0] != after[$0] })
         }
     }
 

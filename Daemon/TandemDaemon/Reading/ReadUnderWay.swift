@@ -197,7 +197,11 @@ final class ReadUnderWay {
     /// Whether others altered some of what was read by reference since the last step, or that can't be told any more.
     private func isAltered(_ committer: Committer) throws -> Bool {
         guard position < committer.position else { return false }
-        guard position + 1 >= committer.journal.bounds.first else { return true }
+        // To look through more than that takes as long as to begin anew.
+        guard position + 1 >= committer.journal.bounds.first,
+            committer.position - position <= UInt64(committer.limits.verdictTransactions),
+            committer.ring.addedBytes - savedBytes <= UInt64(DaemonLimits.windowBytes)
+        else { return true }
         defer { source.rest() }
         for place in (position + 1)...committer.position {
             let changes = try source.transaction(at: place, committer.ring).changes()

@@ -149,7 +149,9 @@ extension FetchPlan {
     ) -> [FetchPlan] {
         guard part == .rows, scan.decides, request.isWhole else { return [] }
         for index in request.entity.indexes {
-            guard let places = IndexPlaces(request, index, part), places.isGrouped else { continue }
+            guard request.isOfAll(in: index), let places = IndexPlaces(request, index, part),
+                places.isGrouped
+            else { continue }
             var plan = scan
             plan.order = .keys(index, places)
             return [plan]
@@ -195,7 +197,9 @@ extension FetchPlan {
             request.constraintsDecide && bounds.met.count == request.constraints.count
         plan.order = byNumber(request)
         plan.keys = IndexSortKey(request, index)
-        if plan.decides, plan.keys == nil || part.isList {
+        if plan.decides, plan.keys == nil || part.isList,
+            bounds.used > 0 || request.isOfAll(in: index)
+        {
             plan.places = IndexPlaces(request, index, part)
         }
         var walk = plan
@@ -257,5 +261,12 @@ struct IndexSortKey {
             result += part.ascending ? Array(bytes) : bytes.map { ~$0 }
         }
         return result
+    }
+}
+
+extension CompiledRequest {
+    /// Whether all objects of an index are of the request's entities: one that is inherited has others too, more than there are rows to be read, perhaps.
+    fileprivate func isOfAll(in index: CompiledIndex) -> Bool {
+        model.entity(tagged: index.entity)?.descendants.allSatisfy { includes(tag: $0) } ?? false
     }
 }

@@ -47,7 +47,10 @@ struct IndexPlaces {
         _ key: UnsafeRawBufferPointer, into room: UnsafeMutableRawPointer
     ) -> (related: Related, count: Int) {
         withUnsafeTemporaryAllocation(of: Int.self, capacity: components.count) { ends in
-            guard components.find(key, ends) else { return (.unknown, 0) }
+            // A damaged page may say anything of a key's length.
+            guard key.count <= StoreKey.longest, components.find(key, ends) else {
+                return (.unknown, 0)
+            }
             var count = 0
             for part in parts {
                 let start = part.place == 0 ? 2 : ends[part.place - 1]

@@ -110,8 +110,9 @@ struct CSVReader: ImportReader {
         guard row.problem == nil else { return row }
         for (name, cell) in zip(table.columns, record.cells) {
             switch name {
-            case ExportWriter.idColumn: row.isCopy = cell != nil
-            case "id" where !properties.contains(name): row.isCopy = cell != nil
+            case ExportWriter.idColumn: row.isCopy = cell.flatMap { ObjectID($0) } != nil
+            case "id" where !properties.contains(name):
+                row.isCopy = cell.flatMap { ObjectID($0) } != nil
             case "entity" where !properties.contains(name): row.entity = cell
             default: row.fields[name] = .text(cell)
             }

@@ -27,6 +27,8 @@ final class RejectFile {
     /// Keeps other imports from it; nil where there can be no such file, and so no reject.
     private var lock: AdvisoryLock?
     private var file: (any File)?
+    /// Whether it was there before.
+    private let isOthers: Bool
     private var end: UInt64 = 0
     /// Who refused which lines, by the names of files; "" where there is one only.
     private var lines: [String: [Int: Judge]] = [:]
@@ -39,6 +41,7 @@ final class RejectFile {
     init(_ path: String, of id: String, isContinued: Bool) throws {
         self.path = path
         self.id = id
+        isOthers = files.exists(path)
         lock = try Self.lock(path)
         if lock != nil, try mapped({ try files.open(path, .read).size() }) == 0 { return }
         guard files.exists(path) else { return }
@@ -62,9 +65,9 @@ final class RejectFile {
         }
     }
 
-    /// Lets other imports have it; where nothing was rejected no file stays.
+    /// Lets other imports have it; where nothing was rejected no file stays that was not there before.
     func close() {
-        if lock != nil, count == 0, (try? files.open(path, .read).size()) == 0 {
+        if !isOthers, lock != nil, count == 0, (try? files.open(path, .read).size()) == 0 {
             try? files.remove(path)
         }
         lock = nil
