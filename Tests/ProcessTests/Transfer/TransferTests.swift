@@ -229,6 +229,9 @@ import Testing
         guard type == "date", Double(cell) != nil else { return }
         let copy = try file("copy.csv", "id,\(name)\nTeam/1,\(cell)\n")
         expect(try tandem("import", copy, "--entity", "Team"), 0, "imported 1 objects of Team")
+        // A number in such a column is none.
+        let other = try file("other.csv", "id,\(name)\n12,\(cell)\n")
+        expect(try tandem("import", other, "--entity", "Team"), 1, "1 rows were rejected")
     }
 
     @Test func `two imports at once do not share a file of rejects`() throws {

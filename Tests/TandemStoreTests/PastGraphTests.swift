@@ -1,0 +1,25 @@
+import TandemModel
+import Testing
+
+@testable import TandemStore
+
+/// The graph at an earlier position.
+@Suite struct PastGraphTests {
+    @Test func `the past of an object is not that of another entity's object with its number`()
+        throws
+    {
+        let bench = try StoreBench(model: shelfModel)
+        try bench.apply([try bench.insert("File", 1, ["size": .int(1)])])
+        let past = PastGraph(at: bench.store.appliedPosition)
+        let label = try bench.reference("Label", 1)
+        #expect(try past.stored(label, in: bench.store) == nil)
+        let change = try bench.update("File", 1, ["size": .int(2)])
+        try bench.apply([change])
+        past.undo(change, try bench.entity("File"))
+        #expect(try past.stored(label, in: bench.store) == nil)
+        #expect(past.net(label) == nil)
+        #expect(past.members([label], of: label, slot: 0) == [label])
+        let before = try #require(try past.stored(bench.reference("File", 1), in: bench.store))
+        #expect(before.row == (try bench.row("File", ["size": .int(1)])))
+    }
+}
