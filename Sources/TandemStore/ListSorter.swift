@@ -68,7 +68,7 @@ struct ListSorter {
             let rest = records.rest(at)
             entries.append(
                 Entry(
-                    head: (Self.number(rest, 0), Self.number(rest, 8)), at: at,
+                    head: (rest.keyNumber(at: 0), rest.keyNumber(at: 8)), at: at,
                     section: segment.section, link: segment.link))
             at = records.next(at)
         }
@@ -118,17 +118,5 @@ struct ListSorter {
         }
         guard left.count == right.count else { return left.count < right.count }
         return records.object(a.at) < records.object(b.at)
-    }
-
-    /// Up to eight bytes from a place on, the first one as the highest.
-    private static func number(_ key: UnsafeRawBufferPointer, _ at: Int) -> UInt64 {
-        if at + 8 <= key.count {
-            return UInt64(bigEndian: key.loadUnaligned(fromByteOffset: at, as: UInt64.self))
-        }
-        var number: UInt64 = 0
-        for place in at..<at + 8 {
-            number = number << 8 | UInt64(place < key.count ? key[place] : 0)
-        }
-        return number
     }
 }

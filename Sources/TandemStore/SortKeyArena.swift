@@ -61,7 +61,7 @@ final class SortKeyArena {
         if let base, let from = key.baseAddress {
             (base + at).copyMemory(from: from, byteCount: key.count)
         }
-        let head = (Self.number(key, 0), Self.number(key, 8))
+        let head = (key.keyNumber(at: 0), key.keyNumber(at: 8))
         defer { ends.append(at + key.count) }
         return Entry(object, head, group, UInt32(ends.count))
     }
@@ -72,18 +72,6 @@ final class SortKeyArena {
         let ordinal = Int(entry.ordinal)
         let start = ordinal == 0 ? 0 : ends[ordinal - 1]
         return UnsafeRawBufferPointer(start: base.map { $0 + start }, count: ends[ordinal] - start)
-    }
-
-    /// Up to eight bytes from a place on, the first one as the highest.
-    private static func number(_ key: UnsafeRawBufferPointer, _ at: Int) -> UInt64 {
-        if at + 8 <= key.count {
-            return UInt64(bigEndian: key.loadUnaligned(fromByteOffset: at, as: UInt64.self))
-        }
-        var number: UInt64 = 0
-        for place in at..<at + 8 {
-            number = number << 8 | UInt64(place < key.count ? key[place] : 0)
-        }
-        return number
     }
 
     /// The order of keys by bytes, then of objects.
@@ -116,5 +104,18 @@ final class SortKeyArena {
         // Never nil: the kernel of a machine without memory ends the process instead.
         base = realloc(base, capacity)
         precondition(base != nil, "no memory for the sort keys of a fetch")
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Up to eight bytes of a sort key from a place on as a number in their order, with zeros behind a shorter one.
+    @inline(__always)
+    func keyNumber(at place: Int) -> UInt64 {
+        if place + 8 <= count {
+            return UInt64(bigEndian: loadUnaligned(fromByteOffset: place, as: UInt64.self))
+        }
+        var number: UInt64 = 0
+        for at in place..<place + 8 { number = number << 8 | UInt64(at < count ? self[at] : 0) }
+        return number
     }
 }
