@@ -4,7 +4,7 @@
 /// time. So it stays for a while, and goes when no more came.
 ///
 ///     freed.noteRead(bytes: 6_000_000, now: clock.monotonicNanoseconds)
-///     if freed.isDue(now) { ThisProcess.releaseMemory() }
+///     if freed.takeDue(now) { ThisProcess.releaseMemory() }
 struct FreedMemory {
     /// When it goes; nil while there is nothing of which it is worth while.
     private(set) var due: UInt64?
