@@ -216,6 +216,44 @@ extension StoredObjects {
     }
 }
 
+extension StoredObjects {
+    /// Some of the objects, which share the bytes of all.
+    public func part(_ range: Range<Int>) -> StoredObjects {
+        var part = self
+        part.starts = Array(starts[range])
+        part.whole = nil
+        return part
+    }
+
+    /// Behind which object those end that have about so many bytes and begin at an index; at least one, if there is one.
+    public func endOfPart(from start: Int, bytes most: Int) -> Int {
+        bytes.withUnsafeBytes { bytes in
+            var (end, total) = (start, 0)
+            while end < starts.count, total < most {
+                total += Self.row(bytes, starts[end]).upperBound - starts[end]
+                end += 1
+            }
+            return end
+        }
+    }
+
+    /// Adds the objects of a part behind the others; their bytes are copied.
+    public mutating func append(_ part: StoredObjects) {
+        guard let lying = part.whole else {
+            for index in part.indices {
+                part.withRow(at: index) { append($0, version: $1, row: $2.bytes) }
+            }
+            return
+        }
+        let start = bytes.count
+        bytes.append(contentsOf: part.bytes[lying])
+        starts.append(addingCapacity: part.starts.count) { span in
+            for at in part.starts { span.append(at - lying.lowerBound + start) }
+        }
+        whole = whole.flatMap { $0.upperBound == start ? $0.lowerBound..<bytes.count : nil }
+    }
+}
+
 extension UnsafeRawBufferPointer {
     /// The number that lies at a place, least significant byte first.
     @inline(__always)

@@ -58,6 +58,9 @@ public struct ListPlaces: Hashable, Sendable {
     /// How many objects there are.
     public var count: Int { numbers.count }
 
+    /// About the bytes that its objects take.
+    public var bytes: Int { count * 12 + keys.count }
+
     /// How many hops there are from an object.
     public var hops: Int { linkRuns.count }
 
@@ -167,7 +170,7 @@ public struct ListPlaces: Hashable, Sendable {
 extension [ListPlaces.Run] {
     /// Lets the last run go on to an end, or a new one if it is of another value.
     @inline(__always)
-    fileprivate mutating func add(_ value: UInt32, end: Int) {
+    mutating func add(_ value: UInt32, end: Int) {
         if let last = indices.last, self[last].value == value {
             self[last].end = end
         } else {
@@ -176,13 +179,16 @@ extension [ListPlaces.Run] {
     }
 
     /// What the object at an index has.
-    fileprivate func value(at index: Int) -> UInt32 {
+    fileprivate func value(at index: Int) -> UInt32 { self[self.index(of: index)].value }
+
+    /// The run that an object belongs to.
+    func index(of object: Int) -> Int {
         var (low, high) = (0, count)
         while low < high {
             let middle = (low + high) / 2
-            if self[middle].end <= index { low = middle + 1 } else { high = middle }
+            if self[middle].end <= object { low = middle + 1 } else { high = middle }
         }
-        return self[low].value
+        return low
     }
 }
 

@@ -52,6 +52,8 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     public enum AnswerAction: Hashable, Sendable {
         /// Give it to the request.
         case complete
+        /// Give it to the request, which gets more.
+        case partial
         /// Nobody waits for it: drop it.
         case unknown
     }
@@ -156,11 +158,15 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
         return lastID
     }
 
-    /// An answer has come that announces `position`, or nothing if that is nil.
-    public mutating func received(answer id: UInt32, position: UInt64?) -> AnswerAction {
-        guard case .ready = state, requests.remove(id) else { return .unknown }
+    /// An answer, or a part of one, has come that announces `position`, or nothing if that is nil.
+    public mutating func received(
+        answer id: UInt32, position: UInt64?, isLast: Bool = true
+    ) -> AnswerAction {
+        guard case .ready = state, isLast ? requests.remove(id) : requests.contains(id) else {
+            return .unknown
+        }
         if let position { cursor = max(cursor, position) }
-        return .complete
+        return isLast ? .complete : .partial
     }
 
     /// A failure has come; with id 0 it ends the connection.

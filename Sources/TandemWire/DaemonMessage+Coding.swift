@@ -8,6 +8,7 @@ extension DaemonMessage {
         case .transaction: .transaction
         case .progress: .progress
         case .fetched: .fetched
+        case .part: .part
         case .objects: .objects
         case .saved: .saved
         case .verdicts: .verdicts
@@ -39,6 +40,7 @@ extension DaemonMessage {
         case .transaction(let message): message.encode(into: &writer)
         case .progress(let message): message.encode(into: &writer)
         case .fetched(let message): message.encode(into: &writer)
+        case .part(let message): message.encode(into: &writer)
         case .objects(let message): message.encode(into: &writer)
         case .saved(let message): message.encode(into: &writer)
         case .verdicts(let message): message.encode(into: &writer)
@@ -67,6 +69,7 @@ extension DaemonMessage {
         case .transaction: self = .transaction(try TransactionPush(from: &reader))
         case .progress: self = .progress(try ProgressPush(from: &reader))
         case .fetched: self = .fetched(try Fetched(from: &reader))
+        case .part: self = .part(try FetchedPart(from: &reader))
         case .objects: self = .objects(try Objects(from: &reader))
         case .saved: self = .saved(try Saved(from: &reader))
         case .verdicts: self = .verdicts(try Verdicts(from: &reader))

@@ -12,6 +12,8 @@ public indirect enum DaemonMessage: WireMessage {
     case progress(ProgressPush)
     /// The answer to `fetch`.
     case fetched(Fetched)
+    /// A part of the answer to `fetch`, behind that.
+    case part(FetchedPart)
     /// The answer to `read`.
     case objects(Objects)
     /// The answer to `save`.
@@ -95,6 +97,8 @@ public indirect enum DaemonMessage: WireMessage {
         case explained
         /// The answer to `vacuum`.
         case vacuumed = 88
+        /// A part of the answer to `fetch`.
+        case part
     }
 
     /// The position that an answer announces, which moves the session's cursor.
@@ -110,9 +114,19 @@ public indirect enum DaemonMessage: WireMessage {
         case .schema(let answer): answer.position
         case .batched(let answer): answer.position
         case .inserted(let answer): answer.position
-        case .welcome, .transaction, .progress, .history, .lease, .status, .failure, .blob, .state,
+        case .welcome, .transaction, .progress, .part, .history, .lease, .status, .failure, .blob,
+            .state,
             .disconnected, .consumer, .pinned, .explained, .vacuumed:
             nil
+        }
+    }
+
+    /// Whether no part of the same answer follows.
+    public var isLastOfAnswer: Bool {
+        switch self {
+        case .fetched(let answer): !answer.hasMore
+        case .part(let part): !part.hasMore
+        default: true
         }
     }
 

@@ -131,11 +131,13 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
         return .run
     }
 
-    /// An answer is being sent that announces `position`, or nothing if that is nil.
+    /// An answer, or a part of one, is being sent that announces `position`, or nothing if that is nil.
     ///
-    /// False when nobody waits for it any more; then don't send it.
-    public mutating func answered(id: UInt32, position: UInt64?) -> Bool {
-        guard case .ready = state, requests.remove(id) else { return false }
+    /// False when nobody waits for it any more; then don't send it. The request is without an answer until the last part.
+    public mutating func answered(id: UInt32, position: UInt64?, isLast: Bool = true) -> Bool {
+        guard case .ready = state, isLast ? requests.remove(id) : requests.contains(id) else {
+            return false
+        }
         if let position { cursor = max(cursor, position) }
         return true
     }

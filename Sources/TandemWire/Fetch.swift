@@ -118,12 +118,14 @@ public struct Fetched: WireCodable {
     public var values: [[Value]]
     /// Where the objects stand, for ``Fetch/Kind/list`` of more objects than those whose rows are wanted.
     public var places: ListPlaces?
+    /// Whether the objects follow in parts (``FetchedPart``); then there are none of them here.
+    public var hasMore: Bool
 
     /// An answer of the given content.
     public init(
         position: UInt64, count: UInt64, objects: StoredObjects = [],
         references: [ObjectReference] = [], related: [StoredObject] = [], values: [[Value]] = [],
-        places: ListPlaces? = nil
+        places: ListPlaces? = nil, hasMore: Bool = false
     ) {
         self.position = position
         self.count = count
@@ -132,6 +134,7 @@ public struct Fetched: WireCodable {
         self.related = related
         self.values = values
         self.places = places
+        self.hasMore = hasMore
     }
 
     /// Appends the binary form.
@@ -141,10 +144,9 @@ public struct Fetched: WireCodable {
         objects.encode(into: &writer)
         writer.references(references)
         writer.list(related)
-        writer.list(values) { writer, row in
-            writer.list(row) { $1.encode(into: &$0) }
-        }
+        writer.rows(values)
         writer.optional(places) { $1.encode(into: &$0) }
+        writer.bool(hasMore)
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -154,14 +156,10 @@ public struct Fetched: WireCodable {
         objects = try StoredObjects(from: &reader)
         references = try reader.references()
         related = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
-        values = try reader.list(itemBytes: 1) { reader throws(CodingError) in
-            try reader.list(itemBytes: 1, limit: FetchColumns.maximumColumns) {
-                reader throws(CodingError) in
-                try Value(from: &reader)
-            }
-        }
+        values = try reader.rows()
         places = try reader.optional { reader throws(CodingError) in
             try ListPlaces(from: &reader)
         }
+        hasMore = try reader.bool()
     }
 }

@@ -7,9 +7,14 @@ extension ListPlaces: WireCodable {
 
     /// Appends the binary form, one column behind the other: so a hundred thousand objects are a few copies.
     public func encode(into writer: inout ByteWriter) {
-        writer.reserve(count * Self.minimumBytes + withKeys { keys, _ in keys.count })
         writer.names(sections)
         writer.references(reached)
+        encodePart(into: &writer)
+    }
+
+    /// Appends the binary form without names of sections and what is reached.
+    func encodePart(into writer: inout ByteWriter) {
+        writer.reserve(count * Self.minimumBytes + withKeys { keys, _ in keys.count })
         writer.count(hops)
         writer.count(count)
         writer.runs(tagRuns)
@@ -24,19 +29,27 @@ extension ListPlaces: WireCodable {
     public init(from reader: inout ByteReader) throws(CodingError) {
         let sections = try reader.names(limit: .max)
         let reached = try reader.references()
-        let start = reader.offset
-        let hops = Int(clamping: try reader.varint())
-        guard hops <= WireLimits.names else {
-            throw CodingError(expected: "at most \(WireLimits.names) hops", offset: start)
-        }
-        self.init(sections: sections, reached: reached, hops: hops)
+        self.init(sections: sections, reached: reached, hops: try reader.hops())
+        try readObjects(from: &reader, sections: sections.count, reached: reached.count)
+    }
+
+    /// Reads the binary form of a part; what it names is checked by ``append(_:)``.
+    init(partFrom reader: inout ByteReader) throws(CodingError) {
+        self.init(hops: try reader.hops())
+        let most = Int(UInt32.max)
+        try readObjects(from: &reader, sections: most, reached: most)
+    }
+
+    private mutating func readObjects(
+        from reader: inout ByteReader, sections: Int, reached: Int
+    ) throws(CodingError) {
         let count = try reader.count(itemBytes: Self.minimumBytes)
         tagRuns = try reader.runs(of: count, below: 1 << 16)
         numbers = try reader.column(of: count)
         keyEnds = try reader.ends(of: count)
         keys = try reader.raw(Int(keyEnds.last ?? 0))
-        sectionRuns = try reader.runs(of: count, below: sections.count)
-        for hop in 0..<hops { linkRuns[hop] = try reader.runs(of: count, below: reached.count + 1) }
+        sectionRuns = try reader.runs(of: count, below: sections)
+        for hop in 0..<hops { linkRuns[hop] = try reader.runs(of: count, below: reached + 1) }
     }
 }
 
@@ -85,6 +98,15 @@ extension ByteWriter {
 }
 
 extension ByteReader {
+    fileprivate mutating func hops() throws(CodingError) -> Int {
+        let start = offset
+        let hops = Int(clamping: try varint())
+        guard hops <= WireLimits.names else {
+            throw CodingError(expected: "at most \(WireLimits.names) hops", offset: start)
+        }
+        return hops
+    }
+
     fileprivate mutating func column<Number: FixedWidthInteger & BitwiseCopyable>(
         of count: Int
     ) throws(CodingError) -> [Number] {

@@ -6,7 +6,7 @@
 /// silently.
 public enum WireLimits {
     /// The version of the protocol that this build speaks: another one for every change of what messages are made of.
-    public static let protocolVersion: UInt16 = 2
+    public static let protocolVersion: UInt16 = 3
     /// The payload of one frame: no peer has to hold more than this to see the next header.
     public static let frameBytes = 1 << 20
     /// What a message has room for around a transaction.

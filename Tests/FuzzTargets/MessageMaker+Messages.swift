@@ -141,7 +141,16 @@ extension MessageMaker {
                     position: u64(), count: u64(), objects: StoredObjects(list { $0.stored() }),
                     references: references(), related: list { $0.stored() },
                     values: list { maker in maker.list { $0.value() } },
-                    places: maybe { $0.places() }))
+                    places: maybe { $0.places() }, hasMore: bool()))
+        case .part:
+            .part(
+                FetchedPart(
+                    objects: StoredObjects(list { $0.stored() }), references: references(),
+                    values: list { maker in maker.list { $0.value() } },
+                    places: maybe { maker in
+                        let places = maker.places()
+                        return places.part(0..<places.count)
+                    }, hasMore: bool()))
         case .objects:
             .objects(
                 Objects(

@@ -57,6 +57,7 @@ extension FuzzTarget {
         case .objects(let objects): for object in objects.objects { try look(object.row) }
         case .fetched(let fetched):
             for object in fetched.objects + fetched.related { try look(object.row) }
+        case .part(let part): for object in part.objects { try look(object.row) }
         case .failure(let error): _ = error.description
         case .welcome(let welcome): _ = try welcome.model.map(ModelProperties.check(binary:))
         default: break

@@ -10,6 +10,7 @@ final class WireClient {
     private let socket: Socket
     private var decoder = DaemonMessageDecoder()
     private var machine: ClientConnectionStateMachine
+    private var gatherer = AnswerGatherer()
     private(set) var welcome: Welcome
     /// What the daemon said of its ability to take saves.
     private(set) var states: [StatePush] = []
@@ -57,8 +58,9 @@ final class WireClient {
         }
         guard case .transaction(let push) = envelope.message else {
             _ = machine.received(
-                answer: envelope.id, position: envelope.message.announcedPosition)
-            return envelope
+                answer: envelope.id, position: envelope.message.announcedPosition,
+                isLast: envelope.message.isLastOfAnswer)
+            return gatherer.take(envelope)
         }
         let position = push.transaction.position
         guard machine.received(push: push.previous, position: position) == .deliver else {

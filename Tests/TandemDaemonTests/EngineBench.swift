@@ -124,6 +124,7 @@ final class Peer {
     let session: Session
     private unowned let bench: EngineBench
     private var decoder = DaemonMessageDecoder()
+    private var gatherer = AnswerGatherer()
     private(set) var machine = ClientConnectionStateMachine(hello: Hello())
     private(set) var welcome: Welcome?
     /// Everything that came and was not taken yet.
@@ -246,8 +247,9 @@ final class Peer {
         case .failure(let error) where envelope.id == 0: failure = error
         default:
             _ = machine.received(
-                answer: envelope.id, position: envelope.message.announcedPosition)
-            received.append(envelope)
+                answer: envelope.id, position: envelope.message.announcedPosition,
+                isLast: envelope.message.isLastOfAnswer)
+            if let whole = gatherer.take(envelope) { received.append(whole) }
         }
     }
 

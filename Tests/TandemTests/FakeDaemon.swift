@@ -19,6 +19,18 @@ final class FakeDaemon: Sendable {
         var session: FakeSession
     }
 
+    /// What comes between the parts of an answer.
+    enum Interruption {
+        /// The connection is cut.
+        case cut
+        /// A failure comes in place of the rest.
+        case failure(TandemError)
+        /// Others save something, which is pushed.
+        case save
+        /// A part comes once more.
+        case repetition
+    }
+
     struct State {
         var end: UInt64 = 0
         var rows: [ObjectNumber: Stored] = [:]
@@ -31,6 +43,10 @@ final class FakeDaemon: Sendable {
         var holdsSaves = false
         var losesNextPush = false
         var losesNextFetch = false
+        /// Answers to fetches of rows come in parts of about so many bytes; nil for whole ones.
+        var partBytes: Int?
+        /// What happens after so many messages of the next answer in parts.
+        var interruption: (messages: Int, event: Interruption)?
         /// So many histories are answered only after others saved something else.
         var savesBeforeHistory = 0
         /// Others save something before every answer to a fetch, a read or a question for verdicts.

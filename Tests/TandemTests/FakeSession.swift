@@ -98,7 +98,7 @@ final class FakeSession: Sendable {
             if daemonState.unfetched.contains(fetch.request.entity) {
                 return send(.failure(TandemError(.limitExceeded, "it reaches too much")), id)
             }
-            send(.fetched(fetched(fetch, daemonState)), id)
+            sendInParts(fetched(fetch, daemonState), id, &daemonState)
         case .read(let read):
             saveIfBusy(&daemonState)
             note(read.interests, daemonState.end)
@@ -150,6 +150,31 @@ final class FakeSession: Sendable {
                 .verdicts(
                     Verdicts(position: daemonState.end, items: items, alongside: alongside)), id)
         default: send(.failure(TandemError(.usage, "the fake knows no such request")), id)
+        }
+    }
+
+    /// Sends an answer as the daemon is told to, and what is to come between its parts.
+    private func sendInParts(_ answer: Fetched, _ id: UInt32, _ daemonState: inout FakeDaemon.State)
+    {
+        guard let partBytes = daemonState.partBytes else { return send(.fetched(answer), id) }
+        var parts = FetchedParts(answer, partBytes: partBytes)
+        var count = 0
+        while let message = parts.nextMessage() {
+            send(message, id)
+            count += 1
+            guard let (messages, event) = daemonState.interruption, messages == count else {
+                continue
+            }
+            daemonState.interruption = nil
+            switch event {
+            case .cut: return socket.shutdown()
+            case .failure(let error): return send(.failure(error), id)
+            case .repetition: send(message, id)
+            case .save:
+                if let one = daemonState.rows.values.first {
+                    saveAgain(one.reference, &daemonState)
+                }
+            }
         }
     }
 

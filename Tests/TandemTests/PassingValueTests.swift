@@ -61,7 +61,7 @@ final class Leaf: ManagedObject, ManagedEntity {
 }
 
 /// All that is to be seen of a book.
-private struct BookLine: ObjectValue, Equatable {
+struct BookLine: ObjectValue, Equatable {
     var id: ObjectID
     var title: String
     var pages: Int
@@ -391,7 +391,7 @@ private struct Done: ObjectValue {
 }
 
 /// Books and shelves that two contexts change at random.
-@MainActor private struct Library {
+@MainActor struct Library {
     private let context: ManagedObjectContext
     private let other: ManagedObjectContext
     private var random: SplitMix

@@ -18,7 +18,7 @@ extension Step {
                 #expect(isDone)
                 return output
             case .connect(let more, _): step = try more(connection.session())
-            case .ask(let message, let more):
+            case .ask(let message, _, let more):
                 let answer = connection.answer(message)
                 if !isDone, isWanted(message) {
                     isDone = true

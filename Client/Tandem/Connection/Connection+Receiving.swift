@@ -220,16 +220,46 @@ extension Connection {
             if let position = WireCoding.announcedPosition(message) { state.announce(position) }
             if id == Self.installID { return try installed(message, &state, &inbox) }
             if case .lease(let lease) = message { state.leases.add(lease) }
+            guard let message = try gathered(message, id, &state, &inbox) else { return }
             // An answer to a request that was given up is of no use to anyone.
             guard let request = state.requests.remove(id) else { return }
             if case .failure(let error) = message {
                 // Without this nobody would ask again.
                 if case .lease = request.message { state.leases.isAsking = false }
+                if request.isTold { request.fail(error) }
                 inbox.answers.append((request.reply, .failure(error)))
             } else {
                 inbox.answers.append((request.reply, .success(message)))
             }
             state.dispatchQueue()
+        }
+    }
+
+    /// The answer that a message completes; nil where parts of it are to come, or who asked takes them by itself.
+    private func gathered(
+        _ message: DaemonMessage, _ id: UInt32, _ state: inout ConnectionState, _ inbox: inout Inbox
+    ) throws(TandemError) -> DaemonMessage? {
+        switch message {
+        case .fetched(let head) where head.hasMore:
+            if let reply = state.requests.begin(head, id) {
+                inbox.answers.append((reply, .success(message)))
+            }
+            return nil
+        case .part(let part):
+            let deadline = deadline(after: limits.answerMilliseconds)
+            switch try state.requests.add(part, id, deadline: deadline) {
+            case .goesOn: return nil
+            case .isUnwanted:
+                // A few bytes always fit; a connection that is lost ends the request anyway.
+                try? state.send(.cancel, id: id)
+                return nil
+            case .isTaken:
+                _ = state.requests.remove(id)
+                state.dispatchQueue()
+                return nil
+            case .isWhole(let answer): return .fetched(answer)
+            }
+        default: return message
         }
     }
 
@@ -270,7 +300,7 @@ extension Connection {
             let givenUp = state.requeue(deadline: end, attempts: attempts)
             return (wasReady ? self.event(.lost, state) : nil, givenUp)
         }
-        for request in givenUp { request.reply.settle(.failure(tooLate(request, error))) }
+        for request in givenUp { request.lose(tooLate(request, error)) }
         if let event { payloads.publish(event) }
     }
 
@@ -297,7 +327,7 @@ extension Connection {
             let isAbsent = hasLong && state.session == nil
             return (state.expired(at: isAbsent ? .max : now), state.lastError)
         }
-        for request in late.requests { request.reply.settle(.failure(tooLate(request, reason))) }
+        for request in late.requests { request.fail(tooLate(request, reason)) }
         let error = reason ?? TandemError(.disconnected, "\(transport.name): no welcome came")
         for session in late.sessions { session.settle(.failure(error)) }
     }

@@ -75,23 +75,39 @@ final class Connection: Sendable {
 
     // MARK: Requests
 
-    /// Sends a request and waits for its answer on the calling thread.
-    func answer(_ message: ClientMessage) -> Result<DaemonMessage, TandemError> {
-        answer(of: send(message), spins: message.isQuestion)
+    /// Sends a request and waits for its answer on the calling thread, or for its beginning where `parts` are to take the rest.
+    func answer(
+        _ message: ClientMessage, into parts: AnswerParts? = nil
+    ) -> Result<DaemonMessage, TandemError> {
+        answer(of: send(message, into: parts), spins: message.isQuestion)
     }
 
     /// Waits for the answer to a request that was sent, on the calling thread.
     ///
     /// Where it spins, not asleep if answers have come early of late; a save waits for the disk, which takes longer.
-    func answer(
-        of reply: Reply<DaemonMessage>, spins: Bool = false
-    ) -> Result<DaemonMessage, TandemError> {
+    func answer<Answer>(
+        of reply: Reply<Answer>, spins: Bool = false
+    ) -> Result<Answer, TandemError> {
         read(until: reply, spins: spins)
         return reply.wait(with: latches)
     }
 
+    /// The next part of an answer that has begun, waited for on the calling thread; nil at the end.
+    ///
+    /// Throws what broke the answer off, ``TandemError/Code/disconnected`` where the connection was lost: ask again.
+    func next(of parts: AnswerParts) throws(TandemError) -> StoredObjects? {
+        while true {
+            switch try parts.next() {
+            case .part(let part): return part
+            case .end: return nil
+            // What broke it off is thrown by the next look.
+            case .wait(let reply): _ = answer(of: reply)
+            }
+        }
+    }
+
     /// Reads on the calling thread until a reply is there or the conversation ends, unless another one does.
-    private func read(until reply: Reply<DaemonMessage>, spins: Bool) {
+    private func read<Answer>(until reply: Reply<Answer>, spins: Bool) {
         let found = state.withLock { $0.phase == .ready ? ($0.intake, $0.wake) : (nil, nil) }
         guard case (let intake?, let wake) = found else { return }
         guard intake.beginTurn() else { return intake.demand() }
@@ -131,13 +147,14 @@ final class Connection: Sendable {
     }
 
     /// Sends a request; whoever needs the answer has to read, or let read.
-    func send(_ message: ClientMessage) -> Reply<DaemonMessage> {
+    func send(_ message: ClientMessage, into parts: AnswerParts? = nil) -> Reply<DaemonMessage> {
         let reply = Reply<DaemonMessage>()
         let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
             if state.phase == .closed { return (state.closedError, false) }
             let wait = patience(for: message, state.phase == .ready)
             state.submit(
-                PendingRequest(message: message, reply: reply, deadline: deadline(after: wait)))
+                PendingRequest(
+                    message: message, reply: reply, deadline: deadline(after: wait), parts: parts))
             return (nil, state.phase == .idle)
         }
         if let refusal { reply.settle(.failure(refusal)) }
@@ -239,7 +256,7 @@ final class Connection: Sendable {
             state.sessionWaiters.removeAll()
             return (requests, waiters)
         }
-        for request in requests { request.reply.settle(.failure(tooLate(request, error))) }
+        for request in requests { request.fail(tooLate(request, error)) }
         for waiter in waiters { waiter.settle(.failure(error)) }
         payloads.finish()
     }

@@ -16,6 +16,23 @@ struct PendingRequest: Sendable {
     var wasSent = false
     /// Whether nobody waits for its answer any more, and the daemon was told.
     var isCancelled = false
+    /// Who takes the answer's parts as they come, if somebody does.
+    weak var parts: AnswerParts?
+    /// What came of an answer in parts, if it is put together here.
+    var gathered: Fetched?
+    /// Whether who asked was told of the answer, of which parts are to come.
+    var isTold = false
+
+    /// Tells who waits that no answer comes, or not the rest of it.
+    func fail(_ error: TandemError) {
+        if isTold { parts?.breakOff(error) } else { reply.settle(.failure(error)) }
+    }
+
+    /// The same where the connection was lost; who has some of the answer may ask again.
+    func lose(_ error: TandemError) {
+        guard isTold else { return reply.settle(.failure(error)) }
+        parts?.breakOff(TandemError(.disconnected, "an answer broke off: \(error.message)"))
+    }
 }
 
 /// Everything a connection knows; guarded by the connection's mutex.
@@ -99,7 +116,7 @@ struct ConnectionState: Sendable {
             try send(sent.message, id: lastID)
             requests.add(sent, id: lastID)
         } catch {
-            request.reply.settle(.failure(error))
+            request.fail(error)
         }
     }
 
@@ -123,17 +140,22 @@ struct ConnectionState: Sendable {
 
     /// Puts everything in flight back into the queue that somebody waits for, in the order in which it was sent.
     ///
-    /// Returns those that were in flight at too many losses: one of them may be what the daemon closes the connection for.
+    /// Returns those that were in flight at too many losses: one of them may be what the daemon closes the connection for; and those of
+    /// whose answer some was told already.
     mutating func requeue(deadline: UInt64, attempts: Int) -> [PendingRequest] {
         let unanswered = requests.removeAll().filter { !$0.isCancelled }.map { sent in
             var request = sent
             request.deadline = min(request.deadline, deadline)
             request.losses += 1
+            request.gathered = nil
             return request
         }
         outbox.removeAll()
-        queue.insert(contentsOf: unanswered.filter { $0.losses < attempts }, at: 0)
-        return unanswered.filter { $0.losses >= attempts }
+        func goesOn(_ request: PendingRequest) -> Bool {
+            request.losses < attempts && !request.isTold
+        }
+        queue.insert(contentsOf: unanswered.filter(goesOn), at: 0)
+        return unanswered.filter { !goesOn($0) }
     }
 
     /// Takes out saves whose ids the daemon may have forgotten: repeated now they might be applied twice.

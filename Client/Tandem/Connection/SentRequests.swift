@@ -25,6 +25,54 @@ struct SentRequests: Sendable {
         return items.remove(at: index).request
     }
 
+    /// Begins an answer in parts; gives the reply of who is told of it at once, and takes the parts by itself.
+    mutating func begin(_ head: Fetched, _ id: UInt32) -> Reply<DaemonMessage>? {
+        guard let index = items.firstIndex(where: { $0.id == id }) else { return nil }
+        guard let parts = items[index].request.parts else {
+            items[index].request.gathered = head
+            return nil
+        }
+        parts.begin(count: head.count)
+        items[index].request.isTold = true
+        return items[index].request.reply
+    }
+
+    /// What becomes of an answer by one more part.
+    enum Gathering {
+        /// More parts are to come.
+        case goesOn
+        /// More parts are to come, which nobody takes any more.
+        case isUnwanted
+        /// Who asked has all of it.
+        case isTaken
+        /// That was the last part of this one.
+        case isWhole(Fetched)
+    }
+
+    /// Adds a part to an answer, for whose next one there is time until then; throws `storage` for one that does not belong to it.
+    mutating func add(
+        _ part: FetchedPart, _ id: UInt32, deadline: UInt64
+    ) throws(TandemError) -> Gathering {
+        guard let index = items.firstIndex(where: { $0.id == id }) else { return .goesOn }
+        items[index].request.deadline = deadline
+        if items[index].request.isTold { return try addTold(part, at: index) }
+        guard items[index].request.gathered?.append(part) ?? false else {
+            throw TandemError(.storage, "the daemon sent a part that belongs to no answer")
+        }
+        guard !part.hasMore, let answer = items[index].request.gathered else { return .goesOn }
+        return .isWhole(answer)
+    }
+
+    private mutating func addTold(
+        _ part: FetchedPart, at index: Int
+    ) throws(TandemError) -> Gathering {
+        let isWanted = try items[index].request.parts?.add(part) ?? false
+        if !part.hasMore { return .isTaken }
+        guard !isWanted, !items[index].request.isCancelled else { return .goesOn }
+        items[index].request.isCancelled = true
+        return .isUnwanted
+    }
+
     /// Notes that nobody waits for a request any more, which keeps its number until it is answered; nil if that is noted, or there is
     /// none.
     mutating func cancel(_ reply: Reply<DaemonMessage>) -> UInt32? {

@@ -92,7 +92,8 @@ extension ManagedObjectContext {
     /// The raw answer to a fetch, adopted at the context's position unless the caller takes its rows there; controllers open with it too.
     func fetchedStep(
         _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
-        interests: [EntityTag] = [], columns: FetchColumns? = nil, adopts: Bool = true
+        interests: [EntityTag] = [], columns: FetchColumns? = nil, adopts: Bool = true,
+        into parts: AnswerParts? = nil
     ) throws -> Step<Fetched> {
         if let parent {
             sweep()
@@ -106,18 +107,19 @@ extension ManagedObjectContext {
             throw TandemError(.usage, "limit and offset of a fetch can't be negative")
         }
         guard let debug, debug.tells(.fetch) else {
-            return try askedStep(request, kind, related, interests, columns, adopts)
+            return try askedStep(request, kind, related, interests, columns, adopts, parts)
         }
         return try told(.fetch, debug) {
             request.told($0, kind)
         } _: {
-            try self.askedStep(request, kind, related, interests, columns, adopts)
+            try self.askedStep(request, kind, related, interests, columns, adopts, parts)
         }
     }
 
     private func askedStep(
         _ request: FetchRequest, _ kind: Fetch.Kind, _ related: [[String]],
-        _ interests: [EntityTag], _ columns: FetchColumns?, _ adopts: Bool
+        _ interests: [EntityTag], _ columns: FetchColumns?, _ adopts: Bool,
+        _ parts: AnswerParts?
     ) throws -> Step<Fetched> {
         try sessionStep().then { session in
             let entity = try session.entity(of: request)
@@ -127,7 +129,7 @@ extension ManagedObjectContext {
             let fetch = Fetch(
                 request: request, kind: kind, related: related, interests: wanted, at: 0,
                 columns: columns)
-            return try self.positionedStep(.fetch(fetch)) { part -> Fetched? in
+            return try self.positionedStep(.fetch(fetch), into: parts) { part -> Fetched? in
                 if case .fetched(let answer) = part { answer } else { nil }
             } use: { answer in
                 if adopts { try self.adopt(answer) }
@@ -186,16 +188,23 @@ extension ManagedObjectContext {
     }
 
     /// What a request picks, as rows where no edits lie above and this context holds rows itself; else as objects.
-    func pickedStep(_ request: FetchRequest) throws -> Step<Picked> {
+    ///
+    /// Of rows that come in parts, where it blocks and there is who takes these, none: they are taken then.
+    func pickedStep(
+        _ request: FetchRequest, into parts: AnswerParts? = nil
+    ) throws -> Step<Picked> {
         guard parent == nil else { return try objectsStep(request) }
         return try sessionStep().then { session in
             guard try self.editsAbove(request, session.model) == nil else {
                 return try self.objectsStep(request)
             }
-            return try self.fetchedStep(request, adopts: false).then { answer in
+            return try self.fetchedStep(request, adopts: false, into: parts).then { answer in
                 guard let model = self.session?.model else { return .done(.objects([])) }
-                let moves = self.standing.moves
-                return .done(.rows(RowsAnswer(objects: answer.objects, model: model, moves: moves)))
+                return .done(
+                    .rows(
+                        RowsAnswer(
+                            objects: answer.objects, model: model, moves: self.standing.moves,
+                            count: Int(clamping: answer.count))))
             }
         }
     }

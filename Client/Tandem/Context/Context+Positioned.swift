@@ -6,25 +6,30 @@ extension ManagedObjectContext {
     /// Reads something, merges up to the position of the answer, and uses it there.
     ///
     /// When merging led the context beyond the answer it is asked again, at once with the verdicts that merging needs, a bounded
-    /// number of times: then `timeout` is thrown. An answer of another position than the context's is never used.
+    /// number of times: then `timeout` is thrown. An answer of another position than the context's is never used; one that comes in
+    /// parts is used when it begins, if there is who takes these.
     func positionedStep<Answer, Output>(
-        _ part: Alongside, _ read: @escaping (AlongsideAnswer) -> Answer?,
+        _ part: Alongside, into parts: AnswerParts? = nil,
+        _ read: @escaping (AlongsideAnswer) -> Answer?,
         use: @escaping (Answer) throws -> Output
     ) throws -> Step<Output> {
         sweep()
         if let pin = standing.pin { return try pinnedReadStep(pin, part, read, use: use) }
         let generation = session?.generation
-        return .ask(part.message, { AlongsideAnswer($0) }) { answer in
+        return .ask(part.message, into: parts, { AlongsideAnswer($0) }) { answer in
             if let pin = self.standing.pin {
+                parts?.giveUp()
                 return try self.pinnedReadStep(pin, part, read, use: use)
             }
-            return try self.placedStep(answer, to: part, from: generation, read, use: use)
+            return try self.placedStep(
+                answer, to: part, into: parts, from: generation, read, use: use)
         }
     }
 
     /// Merges up to an answer that came to a context without a pin, and uses it there; `generation` is that of the session when it was asked.
     func placedStep<Answer, Output>(
-        _ answer: AlongsideAnswer, to part: Alongside, from generation: Int?,
+        _ answer: AlongsideAnswer, to part: Alongside, into parts: AnswerParts? = nil,
+        from generation: Int?,
         _ read: @escaping (AlongsideAnswer) -> Answer?,
         use: @escaping (Answer) throws -> Output
     ) throws -> Step<Output> {
@@ -32,6 +37,7 @@ extension ManagedObjectContext {
             if self.merged == answer.position, self.session?.generation == generation {
                 return .done(try use(try Self.read(answer, read)))
             }
+            parts?.giveUp()
             return try self.holdingStep(
                 try self.againStep(part, read, attempt: 2, use: use))
         }

@@ -10,8 +10,10 @@ enum Step<Output> {
     /// A connection that has a model; without `orElse` it is thrown that there is none.
     case connect(
         (Session) throws -> Step, orElse: ((TandemError) throws -> Step)? = nil)
-    /// The daemon's answer to a message.
-    case ask(ClientMessage, (Result<DaemonMessage, TandemError>) throws -> Step)
+    /// The daemon's answer to a message; where it comes in parts and blocks, its beginning, and the parts are taken by `into`.
+    case ask(
+        ClientMessage, into: AnswerParts? = nil,
+        (Result<DaemonMessage, TandemError>) throws -> Step)
     /// A message to be sent, whose answer is waited for later.
     case send(ClientMessage, (Reply<DaemonMessage>) throws -> Step)
     /// The answer to a message that was sent.
@@ -27,7 +29,8 @@ enum Step<Output> {
                 orElse: other.map { other in
                     { try other($0).then(next) }
                 })
-        case .ask(let message, let more): return .ask(message) { try more($0).then(next) }
+        case .ask(let message, let parts, let more):
+            return .ask(message, into: parts) { try more($0).then(next) }
         case .send(let message, let more): return .send(message) { try more($0).then(next) }
         case .await(let reply, let more): return .await(reply) { try more($0).then(next) }
         }
@@ -55,8 +58,8 @@ enum Step<Output> {
                         return try orElse(error)
                     }
                 })
-        case .ask(let message, let more):
-            return .ask(message) { answer in try guarded { try more(answer) } }
+        case .ask(let message, let parts, let more):
+            return .ask(message, into: parts) { answer in try guarded { try more(answer) } }
         case .send(let message, let more):
             return .send(message) { reply in try guarded { try more(reply) } }
         case .await(let reply, let more):
@@ -66,10 +69,11 @@ enum Step<Output> {
 
     /// Asks, and goes on with what `read` takes from the answer; a failure is thrown.
     static func ask<Answer>(
-        _ message: ClientMessage, _ read: @escaping (DaemonMessage) -> Answer?,
+        _ message: ClientMessage, into parts: AnswerParts? = nil,
+        _ read: @escaping (DaemonMessage) -> Answer?,
         then next: @escaping (Answer) throws -> Step
     ) -> Step {
-        .ask(message) { result in
+        .ask(message, into: parts) { result in
             let answer = try result.get()
             guard let value = read(answer) else { throw Step.unexpected(answer) }
             return try next(value)
@@ -91,7 +95,8 @@ enum Step<Output> {
                     continue
                 }
                 step = try more(session)
-            case .ask(let message, let more): step = try more(connection.answer(message))
+            case .ask(let message, let parts, let more):
+                step = try more(connection.answer(message, into: parts))
             case .send(let message, let more): step = try more(connection.send(message))
             case .await(let reply, let more): step = try more(connection.answer(of: reply))
             }
@@ -129,7 +134,7 @@ enum Step<Output> {
             case .done: return
             case .connect(let more, let orElse):
                 step = try await Step.connected(connection, more, orElse)
-            case .ask(let message, let more):
+            case .ask(let message, _, let more):
                 let answer = await connection.answerAsync(message)
                 guard isWanted() else { return }
                 step = try more(answer)
@@ -155,7 +160,7 @@ enum Step<Output> {
                 case .done(let output): return output
                 case .connect(let more, let orElse):
                     step = try await Step.connected(connection, more, orElse)
-                case .ask(let message, let more):
+                case .ask(let message, _, let more):
                     step = try more(await connection.answerUnlessCancelled(message))
                 case .send(let message, let more): step = try more(connection.submit(message))
                 case .await(let reply, let more): step = try more(await reply.value())
@@ -174,7 +179,7 @@ enum Step<Output> {
             case .done(let output): return output
             case .connect(let more, let orElse):
                 step = try await Step.connected(connection, more, orElse)
-            case .ask(let message, let more):
+            case .ask(let message, _, let more):
                 step = try more(await connection.answerAsync(message))
             case .send(let message, let more): step = try more(connection.submit(message))
             case .await(let reply, let more): step = try more(await reply.value())

@@ -2,19 +2,42 @@ import TandemModel
 
 /// What a request picked, to be lent one after the other while values are made of it.
 ///
-/// State: the objects that could not be lent, since whoever looked at one before led the context elsewhere.
+/// A large answer comes in parts: values are made of one while the next is under way.
+///
+/// State: `picked` is what is lent next, and `parts` gives more; `rest` are the objects that could not be lent, since whoever looked at one
+/// before led the context elsewhere.
 @usableFromInline
 final class LentObjects {
-    private let picked: ManagedObjectContext.Picked
+    private var picked: ManagedObjectContext.Picked
     private let context: ManagedObjectContext
+    private let parts: AnswerParts?
+    private let rows: PassingRows
     /// What has to be loaded, and taken as it is then, behind those that were lent.
     private(set) var rest: [ManagedObject] = []
+    /// Whether the connection was lost before the last part came.
+    @usableFromInline private(set) var isBroken = false
 
-    init(_ picked: ManagedObjectContext.Picked, _ context: ManagedObjectContext) {
-        (self.picked, self.context) = (picked, context)
+    init(
+        _ picked: ManagedObjectContext.Picked, _ context: ManagedObjectContext,
+        _ parts: AnswerParts? = nil
+    ) {
+        (self.picked, self.context, self.parts) = (picked, context, parts)
+        rows = PassingRows(context)
     }
 
-    /// How many there are, those included that can't be lent.
+    /// So many objects are made room for at most, whatever the daemon says.
+    private static let mostExpected = 1 << 20
+
+    /// How many there are in all, as far as that is worth making room for.
+    @usableFromInline
+    var expectedCount: Int {
+        switch picked {
+        case .objects(let objects): objects.count
+        case .rows(let answer): min(answer.count, Self.mostExpected)
+        }
+    }
+
+    /// How many are lent next, those included that can't be.
     @usableFromInline
     var count: Int {
         switch picked {
@@ -30,7 +53,24 @@ final class LentObjects {
     func forEach(_ body: (ManagedObject) -> Void) throws {
         switch picked {
         case .objects(let objects): objects.forEach(body)
-        case .rows(let answer): rest = try PassingRows(context).forEach(in: answer, body)
+        case .rows(let answer): rest += try rows.forEach(in: answer, body)
+        }
+    }
+
+    /// Goes on to what is lent next, and waits for it; false at the end, or where the answer broke off (``isBroken``).
+    ///
+    /// Throws what the daemon sent in place of the rest.
+    @usableFromInline
+    func takeNext() throws -> Bool {
+        guard let parts, case .rows(let answer) = picked else { return false }
+        do throws(TandemError) {
+            guard let objects = try context.connection.next(of: parts) else { return false }
+            picked = .rows(answer.part(objects))
+            return true
+        } catch {
+            guard error.code == .disconnected else { throw error }
+            isBroken = true
+            return false
         }
     }
 }

@@ -79,8 +79,14 @@ extension ManagedObjectContext {
         _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
     ) throws -> [Row] {
-        let found = try foundValues(Row.Object.self, format, arguments, sort, limit)
-        var rows = try values(Row.self, of: found)
+        var (found, values): (LentObjects, [Row]?)
+        var attempt = 1
+        repeat {
+            found = try foundValues(Row.Object.self, format, arguments, sort, limit, attempt)
+            values = try self.values(Row.self, of: found)
+            attempt += 1
+        } while values == nil
+        var rows = values ?? []
         try loadRest(of: found).forEach {
             if let object = $0 as? Row.Object { rows.append(Row(object)) }
         }
@@ -98,7 +104,7 @@ extension ManagedObjectContext {
         sort: [String] = [], limit: Int? = nil
     ) async throws -> [Row] {
         let found = try await foundValues(Row.Object.self, format, arguments, sort, limit)
-        var rows = try values(Row.self, of: found)
+        var rows = try values(Row.self, of: found) ?? []
         for object in try await loadRest(of: found) {
             if let object = object as? Row.Object { rows.append(Row(object)) }
         }
@@ -106,27 +112,36 @@ extension ManagedObjectContext {
         return rows
     }
 
-    /// The values of what can be lent, made where they stay.
+    /// The values of what can be lent, made where they stay; nil if the answer broke off, to be asked for again.
     @inlinable
-    func values<Row: ObjectValue>(_ type: Row.Type, of found: LentObjects) throws -> [Row] {
-        try Array(unsafeUninitializedCapacity: found.count) { room, made in
-            try found.forEach { object in
-                guard let object = object as? Row.Object else { return }
-                room.initializeElement(at: made, to: Row(object))
-                made += 1
+    func values<Row: ObjectValue>(_ type: Row.Type, of found: LentObjects) throws -> [Row]? {
+        var rows: [Row] = []
+        rows.reserveCapacity(found.expectedCount)
+        repeat {
+            try rows.append(addingCapacity: found.count) { span in
+                try found.forEach { object in
+                    guard let object = object as? Row.Object else { return }
+                    span.append(Row(object))
+                }
             }
-        }
+        } while try found.takeNext()
+        return found.isBroken ? nil : rows
     }
 
-    /// What a request picks; blocks.
+    /// What a request picks; blocks until there is something to begin with.
+    ///
+    /// Throws `timeout` when it was asked for too often.
     @usableFromInline
     func foundValues(
         _ type: any ManagedEntity.Type, _ format: String?, _ arguments: [PredicateArgument],
-        _ sort: [String], _ limit: Int?
+        _ sort: [String], _ limit: Int?, _ attempt: Int
     ) throws -> LentObjects {
+        try checkAttempt(attempt)
         core.learn(type)
         let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
-        return LentObjects(try pickedStep(request).run(on: connection), self)
+        let parts = AnswerParts()
+        return LentObjects(
+            try pickedStep(request, into: parts).run(on: connection), self, parts)
     }
 
     /// What a request picks.

@@ -108,6 +108,13 @@ struct RowsAnswer {
     let model: CompiledModel
     /// How often the context had moved by then.
     let moves: Int
+    /// How many there are, with those that come in parts.
+    let count: Int
+
+    /// The next part of it.
+    func part(_ objects: StoredObjects) -> RowsAnswer {
+        RowsAnswer(objects: objects, model: model, moves: moves, count: count)
+    }
 }
 
 extension ManagedObjectContext {

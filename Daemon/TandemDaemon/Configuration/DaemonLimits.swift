@@ -63,6 +63,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var requestReads = 1 << 24
     /// Bytes that fetches hold which are under way, of all connections.
     public var readBytes = 512 << 20
+    /// About the bytes of a part of a large answer; no matter of policy, and another one in tests alone.
+    package var partBytes = FetchedParts.partBytes
     /// Transactions that a read at an earlier position may undo.
     public var lookBackTransactions = 1_000_000
     /// Pins of one connection.
@@ -131,6 +133,8 @@ extension DaemonLimits {
     /// Bytes sent to each of the two kinds before sockets are looked at for saves again; of what follows, as many as
     /// the last flush brought if those are more.
     static let sliceBytes = 256 << 10
+    /// What a part of an answer takes of what a slice may read: about as long as to judge so many objects.
+    static let partReads = 512
     /// When questions took so long, sockets are looked at for saves before the next one; one that takes longer is not cut off.
     static let sliceNanoseconds: UInt64 = 20_000_000
     /// Saves of one session planned before sockets are looked at for those of others.

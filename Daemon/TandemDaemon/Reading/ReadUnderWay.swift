@@ -23,6 +23,8 @@ final class ReadUnderWay {
     private(set) var columns: ColumnsUnderWay?
     /// What is read by reference; nil before it begins, and for others.
     private(set) var objects: ObjectsUnderWay?
+    /// What is still to be sent of its answer; nil until that is known.
+    private(set) var answer: FetchedParts?
     /// The graph at the position that is read; nil for what there is.
     let past: PastGraph?
     /// Up to here transactions were looked through for what they altered.
@@ -87,16 +89,16 @@ final class ReadUnderWay {
     /// About the bytes that it holds.
     var bytes: Int {
         questionBytes + (cursor?.bytes ?? 0) + (past?.window.bytes ?? 0) + (verdicts?.bytes ?? 0)
-            + (columns?.bytes ?? 0) + (objects?.bytes ?? 0)
+            + (columns?.bytes ?? 0) + (objects?.bytes ?? 0) + (answer?.bytes ?? 0)
     }
 
     /// It needs every transaction behind this one.
-    var needed: UInt64 { min(position, verdicts?.position ?? .max) }
+    var needed: UInt64 { answer == nil ? min(position, verdicts?.position ?? .max) : .max }
 
     /// Forgets what was found, so that it holds but its question until its next step begins anew; false if it can't.
     func forget(_ committer: Committer) -> Bool {
-        // To look back needs transactions that may be gone by then.
-        guard past == nil else { return false }
+        // To look back needs transactions that may be gone by then; of an answer some may have been sent.
+        guard past == nil, answer == nil else { return false }
         cursor = nil
         (columns, objects) = (nil, nil)
         verdicts?.forget(committer)
@@ -104,6 +106,15 @@ final class ReadUnderWay {
         stand(at: committer)
         return true
     }
+
+    /// Lets go of everything but the answer, which is sent in parts (``nextMessage()``).
+    func begin(_ answer: Fetched, partBytes: Int) {
+        self.answer = FetchedParts(answer, partBytes: partBytes)
+        (cursor, columns, objects) = (nil, nil, nil)
+    }
+
+    /// The next message of the answer.
+    func nextMessage() -> DaemonMessage? { answer?.nextMessage() }
 
     /// Notes that its next step has to wait for its client.
     func holdUp() { isHeldUp = true }

@@ -31,26 +31,51 @@ extension Engine {
             if session.isWaitingToWrite { finish(session) }
             // It has to be told of everything up to the answer's position.
             if session.isReady { try pump(session) }
-            if session.canBeAnswered { try advance(session, &left) }
+            if session.canReadOn { try advance(session, &left) }
             finish(session)
             schedule(session)
         }
     }
 
-    /// One step of a session's fetch, and the answer if that was the last.
+    /// One step of a session's fetch, and the answer, or its next part, if that was the last.
     private func advance(_ session: Session, _ budget: inout Int) throws {
         guard let read = session.read, !session.isClosing else { return }
         do {
+            guard read.answer == nil else { return sendPart(of: read, session, &budget) }
             guard try step(read, &budget) else { return }
             let answerer = Answerer(committer: committer, session: session, engine: self)
             let answer = try answerer.answer(read)
-            drop(session)
-            session.answer(answer, to: read.id)
-            noteAnswered(read.message, session, since: read.arrival)
+            if case .fetched(let fetched) = answer {
+                read.begin(fetched, partBytes: limits.partBytes)
+                count(read)
+                sendPart(of: read, session, &budget)
+            } else {
+                end(session, read, answer)
+            }
         } catch let error as TandemError {
             drop(session)
             session.answer(.failure(error), to: read.id)
         }
+    }
+
+    /// Queues what comes next of an answer, at least one message; the rest waits for turns in which there is room for it.
+    ///
+    /// The first one is queued at once, whatever waits: behind it the client stands at the answer's position and follows what it asked to.
+    private func sendPart(of read: ReadUnderWay, _ session: Session, _ budget: inout Int) {
+        budget -= DaemonLimits.partReads
+        repeat {
+            guard let message = read.nextMessage() else { return }
+            if message.isLastOfAnswer { return end(session, read, message) }
+            session.answer(message, to: read.id)
+        } while session.outboundBytes < limits.partBytes
+        count(read)
+    }
+
+    /// Queues an answer, or its last part.
+    private func end(_ session: Session, _ read: ReadUnderWay, _ answer: DaemonMessage) {
+        drop(session)
+        session.answer(answer, to: read.id)
+        noteAnswered(read.message, session, since: read.arrival)
     }
 
     private func step(_ read: ReadUnderWay, _ budget: inout Int) throws -> Bool {

@@ -194,6 +194,9 @@ final class Session {
     /// Whether it was told of everything up to the journal's end, and takes an answer.
     var canBeAnswered: Bool { behind == nil && hasRoom }
 
+    /// Whether it takes the next step of what it reads: of an answer that was begun at its position the rest, whatever came since.
+    var canReadOn: Bool { read?.answer == nil ? canBeAnswered : hasRoom }
+
     /// Takes the first request out of the inbox, if it can be answered.
     func takeQuestion() -> (id: UInt32, message: ClientMessage)? {
         guard hasQuestion else { return nil }
@@ -226,7 +229,8 @@ final class Session {
     func answer(_ message: DaemonMessage, to id: UInt32) {
         do {
             try queue(message, id: id)
-            _ = machine.answered(id: id, position: message.announcedPosition)
+            _ = machine.answered(
+                id: id, position: message.announcedPosition, isLast: message.isLastOfAnswer)
         } catch {
             let failure = TandemError(.limitExceeded, "the answer is too large: \(error)")
             answer(.failure(failure), to: id)

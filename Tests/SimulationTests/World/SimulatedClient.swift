@@ -10,6 +10,7 @@ final class SimulatedClient {
     private(set) var pipe: Pipe?
     private(set) var machine = ClientConnectionStateMachine(hello: Hello())
     private var decoder = DaemonMessageDecoder()
+    private var gatherer = AnswerGatherer()
     private var hello = Hello()
     /// Where it goes on after the connection is lost.
     private(set) var resume: Position?
@@ -51,6 +52,7 @@ final class SimulatedClient {
             author: "client \(number)", model: text, resume: resume, interests: names.sorted())
         machine = ClientConnectionStateMachine(hello: hello)
         decoder = DaemonMessageDecoder()
+        gatherer = AnswerGatherer()
         self.pipe = pipe
         isRude = false
         guard case .send(let hello) = machine.connected() else { return }
@@ -183,15 +185,22 @@ final class SimulatedClient {
         default:
             let position = envelope.message.announcedPosition
             if let position { oracle.skips(from: cursor, below: position + 1, interests) }
-            guard machine.received(answer: envelope.id, position: position) == .complete,
-                let request = requests.removeValue(forKey: envelope.id)
+            let action = machine.received(
+                answer: envelope.id, position: position,
+                isLast: envelope.message.isLastOfAnswer)
+            // What it follows is pushed from the answer's beginning on.
+            if case .fetch(let fetch, _)? = requests[envelope.id], fetch.at == 0 {
+                interests.formUnion(fetch.interests)
+            }
+            guard let answer = gatherer.take(envelope) else { return action == .partial }
+            guard action == .complete, let request = requests.removeValue(forKey: envelope.id)
             else {
                 let answer = "\(envelope.message)".prefix(300)
                 oracle.report(
                     0, "client \(number) is answered what it did not ask: \(envelope.id) \(answer)")
                 return false
             }
-            answered(request, envelope.message)
+            answered(request, answer.message)
         }
         return true
     }
@@ -324,7 +333,6 @@ final class SimulatedClient {
             pins[request.lease] = request.position == 0 ? nil : request.position
         case (.fetch(let fetch, let floor), .fetched(let answer)):
             reads += 1
-            interests.formUnion(fetch.interests)
             let answer = sabotage == .readsOldAnswers ? oldAnswer ?? answer : answer
             oldAnswer = answer
             oracle.reads(at: answer.position, askedAt: floor)

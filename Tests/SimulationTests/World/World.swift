@@ -90,6 +90,7 @@ final class World {
         if chance.percent(30) { settings.mapBytes = 128 << 10 }
         if traits.hasBatches { settings.batchObjects = 1 + Int(traits.savesKept % 3) }
         if slices.percent(40) { settings.limits.sliceReads = slices.number(1...6) }
+        if slices.percent(50) { settings.limits.partBytes = slices.number(1...300) }
         return settings
     }
 

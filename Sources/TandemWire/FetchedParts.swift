@@ -1,0 +1,79 @@
+import TandemModel
+import TandemQuery
+
+/// An answer to a fetch as the messages that it goes out in: itself, or without its objects and then these in parts.
+///
+///     var parts = FetchedParts(answer)
+///     while let message = parts.next() { send(message) }
+///
+/// State: `rest` is the answer, of which `next` objects were given.
+public struct FetchedParts: Sendable {
+    /// About so many bytes a part has: so few that neither side notices making one, and many to each look at a socket.
+    public static let partBytes = 256 << 10
+    /// Rows of values in a part, whose bytes nobody knows before.
+    private static let rowsInPart = 2_048
+    private static let referenceBytes = 10
+
+    private var rest: Fetched?
+    private var next = 0
+    private var hasBegun = false
+    private let partBytes: Int
+    private let total: Int
+
+    /// The messages of an answer, whose parts have about so many bytes.
+    public init(_ answer: Fetched, partBytes: Int = partBytes) {
+        rest = answer
+        self.partBytes = partBytes
+        total = answer.bodyCount
+    }
+
+    /// About the bytes that are held until the last message is made.
+    public var bytes: Int {
+        guard let rest else { return 0 }
+        return rest.objects.byteCount
+            + rest.references.count * MemoryLayout<ObjectReference>.stride
+            + (rest.places?.bytes ?? 0)
+    }
+
+    /// Whether all were given.
+    public var isDone: Bool { rest == nil }
+
+    /// The next message; nil when there is none.
+    public mutating func nextMessage() -> DaemonMessage? {
+        guard let answer = rest else { return nil }
+        if !hasBegun {
+            hasBegun = true
+            if end(of: answer) < total { return .fetched(answer.headOfParts()) }
+            rest = nil
+            return .fetched(answer)
+        }
+        let end = end(of: answer)
+        let part = answer.part(next..<end, hasMore: end < total)
+        next = end
+        if end == total { rest = nil }
+        return .part(part)
+    }
+
+    /// Behind which object the next part ends.
+    private func end(of answer: Fetched) -> Int {
+        if !answer.objects.isEmpty { return answer.objects.endOfPart(from: next, bytes: partBytes) }
+        if !answer.values.isEmpty { return min(total, next + Self.rowsInPart) }
+        let bytes = answer.places.map { $0.bytes / max(1, $0.count) } ?? Self.referenceBytes
+        return min(total, next + max(1, partBytes / max(1, bytes)))
+    }
+}
+
+extension Fetched {
+    /// How many objects, references or rows it has; of these kinds it has one.
+    fileprivate var bodyCount: Int {
+        max(objects.count, references.count, values.count, places?.count ?? 0)
+    }
+
+    fileprivate func part(_ range: Range<Int>, hasMore: Bool) -> FetchedPart {
+        FetchedPart(
+            objects: objects.isEmpty ? [] : objects.part(range),
+            references: references.isEmpty ? [] : Array(references[range]),
+            values: values.isEmpty ? [] : Array(values[range]),
+            places: places.flatMap { $0.count == 0 ? nil : $0.part(range) }, hasMore: hasMore)
+    }
+}

@@ -1,0 +1,165 @@
+import TandemEmbedded
+import TandemModel
+import TandemWire
+import TestSupport
+import Testing
+
+@testable import Tandem
+@testable import TandemDaemon
+
+/// A content's name; what else is done with it, tests set.
+private struct Name: ObjectValue, Equatable {
+    // Guarded by the main actor, on which it is set and called.
+    nonisolated(unsafe) static var work: (Content) -> Void = { _ in }
+    var text: String
+
+    init(_ content: Content) {
+        Self.work(content)
+        text = content.name
+    }
+}
+
+/// Answers that come in parts, of which values are made while the rest is under way.
+@MainActor @Suite(.timeLimit(.minutes(5)), .serialized) struct ValuesInPartsTests {
+    /// A daemon that cuts answers into parts of one row.
+    private func daemon() throws -> EmbeddedDaemon {
+        var configuration = DaemonConfiguration.inMemory()
+        configuration.limits.partBytes = 1
+        return try EmbeddedDaemon(configuration)
+    }
+
+    /// A fake one with contents of the names, and a context that holds none of them.
+    private func fake(_ names: [String]) throws -> (FakeDaemon, ManagedObjectContext) {
+        let fake = try FakeDaemon(
+            Model {
+                Bucket.entity; Content.entity
+            })
+        let writer = fake.container(author: "writer").makeContext(name: "writer")
+        for name in names { try writer.insert(Content.self).name = name }
+        try writer.save()
+        fake.state.withLock { $0.partBytes = 1 }
+        return (fake, fake.container().makeContext(name: "values"))
+    }
+
+    private func interrupt(
+        _ fake: FakeDaemon, after messages: Int, _ event: FakeDaemon.Interruption
+    ) {
+        fake.state.withLock { $0.interruption = (messages, event) }
+    }
+
+    private func fetches(_ fake: FakeDaemon) -> Int {
+        fake.state.withLock { state in
+            state.requests.count { if case .fetch = $0 { true } else { false } }
+        }
+    }
+
+    private func names(
+        _ context: ManagedObjectContext, _ work: @escaping (Content) -> Void = { _ in }
+    ) throws -> [String] {
+        Name.work = work
+        defer { Name.work = { _ in } }
+        return try context.fetchValues(Name.self).map(\.text)
+    }
+
+    @Test func `law 4: values of parts are those of the objects, whatever is edited, held or gone`()
+        throws
+    {
+        let daemon = try daemon()
+        func context(_ name: String) -> ManagedObjectContext {
+            var limits = ClientLimits()
+            limits.cachedRows = 1
+            return PersistentContainer(
+                entities: PassingValueTests.types, author: name, transport: daemon.transport,
+                limits: limits
+            ).makeContext(name: name)
+        }
+        let (context, other) = (context("values"), context("other"))
+        for run in 0..<Seed.worlds(3) {
+            var library = try Library(context, other, Seed.value(run))
+            for step in 0..<24 {
+                try library.step()
+                let sort = [["title"], ["-pages"], []][step % 3]
+                let values = try context.fetchValues(BookLine.self, sort: sort)
+                let found = try context.fetch(Book.self, sort: sort).map(BookLine.init)
+                try #require(values == found, "TANDEM_SEED=\(Seed.value(run)) step \(step)")
+            }
+        }
+    }
+
+    @Test func `whoever makes values may ask, save and fetch meanwhile`() throws {
+        let daemon = try daemon()
+        let container = PersistentContainer(
+            entities: [Bucket.self, Content.self], author: "values", transport: daemon.transport)
+        let (context, other) = (
+            container.makeContext(name: "values"), container.makeContext(name: "other")
+        )
+        for number in 0..<40 {
+            try other.insert(Content.self).name = "\(number / 10)\(number % 10)"
+        }
+        try other.save()
+        var calls = 0
+        let found = try names(context) { content in
+            calls += 1
+            guard calls == 5 else { return }
+            // Others save, and this context reads, which leads it on: what is left is taken as it is then.
+            for some in (try? other.fetch(Content.self)) ?? [] where some.name >= "20" {
+                some.name += "!"
+            }
+            _ = try? other.save()
+            #expect((try? context.fetchIDs(FetchRequest(entity: "Content")))?.count == 40)
+        }
+        let expected = (0..<40).map { "\($0 / 10)\($0 % 10)" + ($0 >= 20 ? "!" : "") }
+        #expect(found.sorted() == expected && calls == 40)
+    }
+
+    @Test func `an answer that breaks off with its connection is asked for again`() throws {
+        let (fake, context) = try fake(["a", "b", "c", "d"])
+        for messages in 1...4 {
+            let before = fetches(fake)
+            interrupt(fake, after: messages, .cut)
+            #expect(try names(context).sorted() == ["a", "b", "c", "d"], "after \(messages)")
+            #expect(fetches(fake) == before + 2, "after \(messages)")
+        }
+        // So do those that are taken whole.
+        interrupt(fake, after: 2, .cut)
+        #expect(try context.fetch(Content.self).count == 4)
+    }
+
+    @Test func `a failure in place of the rest is thrown, and the connection goes on`() throws {
+        let (fake, context) = try fake(["a", "b", "c"])
+        for isWhole in [false, true] {
+            interrupt(fake, after: 2, .failure(TandemError(.limitExceeded, "no room")))
+            let error = #expect(throws: TandemError.self) {
+                if isWhole { _ = try context.fetch(Content.self) } else { _ = try names(context) }
+            }
+            #expect(error?.code == .limitExceeded)
+        }
+        #expect(try names(context).count == 3)
+        #expect(fake.hellos().count == 2)
+    }
+
+    @Test func `law 2: what is saved between parts is merged behind them`() throws {
+        let (fake, context) = try fake(["a", "b", "c"])
+        _ = try context.fetchIDs(FetchRequest(entity: "Content"))
+        for isWhole in [false, true] {
+            interrupt(fake, after: 2, .save)
+            let start = fake.end.number
+            let found = isWhole ? try context.fetch(Content.self).map(\.name) : try names(context)
+            #expect(found.count == 3 && !found.contains("\(start)"))
+            #expect(context.merged == start)
+            try context.reach(fake.end)
+            #expect(try context.fetch(Content.self).contains { $0.name == "\(start)" })
+        }
+    }
+
+    @Test
+    func `parts that do not belong to their answer end the connection, and nothing is trapped`()
+        throws
+    {
+        let (fake, context) = try fake(["a", "b", "c"])
+        // A part too many: the answer has more than it says.
+        interrupt(fake, after: 2, .repetition)
+        #expect(try names(context).count == 3)
+        #expect(fake.hellos().count == 3)
+    }
+}

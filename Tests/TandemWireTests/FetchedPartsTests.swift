@@ -1,0 +1,115 @@
+import FuzzTargets
+import TandemModel
+import TandemQuery
+import Testing
+
+@testable import TandemWire
+
+/// Answers in parts, and how they are put together.
+@Suite struct FetchedPartsTests {
+    private func stored(_ number: UInt64, bytes: Int) -> StoredObject {
+        StoredObject(
+            object: ObjectReference(tag: UInt16(1 + number % 3), number: number), version: number,
+            row: Row(bytes: (0..<bytes).map { UInt8(truncatingIfNeeded: $0) }))
+    }
+
+    private func places(_ count: Int, _ random: inout MessageMaker) -> ListPlaces {
+        var places = ListPlaces(
+            sections: ["a", "b", "c"], reached: [ObjectReference(tag: 9, number: 1)], hops: 2)
+        for number in 0..<count {
+            let key = (0..<random.int(0...19)).map { _ in UInt8(random.int(0...255)) }
+            key.withUnsafeBytes {
+                places.append(
+                    ObjectReference(tag: UInt16(random.int(0...1)), number: UInt64(number)),
+                    key: $0,
+                    section: UInt32(random.int(0...2)))
+            }
+            places.append(link: UInt32(random.int(0...1)), hop: 0)
+            places.append(link: UInt32(random.int(0...1)), hop: 1)
+        }
+        return places
+    }
+
+    private func answer(_ random: inout MessageMaker) -> Fetched {
+        let count = random.int(0...59)
+        var answer = Fetched(
+            position: random.u64(), count: UInt64(count), related: [stored(7, bytes: 4)])
+        switch random.int(0...3) {
+        case 0:
+            answer.objects = StoredObjects(
+                (0..<count).map { stored(UInt64($0), bytes: random.int(0...39)) })
+            if random.int(0...1) == 0 {
+                answer.objects = answer.objects.arranged(count) { count - 1 - $0 }
+            }
+        case 1:
+            answer.references = (0..<count).map { ObjectReference(tag: 3, number: UInt64($0)) }
+        case 2: answer.values = (0..<count).map { [.int(Int64($0)), .string("row \($0)")] }
+        default: answer.places = places(count, &random)
+        }
+        return answer
+    }
+
+    /// What the messages are in bytes, and what comes of them on the other side.
+    private func gathered(_ answer: Fetched, partBytes: Int) throws -> (Fetched?, messages: Int) {
+        var parts = FetchedParts(answer, partBytes: partBytes)
+        var (gatherer, decoder) = (AnswerGatherer(), DaemonMessageDecoder())
+        var (whole, messages): (Fetched?, Int) = (nil, 0)
+        while let message = parts.nextMessage() {
+            messages += 1
+            #expect(message.isLastOfAnswer == parts.isDone)
+            var bytes: [UInt8] = []
+            try FrameEncoder.encode(message, id: 5, into: &bytes)
+            decoder.append(bytes)
+            let envelope = try #require(try decoder.next())
+            guard let complete = gatherer.take(envelope) else { continue }
+            #expect(whole == nil && parts.isDone)
+            if case .fetched(let answer) = complete.message { whole = answer }
+        }
+        return (whole, messages)
+    }
+
+    @Test func `an answer is the same however it is cut`() throws {
+        for run in 0..<200 as Range<UInt64> {
+            var random = MessageMaker(run)
+            let answer = answer(&random)
+            let partBytes = 1 + random.int(0...399)
+            let (whole, _) = try gathered(answer, partBytes: partBytes)
+            #expect(whole == answer, "TANDEM_SEED=\(seed) run \(run), parts of \(partBytes) bytes")
+        }
+    }
+
+    @Test func `a small answer is one message, a large one has parts of about so many bytes`()
+        throws
+    {
+        let objects = StoredObjects((0..<100).map { stored($0, bytes: 81) })
+        let answer = Fetched(position: 3, count: 100, objects: objects)
+        #expect(try gathered(answer, partBytes: 10_000).messages == 1)
+        // Heads of 18 bytes and a byte of length: 10 objects of 100 bytes.
+        #expect(try gathered(answer, partBytes: 1_000).messages == 11)
+        // None is cut: each object is a part.
+        #expect(try gathered(answer, partBytes: 1).messages == 101)
+        #expect(try gathered(Fetched(position: 3, count: 0), partBytes: 1).messages == 1)
+    }
+
+    @Test func `places of a part that names what the list does not have are not taken`() {
+        var random = MessageMaker()
+        let whole = places(8, &random)
+        for (sections, hops) in [(1, 2), (3, 1)] {
+            var list = ListPlaces(
+                sections: Array(whole.sections.prefix(sections)), reached: whole.reached, hops: hops
+            )
+            var part = whole.part(0..<8)
+            part.sectionRuns = [ListPlaces.Run(end: 8, value: 2)]
+            let fits = list.append(part)
+            #expect(!fits && list.count == 0)
+        }
+        var answer = Fetched(position: 1, count: 8)
+        let belongs = answer.append(FetchedPart(places: whole.part(0..<8), hasMore: false))
+        #expect(!belongs)
+        var list = ListPlaces(sections: whole.sections, reached: [], hops: 2)
+        var part = whole.part(0..<8)
+        part.linkRuns[0] = [ListPlaces.Run(end: 8, value: 1)]
+        let fits = list.append(part)
+        #expect(!fits)
+    }
+}
