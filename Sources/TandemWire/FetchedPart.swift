@@ -57,7 +57,11 @@ public struct FetchedPart: WireCodable {
 
 extension Fetched {
     /// Adds a part behind what is there; false, and nothing is added, for one that does not belong to it.
+    ///
+    /// That is one that names what the answer does not have, and with which it would have more objects than it says, or fewer at the end.
     public mutating func append(_ part: FetchedPart) -> Bool {
+        let total = UInt64(bodyCount + part.count)
+        guard part.hasMore ? total < count : total == count else { return false }
         if let more = part.places {
             guard places?.append(more) ?? false else { return false }
         }
@@ -66,6 +70,11 @@ extension Fetched {
         values += part.values
         hasMore = part.hasMore
         return true
+    }
+
+    /// How many objects, references or rows it has; of these kinds it has one.
+    var bodyCount: Int {
+        max(objects.count, references.count, values.count, places?.count ?? 0)
     }
 
     /// The same without what comes in parts.

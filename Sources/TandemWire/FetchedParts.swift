@@ -64,11 +64,6 @@ public struct FetchedParts: Sendable {
 }
 
 extension Fetched {
-    /// How many objects, references or rows it has; of these kinds it has one.
-    fileprivate var bodyCount: Int {
-        max(objects.count, references.count, values.count, places?.count ?? 0)
-    }
-
     fileprivate func part(_ range: Range<Int>, hasMore: Bool) -> FetchedPart {
         FetchedPart(
             objects: objects.isEmpty ? [] : objects.part(range),

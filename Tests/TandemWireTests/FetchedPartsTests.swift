@@ -106,6 +106,13 @@ import Testing
         var answer = Fetched(position: 1, count: 8)
         let belongs = answer.append(FetchedPart(places: whole.part(0..<8), hasMore: false))
         #expect(!belongs)
+        // More than the answer says, and fewer.
+        for (count, hasMore) in [(7, false), (8, true), (9, false)] as [(UInt64, Bool)] {
+            var answer = Fetched(position: 1, count: count)
+            let references = (1...8).map { ObjectReference(tag: 1, number: $0) }
+            let belongs = answer.append(FetchedPart(references: references, hasMore: hasMore))
+            #expect(!belongs && answer.references.isEmpty)
+        }
         var list = ListPlaces(sections: whole.sections, reached: [], hops: 2)
         var part = whole.part(0..<8)
         part.linkRuns[0] = [ListPlaces.Run(end: 8, value: 1)]

@@ -135,6 +135,8 @@ extension DaemonLimits {
     static let sliceBytes = 256 << 10
     /// What a part of an answer takes of what a slice may read: about as long as to judge so many objects.
     static let partReads = 512
+    /// An answer in parts of which its client has taken nothing for so long gives way to others.
+    static let stalledAnswerNanoseconds: UInt64 = 5_000_000_000
     /// When questions took so long, sockets are looked at for saves before the next one; one that takes longer is not cut off.
     static let sliceNanoseconds: UInt64 = 20_000_000
     /// Saves of one session planned before sockets are looked at for those of others.

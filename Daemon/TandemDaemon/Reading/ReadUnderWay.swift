@@ -97,8 +97,8 @@ final class ReadUnderWay {
 
     /// Forgets what was found, so that it holds but its question until its next step begins anew; false if it can't.
     func forget(_ committer: Committer) -> Bool {
-        // To look back needs transactions that may be gone by then; of an answer some may have been sent.
-        guard past == nil, answer == nil else { return false }
+        // To look back needs transactions that may be gone by then.
+        guard past == nil else { return false }
         cursor = nil
         (columns, objects) = (nil, nil)
         verdicts?.forget(committer)

@@ -46,8 +46,7 @@ extension Engine {
             let answerer = Answerer(committer: committer, session: session, engine: self)
             let answer = try answerer.answer(read)
             if case .fetched(let fetched) = answer {
-                read.begin(fetched, partBytes: limits.partBytes)
-                count(read)
+                begin(fetched, read, session)
                 sendPart(of: read, session, &budget)
             } else {
                 end(session, read, answer)
@@ -68,7 +67,32 @@ extension Engine {
             if message.isLastOfAnswer { return end(session, read, message) }
             session.answer(message, to: read.id)
         } while session.outboundBytes < limits.partBytes
-        count(read)
+    }
+
+    /// Begins to send an answer; it counts among the others that are being sent, and no more among what is under way.
+    private func begin(_ answer: Fetched, _ read: ReadUnderWay, _ session: Session) {
+        session.tookAt = clock.monotonicNanoseconds
+        fetchBytes -= read.countedBytes
+        read.begin(answer, partBytes: limits.partBytes)
+        read.countedBytes = read.bytes
+        answerBytes += read.countedBytes
+        if answerBytes > limits.readBytes { endStalledAnswers() }
+    }
+
+    /// Ends answers whose clients have taken nothing for a while, the largest first, until the others have room.
+    ///
+    /// Those that are being read end by themselves.
+    private func endStalledAnswers() {
+        limitCounts.note(.readBytes)
+        let now = clock.monotonicNanoseconds
+        let stalled = sessions.values.filter { session in
+            session.read?.answer != nil && session.isWaitingToWrite
+                && now - min(now, session.tookAt) >= DaemonLimits.stalledAnswerNanoseconds
+        }
+        for session in stalled.sorted(by: { $0.holdsMore(than: $1) })
+        where answerBytes > limits.readBytes {
+            refuse(session, "answers that are not read hold \(answerBytes) bytes; read them")
+        }
     }
 
     /// Queues an answer, or its last part.
@@ -105,16 +129,16 @@ extension Engine {
     func makeRoom() {
         limitCounts.note(.readBytes)
         refuseSearch()
-        let holders = sessions.values.filter { $0.read != nil }.sorted { $0.holdsMore(than: $1) }
+        let holders = sessions.values.filter { $0.isFetching }.sorted { $0.holdsMore(than: $1) }
         let kept = holders.first { !$0.isWaitingToWrite }
         let stopped = holders.filter(\.isWaitingToWrite)
         let others = stopped + holders.filter { !$0.isWaitingToWrite && $0 !== kept }
         for session in others where readBytes > limits.readBytes {
             guard let read = session.read else { continue }
-            if read.forget(committer) { count(read) } else { refuse(session) }
+            if read.forget(committer) { count(read) } else { refuse(session, held) }
         }
         // What is left are questions.
-        for session in others where fetchBytes > limits.readBytes { refuse(session) }
+        for session in others where fetchBytes > limits.readBytes { refuse(session, held) }
     }
 
     /// Ends a batch that has no room to look for its objects; repeated it goes on where it was.
@@ -127,12 +151,14 @@ extension Engine {
                     + "with the batch when others are done"))
     }
 
+    private var held: String {
+        "the fetches under way hold \(fetchBytes) bytes; fetch again when others are done"
+    }
+
     /// Ends a fetch that has no room beside the others.
-    private func refuse(_ session: Session) {
+    private func refuse(_ session: Session, _ reason: String) {
         guard let read = session.read else { return }
-        let error = limitCounts.refusal(
-            .readBytes, limits,
-            "the fetches under way hold \(fetchBytes) bytes; fetch again when others are done")
+        let error = limitCounts.refusal(.readBytes, limits, reason)
         drop(session)
         session.answer(.failure(error), to: read.id)
         finish(session)
@@ -142,13 +168,16 @@ extension Engine {
     /// Forgets a session's fetch.
     func drop(_ session: Session) {
         let bytes = session.read?.countedBytes ?? 0
-        fetchBytes -= bytes
+        if session.isFetching { fetchBytes -= bytes } else { answerBytes -= bytes }
         session.read = nil
         if bytes > 0 { freed.noteRead(bytes: bytes, now: clock.monotonicNanoseconds) }
     }
 }
 
 extension Session {
+    /// Whether a fetch of it is under way whose answer has not begun.
+    fileprivate var isFetching: Bool { read.map { $0.answer == nil } ?? false }
+
     /// Whether its fetch holds more than another's; of two that hold the same the older one counts as more.
     fileprivate func holdsMore(than other: Session) -> Bool {
         let (mine, its) = (read?.countedBytes ?? 0, other.read?.countedBytes ?? 0)

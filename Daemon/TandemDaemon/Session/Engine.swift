@@ -40,6 +40,8 @@ final class Engine {
     var verdictReads: Int?
     /// The bytes that fetches under way hold.
     var fetchBytes = 0
+    /// The bytes of answers that have begun and are sent in parts.
+    var answerBytes = 0
     /// What such reads freed.
     var freed = FreedMemory()
     /// The same with those of the batch under way.
@@ -207,6 +209,9 @@ final class Engine {
         let before = session.outboundBytes
         guard session.write(through: buffer) else { return disconnect(session, because: nil) }
         sliceBytes += before - session.outboundBytes
+        if session.read?.answer != nil, before > session.outboundBytes {
+            session.tookAt = clock.monotonicNanoseconds
+        }
         if session.isOverfull, !session.wasOverfull { limitCounts.note(.outboundBytes) }
         session.wasOverfull = session.isOverfull
         rewatch(session)

@@ -90,6 +90,8 @@ final class Session {
     private(set) var pushes: UInt64 = 0
     /// The bytes that the socket took.
     private(set) var written: UInt64 = 0
+    /// When it last took some of an answer in parts, or that began.
+    var tookAt: UInt64 = 0
     private(set) var requests: UInt64 = 0
 
     init(
