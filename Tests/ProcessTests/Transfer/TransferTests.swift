@@ -282,6 +282,48 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path + ".rejects"))
     }
 
+    @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
+    func `where files have no locks it says so and goes on`() throws {
+        defer { daemon.end(SIGTERM) }
+        try install()
+        func unlocked(_ arguments: String...) throws -> CommandRun {
+            let words = [
+                "-f", "-qq", "-o", "/dev/null", "-e", "trace=flock", "-e",
+                "inject=flock:error=EOPNOTSUPP", DaemonProcess.products + "/tandem",
+            ]
+            return try CommandRun(
+                path: "/usr/bin/strace", words + arguments + ["--socket", place.socket])
+        }
+        let remark = "take care that no other import has this file of rejects"
+        let fine = try file("fine.ndjson", "{\"name\": \"A\"}\n")
+        expect(try unlocked("import", fine, "--entity", "Team"), 0, remark, "imported 1 objects")
+        #expect(!FileManager.default.fileExists(atPath: fine + ".rejects"))
+        for name in ["new", "begun"] {
+            let path = try file("\(name).ndjson", "{\"name\": \"\(name)\"}\n{\n")
+            if name == "begun" { _ = try file("begun.ndjson.rejects", "") }
+            let run = try unlocked("import", path, "--entity", "Team", "--id", name)
+            expect(run, 1, remark, "cannot lock \(path).rejects", "1 rows were rejected")
+            #expect(try rejects(path + ".rejects").map { $0["line"]?.int } == [2])
+            expect(try unlocked("import", path, "--entity", "Team"), 2, "rejects exists")
+            let again = try unlocked("import", path, "--entity", "Team", "--id", name)
+            expect(again, 1, "imported 1 objects", "1 rows were rejected")
+        }
+        #expect(try tandem("count", "Team").output == "3\n")
+    }
+
+    @Test(arguments: ["/dev/null", "/"])
+    func `rejects that would not stay are refused before anything is imported`(
+        rejects: String
+    ) throws {
+        defer { daemon.end(SIGTERM) }
+        try install()
+        let path = try file("rows.ndjson", "{\"name\": \"A\"}\n")
+        expect(
+            try tandem("import", path, "--entity", "Team", "--rejects", rejects), 2,
+            "\(rejects) is no file; name one with --rejects")
+        #expect(try tandem("count", "Team").output == "0\n")
+    }
+
     @Test func `what was killed before it rejected anything leaves no file in the way`() throws {
         defer { daemon.end(SIGTERM) }
         try install()
