@@ -1,0 +1,24 @@
+import TandemModel
+import Testing
+
+/// Values as JSON, and back.
+@Suite struct ValueJSONTests {
+    @Test func `infinite numbers have names, and what is no number has one that nobody reads`() {
+        for (number, name) in [(Double.infinity, "Infinity"), (-.infinity, "-Infinity")] {
+            #expect(Value.double(number).json == .string(name))
+            #expect(Value(json: .string(name), type: .double) == .double(number))
+            #expect(Value(json: .string(name), type: .date) == nil)
+        }
+        #expect(Value.double(.nan).json == .string("NaN"))
+        for text in ["NaN", "inf", "infinity", "+Infinity", " Infinity", "1", ""] {
+            #expect(Value(json: .string(text), type: .double) == nil, "\(text)")
+        }
+    }
+
+    @Test func `an infinite default comes back with its model`() throws {
+        let model = Model(entities: [
+            Entity("Team") { Attribute("rate", .double, default: .double(-.infinity)) }
+        ])
+        #expect(try Model(parsing: model.json.text) == model)
+    }
+}
