@@ -33,7 +33,8 @@ extension Value {
             guard let uuid = UUID(uuidString: text) else { return nil }
             self = .uuid(uuid)
         case (.decimal, .string(let text)):
-            guard text.isDecimalNumber, let value = Decimal(string: text), value.isFinite else {
+            guard text[...].isDecimalNumber, let value = Decimal(string: text), value.isFinite
+            else {
                 return nil
             }
             self = .decimal(value)
@@ -106,10 +107,12 @@ enum ISODate {
     }
 }
 
-extension String {
-    /// Whether the whole text is a number as `-12.50` or `1e3`; `Decimal` takes what only begins with one.
-    fileprivate var isDecimalNumber: Bool {
-        var rest = utf8[...]
+extension Substring {
+    /// Whether the whole text is a number as `-12.50` or `1e3`.
+    ///
+    /// `Decimal` takes what only begins with one, and `Double` what is written otherwise, as `0x10` and `inf`.
+    package var isDecimalNumber: Bool {
+        var rest = utf8
         func takeDigits() -> Int {
             let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
             rest = rest.dropFirst(digits)

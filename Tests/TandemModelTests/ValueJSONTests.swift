@@ -21,4 +21,14 @@ import Testing
         ])
         #expect(try Model(parsing: model.json.text) == model)
     }
+
+    @Test(arguments: ["0", "-12.50", "+.5", "5.", "1e3", "1E-3"])
+    func `decimal digits are a number`(text: String) {
+        #expect(text[...].isDecimalNumber)
+    }
+
+    @Test(arguments: ["", "-", ".", "e3", "1e", "0x10", "0x1p3", "inf", "nan", "1_000", " 1", "1 "])
+    func `what is written otherwise is none`(text: String) {
+        #expect(!text[...].isDecimalNumber)
+    }
 }

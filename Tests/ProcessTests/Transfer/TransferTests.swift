@@ -205,7 +205,9 @@ import Testing
     @Test(arguments: [
         ("founded", "20130131", "date"), ("founded", "5", "date"), ("founded", "1.5e9", "date"),
         ("founded", "null", "date"), ("wins", "9007199254740993.0", "int"),
-        ("share", "inf", "double"), ("old", "null", "bool"), ("old", "maybe", "bool"),
+        ("wins", "0x10", "int"), ("share", "0x10", "double"), ("share", "0x1p4", "double"),
+        ("share", "inf", "double"), ("share", "nan", "double"), ("old", "null", "bool"),
+        ("old", "maybe", "bool"),
     ])
     func `a cell that could be taken for another value is rejected with its line`(
         name: String, cell: String, type: String
