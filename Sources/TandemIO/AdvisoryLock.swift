@@ -13,12 +13,11 @@ public final class AdvisoryLock: FileLock, Sendable {
 
     /// Takes the lock, creating an empty file for the owner only (mode 0600) if missing.
     ///
-    /// Throws an error for which `isLocked` holds if it is taken, and another for what is no file or can't be written.
+    /// Throws an error for which `isLocked` holds if it is taken, one for which `lacksLocks` holds where there are none, and another
+    /// for what is no file or can't be written. A file that was made for a lock that can't be had is removed again.
     public init(_ path: String) throws(IOError) {
         while true {
-            let descriptor = try check(.open, path) {
-                Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-            }
+            let (descriptor, isNew) = try Self.open(path)
             do throws(IOError) {
                 let own = try Self.identity(path) { fstat(descriptor, &$0) }
                 try check(.lock, path) { flock(descriptor, LOCK_EX | LOCK_NB) }
@@ -29,6 +28,8 @@ public final class AdvisoryLock: FileLock, Sendable {
                     return
                 }
             } catch {
+                // Whoever has the lock has the file.
+                if isNew, !error.isLocked { _ = unlink(path) }
                 _ = Glibc.close(descriptor)
                 guard error.isNotFound else { throw error }
                 continue
@@ -41,6 +42,19 @@ public final class AdvisoryLock: FileLock, Sendable {
         // A child that is just being started has the descriptor too until it runs its program.
         _ = flock(descriptor, LOCK_UN)
         _ = Glibc.close(descriptor)
+    }
+
+    /// Opens the file, and says whether it was made just now.
+    private static func open(
+        _ path: String
+    ) throws(IOError) -> (descriptor: Int32, isNew: Bool) {
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC
+        do throws(IOError) {
+            return (try check(.open, path) { Glibc.open(path, flags | O_EXCL, 0o600) }, true)
+        } catch {
+            guard error.errno == EEXIST else { throw error }
+        }
+        return (try check(.open, path) { Glibc.open(path, flags, 0o600) }, false)
     }
 
     /// What tells a file from all others.

@@ -51,6 +51,17 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether somebody else holds the lock that was asked for.
     public var isLocked: Bool { operation == .lock && errno == EWOULDBLOCK }
 
+    /// Whether there is something where a new file was to be.
+    public var alreadyExists: Bool { errno == EEXIST }
+
+    /// Whether it was a directory or a device where a file has to be.
+    public var isNotRegular: Bool { errno == EISDIR || (operation == .lock && errno == EINVAL) }
+
+    /// Whether there are no locks where the file is, as on some file systems of a network; nobody holds it then.
+    public var lacksLocks: Bool {
+        operation == .lock && [ENOLCK, EOPNOTSUPP, ENOSYS].contains(errno)
+    }
+
     /// The error as one sentence without a full stop.
     public var description: String {
         let reason = detail.isEmpty ? Self.message(errno) : detail

@@ -119,7 +119,7 @@ extension JSON: CustomStringConvertible {
         }
     }
 
-    /// JSON has no infinities; they are written as null, as browsers do.
+    /// JSON has no infinities; they are written as null, as browsers do, unless who writes has names for them (``Value/json``).
     package static func number(_ value: Double) -> String {
         guard value.isFinite else { return "null" }
         return value.description

@@ -5,7 +5,8 @@ extension Value {
     /// Reads a value of `type`; nil when the JSON does not fit.
     ///
     /// Dates come as ISO 8601 with a zone or as seconds since 1970, data as base64; uuid, url and decimal as
-    /// strings; a whole number is taken for a double, an integer in range for a decimal.
+    /// strings; a whole number is taken for a double, an integer in range for a decimal. Infinite doubles are the strings
+    /// `Infinity` and `-Infinity`.
     public init?(json: JSON, type: AttributeType) {
         switch (type, json) {
         case (_, .null): self = .null
@@ -13,6 +14,9 @@ extension Value {
         case (.int, .int(let value)): self = .int(value)
         case (.double, .int), (.double, .double):
             guard let value = json.number, !value.isNaN else { return nil }
+            self = .double(value)
+        case (.double, .string(let text)):
+            guard let value = Double(infinity: text) else { return nil }
             self = .double(value)
         case (.string, .string(let value)): self = .string(value)
         case (.url, .string(let value)): self = .url(value)
@@ -29,7 +33,8 @@ extension Value {
             guard let uuid = UUID(uuidString: text) else { return nil }
             self = .uuid(uuid)
         case (.decimal, .string(let text)):
-            guard text.isDecimalNumber, let value = Decimal(string: text), value.isFinite else {
+            guard text[...].isDecimalNumber, let value = Decimal(string: text), value.isFinite
+            else {
                 return nil
             }
             self = .decimal(value)
@@ -40,16 +45,18 @@ extension Value {
 
     /// The value as JSON; dates as seconds, what is too long for a row as `{"blob": SHA-256, "bytes": LENGTH}`.
     ///
+    /// JSON has no infinite numbers: they are the strings `Infinity` and `-Infinity`, and so are read again. What is no number at all,
+    /// as a sum of both may be, is `NaN`, which no attribute takes.
     /// A reference needs the model and is written by the caller.
     public var json: JSON {
         switch self {
         case .null: .null
         case .bool(let value): .bool(value)
         case .int(let value): .int(value)
-        case .double(let value): .double(value)
+        case .double(let value): value.json
         case .decimal(let value): .string(value.description)
         case .string(let value): .string(value)
-        case .date(let value): .double(value)
+        case .date(let value): value.json
         case .data(let value): .string(Data(value).base64EncodedString())
         case .blob(let value): value.json
         case .longText(let value): value.blob.json
@@ -72,6 +79,23 @@ extension BlobReference {
     }
 }
 
+extension Double {
+    /// The infinite number that a text stands for; nil for any other text.
+    fileprivate init?(infinity text: String) {
+        switch text {
+        case "Infinity": self = .infinity
+        case "-Infinity": self = -.infinity
+        default: return nil
+        }
+    }
+
+    /// As a number, or by its name where JSON has none.
+    fileprivate var json: JSON {
+        if isFinite { return .double(self) }
+        return .string(isNaN ? "NaN" : self < 0 ? "-Infinity" : "Infinity")
+    }
+}
+
 /// ISO 8601 dates with a zone.
 enum ISODate {
     /// Seconds since 1970, or nil when the text is no date with a zone.
@@ -83,10 +107,12 @@ enum ISODate {
     }
 }
 
-extension String {
-    /// Whether the whole text is a number as `-12.50` or `1e3`; `Decimal` takes what only begins with one.
-    fileprivate var isDecimalNumber: Bool {
-        var rest = utf8[...]
+extension Substring {
+    /// Whether the whole text is a number as `-12.50` or `1e3`.
+    ///
+    /// `Decimal` takes what only begins with one, and `Double` what is written otherwise, as `0x10` and `inf`.
+    package var isDecimalNumber: Bool {
+        var rest = utf8
         func takeDigits() -> Int {
             let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
             rest = rest.dropFirst(digits)

@@ -22,20 +22,10 @@ import Testing
         columns(["group.title", "code"], distinct: true),
     ]
 
-    private func rows(
-        _ fetch: Fetch, _ graph: inout RandomGraph, budget: () -> Int,
-        between: (inout RandomGraph) throws -> Void
-    ) throws -> [[Value]] {
-        let committer = graph.bench.committer
-        let read = try ReadUnderWay(
-            .fetch(fetch), fetch, at: fetch.at, id: 1, in: try graph.bench.model, committer)
-        var left = budget()
-        while !(try read.step(committer, &left)) {
-            try between(&graph)
-            left = budget()
-        }
-        #expect(read.past != nil || read.position == committer.position)
-        return try #require(read.columns).rows
+    private func read(_ fetch: Fetch, _ graph: RandomGraph) throws -> ReadUnderWay {
+        try ReadUnderWay(
+            .fetch(fetch), fetch, at: fetch.at, id: 1, in: try graph.bench.model,
+            graph.bench.committer)
     }
 
     @Test func `law 4: a fetch of values in steps of a few gives what one at its end gives`() throws
@@ -47,23 +37,13 @@ import Testing
             for columns in Self.all {
                 let fetch = Fetch(
                     request: FetchRequest(entity: "Node"), columns: columns)
-                let share = Int.random(in: 0...40, using: &random)
-                var saves = 0
-                let what = "seed \(seed) round \(round): \(columns)"
-                let found = try rows(fetch, &graph) {
-                    Int.random(in: 1...3, using: &random)
-                } between: { graph in
-                    guard saves < 25, Int.random(in: 0..<100, using: &random) < share else {
-                        return
-                    }
-                    try graph.step()
-                    saves += 1
-                }
-                let whole = try rows(fetch, &graph) {
-                    .max >> 1
-                } between: { _ in
-                }
-                #expect(found == whole, "\(what)")
+                let percent = Int.random(in: 0...40, using: &random)
+                let found = try graph.inSteps(
+                    try read(fetch, graph), &random, savingPercent: percent)
+                let whole = try graph.atOnce(try read(fetch, graph))
+                #expect(
+                    try #require(found.columns).rows == whole.columns?.rows,
+                    "seed \(seed) round \(round): \(columns)")
             }
         }
     }
@@ -76,22 +56,14 @@ import Testing
             for columns in Self.all {
                 let request = FetchRequest(entity: "Node")
                 let now = Fetch(request: request, columns: columns)
-                let whole = try rows(now, &graph) {
-                    .max >> 1
-                } between: { _ in
-                }
+                let whole = try graph.atOnce(try read(now, graph))
                 let fetch = Fetch(
                     request: request, at: graph.bench.committer.position, columns: columns)
                 for _ in 0..<5 { try graph.step() }
-                var saves = 0
-                let found = try rows(fetch, &graph) {
-                    Int.random(in: 1...3, using: &random)
-                } between: { graph in
-                    guard saves < 25, Int.random(in: 0..<4, using: &random) == 0 else { return }
-                    try graph.step()
-                    saves += 1
-                }
-                #expect(found == whole, "seed \(seed) round \(round): \(columns)")
+                let found = try graph.inSteps(try read(fetch, graph), &random, savingPercent: 25)
+                #expect(
+                    try #require(found.columns).rows == whole.columns?.rows,
+                    "seed \(seed) round \(round): \(columns)")
             }
         }
     }
@@ -100,10 +72,7 @@ import Testing
 
     /// Nodes of a hundred ranks.
     private func bench(_ count: Int) throws -> EngineBench {
-        var limits = DaemonLimits()
-        limits.sliceReads = 10
-        let bench = try EngineBench(limits: limits, engineClock: ManualClock())
-        _ = try bench.bench.committer.lease(1 << 20)
+        let bench = try EngineBench.ofSmallTurns()
         try bench.bench.save(
             try (0..<count).map {
                 try bench.bench.insert("Node", UInt64($0 + 2), ["rank": .int(Int64($0 % 100))])
@@ -115,22 +84,12 @@ import Testing
     private func turns(
         _ bench: EngineBench, _ save: (Int) throws -> SaveOperation
     ) throws -> (turns: Int, rows: [[Value]]) {
-        let (asker, saver) = (try bench.client(), try bench.client())
         let fetch = Fetch(
             request: FetchRequest(entity: "Node"),
             columns: Self.columns(["rank", "@count"], by: ["rank"]))
-        let question = try asker.send(.fetch(fetch))
-        var turns = 0
-        while asker.received.isEmpty, turns < 1_000 {
-            let id = try saver.send(.save(saver.saveRequest([try save(turns)])))
-            try bench.turn()
-            try saver.read()
-            #expect(saver.received.last?.id == id)
-            try asker.read()
-            turns += 1
-        }
-        guard case .fetched(let found) = try asker.answer(question) else {
-            Issue.record("no answer")
+        let (turns, answer) = try bench.turns(.fetch(fetch), saving: save)
+        guard case .fetched(let found) = answer else {
+            Issue.record("no rows: \(answer)")
             return (turns, [])
         }
         #expect(found.position == bench.position.number && found.count == found.values.count)

@@ -27,20 +27,9 @@ import Testing
             at: position, memberRows: Bool.random(using: &random))
     }
 
-    private func answer(
-        _ read: Read, _ graph: inout RandomGraph, budget: () -> Int,
-        between: (inout RandomGraph) throws -> Void
-    ) throws -> Objects {
-        let committer = graph.bench.committer
-        let way = try ReadUnderWay(
-            .read(read), nil, at: read.at, id: 1, in: try graph.bench.model, committer)
-        var left = budget()
-        while !(try way.step(committer, &left)) {
-            try between(&graph)
-            left = budget()
-        }
-        #expect(way.past != nil || way.position == committer.position)
-        return try #require(way.objects).answer
+    private func read(_ read: Read, _ graph: RandomGraph) throws -> ReadUnderWay {
+        try ReadUnderWay(
+            .read(read), nil, at: read.at, id: 1, in: try graph.bench.model, graph.bench.committer)
     }
 
     @Test(arguments: [false, true])
@@ -57,21 +46,11 @@ import Testing
                     read.at = graph.bench.committer.position
                     for _ in 0..<4 { try graph.step() }
                 }
-                let share = Int.random(in: 0...40, using: &random)
-                var saves = 0
-                let found = try answer(read, &graph) {
-                    Int.random(in: 1...3, using: &random)
-                } between: { graph in
-                    guard saves < 25, Int.random(in: 0..<100, using: &random) < share else {
-                        return
-                    }
-                    try graph.step()
-                    saves += 1
-                }
-                let whole = try answer(read, &graph) {
-                    .max >> 1
-                } between: { _ in
-                }
+                let percent = Int.random(in: 0...40, using: &random)
+                let way = try graph.inSteps(
+                    try self.read(read, graph), &random, savingPercent: percent)
+                let found = try #require(way.objects).answer
+                let whole = try #require(graph.atOnce(try self.read(read, graph)).objects).answer
                 #expect(isPast ? found.isSame(as: whole) : found == whole, "seed \(seed) \(round)")
             }
         }
@@ -82,38 +61,23 @@ import Testing
     private func turns(
         isAltered: Bool, memberRows: Bool
     ) throws -> (turns: Int, answer: Objects?, end: UInt64) {
-        var limits = DaemonLimits()
-        limits.sliceReads = 10
-        let bench = try EngineBench(limits: limits, engineClock: ManualClock())
-        _ = try bench.bench.committer.lease(1 << 20)
+        let bench = try EngineBench.ofSmallTurns()
         let group = try bench.bench.reference("Group", 1)
         try bench.bench.save([try bench.bench.insert("Group", 1, ["title": .string("g")])])
         try bench.bench.save(
             try (2..<402).map { try bench.bench.insert("Node", $0, ["group": .reference(group)]) })
-        let (asker, saver) = (try bench.client(), try bench.client())
         let slot = try #require(try bench.bench.entity("Group").slot(of: "nodes"))
         let nodes = try (UInt64(2)..<402).map { try bench.bench.reference("Node", $0) }
-        let question = try asker.send(
-            .read(
-                Read(
-                    objects: memberRows ? [] : nodes,
-                    members: [MemberRequest(owner: group, slot: slot)],
-                    modelVersion: try bench.bench.model.version, memberRows: memberRows)))
-        var turns = 0
-        while asker.received.isEmpty, turns < 1_000 {
-            let save =
-                isAltered
-                ? try bench.bench.update("Node", 2, ["rank": .int(Int64(turns))])
-                : try bench.bench.insert("Group", UInt64(10_000 + turns), [:])
-            let id = try saver.send(.save(saver.saveRequest([save])))
-            try bench.turn()
-            try saver.read()
-            #expect(saver.received.last?.id == id)
-            try asker.read()
-            turns += 1
+        let read = Read(
+            objects: memberRows ? [] : nodes, members: [MemberRequest(owner: group, slot: slot)],
+            modelVersion: try bench.bench.model.version, memberRows: memberRows)
+        let (turns, answer) = try bench.turns(.read(read)) { turn in
+            isAltered
+                ? try bench.bench.update("Node", 2, ["rank": .int(Int64(turn))])
+                : try bench.bench.insert("Group", UInt64(10_000 + turn), [:])
         }
         #expect(bench.engine.readBytes == 0)
-        guard case .objects(let found) = try asker.answer(question) else {
+        guard case .objects(let found) = answer else {
             return (turns, nil, bench.position.number)
         }
         return (turns, found, bench.position.number)

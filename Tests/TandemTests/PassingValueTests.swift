@@ -312,11 +312,13 @@ private struct Done: ObjectValue {
         #expect(kept.map(\.title) == ["c"] && context.registeredObjects == Set(kept))
     }
 
-    @Test(arguments: [false, true])
-    func `when a save is merged meanwhile the other values are as it left them`(
-        isAsync: Bool
+    @Test(arguments: [false, true], [false, true])
+    func `values after a save that is merged meanwhile are as it left them`(
+        isAsync: Bool, isEdited: Bool
     ) async throws {
         let stored = try books("a", "b", "c", "d")
+        // Edits have to be laid over what the daemon finds, which takes objects.
+        if isEdited { try await context.existingObject(with: stored[0].typedID).pages = 9 }
         Done.work = { book in
             guard book.pages == 1, let context = book.managedObjectContext else { return }
             (stored[0].title, stored[2].title) = ("x", "y")
@@ -329,7 +331,7 @@ private struct Done: ObjectValue {
         }
         defer { Done.work = { _ in } }
         let values = isAsync ? try await context.fetchValues(Done.self, sort: ["title"]) : try now()
-        #expect(values.map(\.title) == ["a", "b", "y", ""])
+        #expect(values.map(\.title) == ["a", "b", "y"])
     }
 
     @Test func `a model that takes effect meanwhile takes the object along`() throws {

@@ -14,6 +14,8 @@ final class LentObjects {
     private let rows: PassingRows
     /// What has to be loaded, and taken as it is then, behind those that were lent.
     private(set) var rest: [ManagedObject] = []
+    /// The same without what is gone, once it was loaded: that has no values.
+    var left: [ManagedObject] { rest.filter { !$0.record.isGone } }
     /// Whether the connection was lost before the last part came.
     @usableFromInline private(set) var isBroken = false
 
@@ -48,11 +50,13 @@ final class LentObjects {
 
     /// Calls `body` with the objects in order, each of which may be lent for that one call; at most as often as there are.
     ///
+    /// What is gone by then, since `body` led the context elsewhere, is left out: it has no values.
     /// Throws `storage` for rows that can't be read.
     @usableFromInline
     func forEach(_ body: (ManagedObject) -> Void) throws {
         switch picked {
-        case .objects(let objects): objects.forEach(body)
+        case .objects(let objects):
+            for object in objects where !object.record.isGone { body(object) }
         case .rows(let answer): rest += try rows.forEach(in: answer, body)
         }
     }

@@ -74,6 +74,9 @@ extension ManagedObjectContext {
     ///
     /// Throws what ``fetch(_:where:_:sort:limit:)`` does, and what kept a value from being loaded. Costs far less than a fetch: of rows
     /// that the context does not know objects are not made but lent.
+    ///
+    /// Where making a value leads the context elsewhere, as a save that is merged does, the values that follow are as of there, and
+    /// objects that are gone have none. An array of objects keeps these, as deleted ones without values (``ManagedObject/isDeleted``).
     @inlinable
     public func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
@@ -97,7 +100,8 @@ extension ManagedObjectContext {
     /// Values of the objects that match, in order.
     ///
     /// Throws what ``fetch(_:where:_:sort:limit:)`` does, and what kept a value from being loaded. Costs far less than a fetch: of rows
-    /// that the context does not know objects are not made but lent.
+    /// that the context does not know objects are not made but lent. Where making a value leads the context elsewhere, the values that
+    /// follow are as of there, and objects that are gone have none.
     @inlinable
     public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
@@ -160,7 +164,7 @@ extension ManagedObjectContext {
     @usableFromInline
     func loadRest(of found: LentObjects) throws -> [ManagedObject] {
         try loadStep(found.rest.map(\.record.reference), members: []).run(on: connection)
-        return found.rest
+        return found.left
     }
 
     /// What could not be lent, loaded.
@@ -168,7 +172,7 @@ extension ManagedObjectContext {
     nonisolated(nonsending) func loadRest(of found: LentObjects) async throws -> [ManagedObject] {
         try await loadStep(found.rest.map(\.record.reference), members: [])
             .runUnlessCancelled(on: connection)
-        return found.rest
+        return found.left
     }
 
     @usableFromInline

@@ -23,12 +23,10 @@ struct IndexVerification {
 }
 
 extension PayloadKeys {
-    /// By what an index finds a transaction; what the daemon says of it.
+    /// By what an index finds a transaction, as the daemon makes them.
     static let ofTransaction: PayloadReading = { payload in
-        guard let transaction = try? EncodedTransaction(bytes: payload),
-            let touched = try? transaction.touched()
-        else { return nil }
-        return PayloadKeys(
-            groups: touched.entities, members: touched.objects, stamp: transaction.time)
+        EncodedTransaction.touched(by: payload).map {
+            PayloadKeys(groups: $0.entities, members: $0.objects, stamp: $0.time)
+        }
     }
 }

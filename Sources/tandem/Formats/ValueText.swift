@@ -20,7 +20,8 @@ enum ValueText {
         case .bool(let value): bytes.put(value ? "true" : "false")
         case .int(let value): bytes.put(number: value)
         case .string(let value), .url(let value): JSON.write(value, into: &bytes)
-        case .double(let value), .date(let value): bytes.put(JSON.number(value))
+        case .double(let value) where value.isFinite: bytes.put(JSON.number(value))
+        case .date(let value): bytes.put(JSON.number(value))
         default: json(value, model).write(into: &bytes)
         }
     }

@@ -4,13 +4,16 @@ import Tandem
 enum CellValue {
     /// The value; nil for a text that is none.
     ///
-    /// Numbers may have spaces around them, and a whole number may be written as `3.0` or `1e5`. Booleans are true, t, yes, y and 1,
-    /// or their opposites. A date without a zone is of UTC, and one without a time midnight. Digits alone are none: `20130131`
-    /// would be a day of 1970. What a number can't hold exactly or at all is none either.
+    /// Numbers are decimal and may have spaces around them, and a whole number may be written as `3.0` or `1e5`; infinite ones are
+    /// `Infinity` and `-Infinity`. Booleans are true, t, yes, y and 1, or their opposites. A date without a zone is of UTC, and one
+    /// without a time midnight. Digits alone are none: `20130131` would be a day of 1970. What a number can't hold exactly or at all
+    /// is none either.
     static func read(_ text: String, _ type: AttributeType) -> Value? {
         switch type {
         case .int: return whole(text).map { .int($0) }
-        case .double: return Double(trimmed(text)).flatMap { $0.isFinite ? .double($0) : nil }
+        case .double:
+            return number(trimmed(text)).map { .double($0) } ?? infinity(text)
+        case .decimal: return Value(json: .string(String(trimmed(text))), type: type)
         case .bool: return flag(text.lowercased()).map { .bool($0) }
         case .date: return date(text).map { .date($0) }
         case .string: return .string(text)
@@ -31,8 +34,19 @@ enum CellValue {
         let text = trimmed(text)
         if let number = Int64(text) { return number }
         // Beyond, a double may stand for another number than is written there.
-        guard let number = Double(text), number.magnitude < 0x1p53 else { return nil }
+        guard let number = number(text), number.magnitude < 0x1p53 else { return nil }
         return Int64(exactly: number)
+    }
+
+    /// A finite number that is written in decimal digits.
+    private static func number(_ text: Substring) -> Double? {
+        guard text.isDecimalNumber, let number = Double(text), number.isFinite else { return nil }
+        return number
+    }
+
+    /// What `tandem export` writes for an infinite number.
+    private static func infinity(_ text: String) -> Value? {
+        Value(json: .string(text), type: .double)
     }
 
     private static func trimmed(_ text: String) -> Substring {

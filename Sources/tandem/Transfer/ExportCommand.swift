@@ -9,7 +9,8 @@ struct ExportCommand: ParsableCommand {
         discussion: """
             All are of one position, whatever is saved meanwhile: the end, or --at. An object is listed under its own \
             entity; name subentities as well. Without names all entities are printed. CSV has one entity, and an empty \
-            cell for no value; links are ids, several with spaces between them. Derived attributes are left out: they follow \
+            cell for no value; links are ids, several with spaces between them. Infinite numbers, which JSON does not have, are the texts \
+            Infinity and -Infinity, as wherever tandem prints values. Derived attributes are left out: they follow \
             from the rest, and nobody can set them.
             """)
 

@@ -52,13 +52,7 @@ struct ExportWriter {
         }
     }
 
-    /// The value; infinities, for which JSON has no numbers, as texts that `tandem import` knows.
-    private func json(_ value: Value) -> JSON {
-        if case .double(let number) = value, number.isInfinite {
-            return .string(ImportValues.infinity(number))
-        }
-        return ValueText.json(value, model)
-    }
+    private func json(_ value: Value) -> JSON { ValueText.json(value, model) }
 
     private func cell(_ name: String, of object: ObjectSnapshot) -> String {
         if let ids = object.members[name] {

@@ -30,16 +30,13 @@ enum ImportValues {
         return values
     }
 
-    /// What stands for an infinite number.
-    static func infinity(_ number: Double) -> String { number < 0 ? "-Infinity" : "Infinity" }
-
     private static func value(
         _ field: ImportRow.Field, _ type: AttributeType, _ property: CompiledProperty,
         isCopy: Bool
     ) throws(Misfit) -> Value {
         let value =
             switch field {
-            case .json(let json): value(json, type)
+            case .json(let json): Value(json: json, type: type)
             case .text(let text): cell(text, type, isCopy: isCopy)
             }
         guard let value, property.accepts(value) else {
@@ -50,21 +47,13 @@ enum ImportValues {
         return value
     }
 
-    private static func value(_ json: JSON, _ type: AttributeType) -> Value? {
-        type == .double
-            ? json.string.flatMap(infinity) ?? Value(json: json, type: type)
-            : Value(json: json, type: type)
-    }
-
     /// The value of a cell, nil for what is none.
     ///
-    /// As cells of a map are read, but for Booleans, which are true and false, and for what `tandem export` writes: that has infinities, and dates
-    /// as seconds.
+    /// As cells of a map are read, but for Booleans, which are true and false, and for dates of what `tandem export` writes, which are seconds.
     private static func cell(_ text: String?, _ type: AttributeType, isCopy: Bool) -> Value? {
         guard let text else { return .null }
         switch type {
         case .bool: return parsed(text, type)
-        case .double: return infinity(text) ?? CellValue.read(text, type)
         case .date:
             return (isCopy ? parsed(text, type) : nil) ?? CellValue.read(text, type)
         default: return CellValue.read(text, type)
@@ -75,11 +64,6 @@ enum ImportValues {
     private static func parsed(_ text: String, _ type: AttributeType) -> Value? {
         guard let json = try? JSON(parsing: text), json != .null else { return nil }
         return Value(json: json, type: type)
-    }
-
-    /// What a text of an infinite number stands for.
-    private static func infinity(_ text: String) -> Value? {
-        [Double.infinity, -.infinity].first { infinity($0) == text }.map { .double($0) }
     }
 
     private static func ids(

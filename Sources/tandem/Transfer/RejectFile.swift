@@ -24,7 +24,7 @@ final class RejectFile {
     /// The import that they are of.
     private let id: String
     private let files = RealFileSystem()
-    /// Keeps other imports from it; nil where there can be no such file, and so no reject.
+    /// Keeps other imports from it; nil where there are no locks, or can be no such file, and so no reject.
     private var lock: AdvisoryLock?
     private var file: (any File)?
     /// Whether it was there before.
@@ -36,15 +36,17 @@ final class RejectFile {
 
     /// The rejects of an import; those of an earlier attempt are taken up where it goes on.
     ///
-    /// While it lives, or until ``close()``, no other import has the same file. Throws ``CommandFailure`` for a file that another import
-    /// is writing, is there though nothing goes on, is of another import or none, or can't be read.
+    /// While it lives, or until ``close()``, no other import has the same file; where there are no locks it says so, and goes on. Throws
+    /// ``CommandFailure`` for a file that another import is writing, is there though nothing goes on, is of another import or none, or can't
+    /// be read.
     init(_ path: String, of id: String, isContinued: Bool) throws {
         self.path = path
         self.id = id
         isOthers = files.exists(path)
         lock = try Self.lock(path)
-        if lock != nil, try mapped({ try files.open(path, .read).size() }) == 0 { return }
-        guard files.exists(path) else { return }
+        guard files.exists(path), try mapped({ try files.open(path, .read).size() }) > 0 else {
+            return
+        }
         guard isContinued else {
             throw CommandFailure(
                 "\(path) exists; go on with the --id of that import, or remove it", code: 2)
@@ -54,12 +56,19 @@ final class RejectFile {
 
     /// The lock on the file, which is there then, if nothing is in it yet.
     ///
-    /// Nil for what is no file, and where none can be made: an import that rejects nothing needs none.
+    /// Nil where there are no locks, and where no file can be made: an import that rejects nothing needs none.
     private static func lock(_ path: String) throws -> AdvisoryLock? {
         do {
             return try AdvisoryLock(path)
         } catch let error where error.isLocked {
             throw CommandFailure("another import is writing to \(path); wait until it has ended")
+        } catch let error where error.isNotRegular {
+            throw CommandFailure("\(path) is no file; name one with --rejects", code: 2)
+        } catch let error where error.lacksLocks {
+            // Whoever makes the file has it, which leaves those who find it there.
+            StandardStream.error.write(
+                "tandem: \(error); take care that no other import has this file of rejects\n")
+            return nil
         } catch {
             return nil
         }
@@ -140,11 +149,25 @@ final class RejectFile {
         }
         if bytes.isEmpty { return }
         try mapped {
-            let file = try self.file ?? files.open(path, lock == nil ? .createNew : .readWrite)
-            self.file = file
+            let file = try opened()
             try file.write(bytes, at: end)
             try file.sync()
             end += UInt64(bytes.count)
+        }
+    }
+
+    /// The file to write to; one that was not there before is made, so that of several imports without locks one has it.
+    private func opened() throws -> any File {
+        if let file { return file }
+        do throws(IOError) {
+            let opened = try files.open(path, lock == nil && !isOthers ? .createNew : .readWrite)
+            file = opened
+            return opened
+        } catch {
+            guard error.alreadyExists else { throw error }
+            throw CommandFailure(
+                "another import has made \(path) meanwhile; go on with --id \(id) and another file as --rejects"
+            )
         }
     }
 }

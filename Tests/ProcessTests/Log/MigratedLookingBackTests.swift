@@ -5,13 +5,9 @@ import Testing
 
 /// `show`, `blame` and `diff` over a migration, whose work on objects no transaction tells.
 @Suite(.timeLimit(.minutes(2))) @MainActor struct MigratedLookingBackTests {
-    let place: Place
-    let daemon: DaemonProcess
+    let story: ModelStory
 
-    init() throws {
-        place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-    }
+    init() throws { story = try ModelStory(Self.models) }
 
     /// A team becomes a club, its name a title; wins are dropped and come back; rank is added.
     private static let models = [
@@ -34,40 +30,21 @@ import Testing
         """,
     ]
 
-    private func edit(_ model: Int, _ body: (ManagedObjectContext) throws -> Void) throws {
-        let container = PersistentContainer(socket: place.socket, author: "writer")
-        defer { container.close() }
-        let declared = try Model(parsing: Self.models[model])
-        if try container.storeModel().model.hash != declared.hash {
-            try container.migrate(to: declared)
-        }
-        let context = container.makeContext(name: "main")
-        try body(context)
-        if context.hasChanges { try context.save() }
-    }
-
     /// Positions: 1 a model, 2 two teams, 3 wins of the first, 4 the migration.
     private func play() throws {
-        try edit(0) { context in
+        try story.edit(0) { context in
             for name in ["Qatar", "Ghana"] {
                 let team = try context.insert("Team")
                 team["name"] = .string(name)
                 team["wins"] = .int(0)
             }
         }
-        try edit(0) { try $0.fetch(FetchRequest(entity: "Team")).first?["wins"] = .int(1) }
-        try edit(1) { _ in }
+        try story.edit(0) { try $0.fetch(FetchRequest(entity: "Team")).first?["wins"] = .int(1) }
+        try story.edit(1) { _ in }
     }
 
     private func tandem(_ words: [String], _ source: [String]) throws -> CommandRun {
         try CommandRun("tandem", words + source)
-    }
-
-    /// The same of a daemon, and of its directory after it has ended.
-    private func both(_ body: (_ source: [String]) throws -> Void) throws {
-        try body(["--socket", place.socket])
-        #expect(daemon.end(SIGTERM) == 0)
-        try body(["-D", place.store])
     }
 
     /// What set each property: a position and a kind.
@@ -83,7 +60,7 @@ import Testing
 
     @Test func `what a migration made of an object is shown, and blamed on it`() throws {
         try play()
-        try both { source in
+        _ = try story.told { source in
             let now = try tandem(["show", "Club/1"], source)
             #expect(
                 now.lines == [
@@ -111,7 +88,7 @@ import Testing
 
     @Test func `diff says in a line that a migration lies between`() throws {
         try play()
-        try both { source in
+        _ = try story.told { source in
             let over = try tandem(["diff", "3", "4"], source)
             #expect(
                 over.lines.count == 1 && over.code == 0
@@ -129,9 +106,9 @@ import Testing
         throws
     {
         try play()
-        try edit(2) { _ in }
-        try edit(3) { try $0.fetch(FetchRequest(entity: "Club")).last?["rank"] = .int(1) }
-        try both { source in
+        try story.edit(2) { _ in }
+        try story.edit(3) { try $0.fetch(FetchRequest(entity: "Club")).last?["rank"] = .int(1) }
+        _ = try story.told { source in
             let first = try tandem(["blame", "Club/1", "-o", "json"], source)
             #expect(
                 blamed(first)

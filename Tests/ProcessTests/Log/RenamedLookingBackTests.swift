@@ -5,13 +5,9 @@ import Testing
 
 /// `blame`, `show`, `diff` and `history` over renames of entities and properties: all is found under the names of today.
 @Suite(.timeLimit(.minutes(2))) @MainActor struct RenamedLookingBackTests {
-    let place: Place
-    let daemon: DaemonProcess
+    let story: ModelStory
 
-    init() throws {
-        place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-    }
+    init() throws { story = try ModelStory(Self.models) }
 
     /// A team becomes a club and then a side; its wins points and then score, its players the squad.
     private static let models = [
@@ -43,25 +39,10 @@ import Testing
         """,
     ]
 
-    /// One step of the story: under a model, by an author of its own.
-    private func step(_ model: Int, _ author: String, _ edit: (ManagedObjectContext) throws -> Void)
-        throws
-    {
-        let container = PersistentContainer(socket: place.socket, author: author)
-        defer { container.close() }
-        let declared = try Model(parsing: Self.models[model])
-        if try container.storeModel().model.hash != declared.hash {
-            try container.migrate(to: declared)
-        }
-        let context = container.makeContext(name: "main")
-        try edit(context)
-        try context.save()
-    }
-
     /// Positions 1 to 8: installs, 2 inserts, 3 wins, 5 as a club, 7 as a side, 8 the player's name.
     private func play() throws {
         let request = { (entity: String) in FetchRequest(entity: entity) }
-        try step(0, "first") { context in
+        try story.edit(0, "first") { context in
             let team = try context.insert("Team")
             team["name"] = .string("Qatar")
             team["wins"] = .int(0)
@@ -69,17 +50,21 @@ import Testing
             player["name"] = .string("Maryam")
             player.setObject(team, for: "team")
         }
-        try step(0, "wins") { try $0.fetch(request("Team")).first?["wins"] = .int(1) }
-        try step(1, "second") { try $0.fetch(request("Club")).first?["a"] = .int(5) }
-        try step(2, "third") { try $0.fetch(request("Side")).first?["name"] = .string("Doha") }
-        try step(2, "player") { try $0.fetch(request("Player")).first?["name"] = .string("M.") }
+        try story.edit(0, "wins") { try $0.fetch(request("Team")).first?["wins"] = .int(1) }
+        try story.edit(1, "second") { try $0.fetch(request("Club")).first?["a"] = .int(5) }
+        try story.edit(2, "third") {
+            try $0.fetch(request("Side")).first?["name"] = .string("Doha")
+        }
+        try story.edit(2, "player") {
+            try $0.fetch(request("Player")).first?["name"] = .string("M.")
+        }
     }
 
     /// What a daemon prints, and what its directory says without it, which has to be the same.
     private func both(_ verbs: [[String]]) throws -> [CommandRun] {
-        let online = try verbs.map { try CommandRun("tandem", $0 + ["--socket", place.socket]) }
-        daemon.end(SIGTERM)
-        let offline = try verbs.map { try CommandRun("tandem", $0 + ["-D", place.store]) }
+        let (online, offline) = try story.told { source in
+            try verbs.map { try CommandRun("tandem", $0 + source) }
+        }
         for (one, other) in zip(online, offline) {
             // Only a daemon knows the log of a position.
             let cursors = try Regex("([0-9]+)@[0-9]+-[0-9a-f-]+")

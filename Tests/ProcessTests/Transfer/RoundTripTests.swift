@@ -79,6 +79,33 @@ import Testing
             exported.map { $0["values"]?["friends"]?.array?.count } == [1, 0, 0, 0, 1, 0, 0, 0])
     }
 
+    /// JSON has no such numbers: all verbs print what `import` reads.
+    @Test @MainActor func `an infinite number is the same text wherever it is printed`() throws {
+        defer { daemon.end(SIGTERM) }
+        try seed()
+        let (most, least) = (JSON.string("Infinity"), JSON.string("-Infinity"))
+        let objects = try tandem("fetch", "Team", "--sort", "id", "-o", "json").json
+        #expect(
+            objects.map { $0["values"]?["rate"] } == [.double(-0.0), most, least, .double(0.1)])
+        let values = try tandem("fetch", "Team", "--select", "rate", "--sort", "id", "-o", "json")
+        #expect(values.json.map { $0["rate"] } == [.double(-0.0), most, least, .double(0.1)])
+        let lines = try tandem("fetch", "Team", "--where", "id = 2").output
+        #expect(lines.contains("rate=-Infinity"), "\(lines)")
+        let id = try #require(objects[1]["id"]?.string)
+        let shown = try tandem("show", id, "-o", "json")
+        #expect(shown.json.first?["values"]?["rate"] == most, "\(shown.output)")
+        let log = try tandem("log", "-O", id, "-o", "json")
+        #expect(log.output.contains(#""rate":"Infinity""#), "\(log.output)")
+        let both = try tandem("fetch", "Team", "--select", "@min.rate,@max.rate", "-o", "json")
+        #expect(
+            both.json == [.object(["@min.rate": least, "@max.rate": most])], "\(both.output)")
+        let rows = place.path + "/rows.ndjson"
+        try "{\"rate\": \"NaN\"}\n{\"rate\": \"inf\"}\n".write(
+            toFile: rows, atomically: true, encoding: .utf8)
+        let run = try tandem("import", rows, "--entity", "Team")
+        #expect(run.code == 1 && run.output.contains("2 rows were rejected"), "\(run.output)")
+    }
+
     @Test @MainActor func `what does not fit on the disk is told`() throws {
         defer { daemon.end(SIGTERM) }
         try seed()

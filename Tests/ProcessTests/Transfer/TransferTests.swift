@@ -205,7 +205,9 @@ import Testing
     @Test(arguments: [
         ("founded", "20130131", "date"), ("founded", "5", "date"), ("founded", "1.5e9", "date"),
         ("founded", "null", "date"), ("wins", "9007199254740993.0", "int"),
-        ("share", "inf", "double"), ("old", "null", "bool"), ("old", "maybe", "bool"),
+        ("wins", "0x10", "int"), ("share", "0x10", "double"), ("share", "0x1p4", "double"),
+        ("share", "inf", "double"), ("share", "nan", "double"), ("old", "null", "bool"),
+        ("old", "maybe", "bool"),
     ])
     func `a cell that could be taken for another value is rejected with its line`(
         name: String, cell: String, type: String
@@ -237,27 +239,91 @@ import Testing
     @Test func `two imports at once do not share a file of rejects`() throws {
         defer { daemon.end(SIGTERM) }
         try install()
-        let count = 30_000
-        let path = try file(
-            "many.ndjson", (0..<count).map { "{\"name\": \"team \($0)\"}\n" }.joined())
+        let path = place.path + "/rows.ndjson"
+        // The first one opens its rows behind the file of rejects, and waits there for somebody who writes.
+        #expect(mkfifo(path, 0o600) == 0)
         let options = [
             "import", path, "--entity", "Team", "--id", "mine", "--socket", place.socket,
         ]
         let child = try ChildProcess.start(
             DaemonProcess.products + "/tandem", options, output: .null)
-        while !FileManager.default.fileExists(atPath: path + ".rejects"), child.status == nil {}
-        _ = Glibc.kill(child.processID, SIGSTOP)
-        #expect(child.status == nil)
+        defer { child.kill() }
+        while try !holdsLock(child), child.status == nil {}
         expect(
             try CommandRun("tandem", options), 1,
             "another import is writing to \(path).rejects; wait until it has ended")
         expect(try tandem("import", path, "--entity", "Team"), 1, "another import is writing")
-        _ = Glibc.kill(child.processID, SIGCONT)
-        #expect(child.wait() == .exited(0))
-        #expect(try tandem("count", "Team").output == "\(count)\n")
-        // Nothing was rejected: no file stays, and the import may go on to find that all is there.
-        #expect(!FileManager.default.fileExists(atPath: path + ".rejects"))
-        expect(try CommandRun("tandem", options), 0, "imported \(count) objects of Team")
+        #expect(child.status == nil)
+        child.kill()
+        child.wait()
+        try RealFileSystem().remove(path)
+        _ = try file("rows.ndjson", "{\"name\": \"A\"}\n")
+        expect(try CommandRun("tandem", options), 0, "imported 1 objects of Team")
+    }
+
+    /// Whether a process has a lock on a file of its own.
+    private func holdsLock(_ process: ChildProcess) throws -> Bool {
+        try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").contains {
+            let words = $0.split(separator: " ")
+            return words.contains("FLOCK") && words.contains("\(process.processID)")
+        }
+    }
+
+    @Test func `where nothing is rejected no file stays that was not there before`() throws {
+        defer { daemon.end(SIGTERM) }
+        try install()
+        let path = try file("rows.ndjson", "{\"name\": \"A\"}\n")
+        for _ in 0..<2 {
+            expect(
+                try tandem("import", path, "--entity", "Team", "--id", "mine"), 0,
+                "imported 1 objects of Team")
+            #expect(!FileManager.default.fileExists(atPath: path + ".rejects"))
+        }
+        _ = try file("rows.ndjson.rejects", "")
+        expect(try tandem("import", path, "--entity", "Team", "--id", "mine"), 0)
+        #expect(FileManager.default.fileExists(atPath: path + ".rejects"))
+    }
+
+    @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
+    func `where files have no locks it says so and goes on`() throws {
+        defer { daemon.end(SIGTERM) }
+        try install()
+        func unlocked(_ arguments: String...) throws -> CommandRun {
+            let words = [
+                "-f", "-qq", "-o", "/dev/null", "-e", "trace=flock", "-e",
+                "inject=flock:error=EOPNOTSUPP", DaemonProcess.products + "/tandem",
+            ]
+            return try CommandRun(
+                path: "/usr/bin/strace", words + arguments + ["--socket", place.socket])
+        }
+        let remark = "take care that no other import has this file of rejects"
+        let fine = try file("fine.ndjson", "{\"name\": \"A\"}\n")
+        expect(try unlocked("import", fine, "--entity", "Team"), 0, remark, "imported 1 objects")
+        #expect(!FileManager.default.fileExists(atPath: fine + ".rejects"))
+        for name in ["new", "begun"] {
+            let path = try file("\(name).ndjson", "{\"name\": \"\(name)\"}\n{\n")
+            if name == "begun" { _ = try file("begun.ndjson.rejects", "") }
+            let run = try unlocked("import", path, "--entity", "Team", "--id", name)
+            expect(run, 1, remark, "cannot lock \(path).rejects", "1 rows were rejected")
+            #expect(try rejects(path + ".rejects").map { $0["line"]?.int } == [2])
+            expect(try unlocked("import", path, "--entity", "Team"), 2, "rejects exists")
+            let again = try unlocked("import", path, "--entity", "Team", "--id", name)
+            expect(again, 1, "imported 1 objects", "1 rows were rejected")
+        }
+        #expect(try tandem("count", "Team").output == "3\n")
+    }
+
+    @Test(arguments: ["/dev/null", "/"])
+    func `rejects that would not stay are refused before anything is imported`(
+        rejects: String
+    ) throws {
+        defer { daemon.end(SIGTERM) }
+        try install()
+        let path = try file("rows.ndjson", "{\"name\": \"A\"}\n")
+        expect(
+            try tandem("import", path, "--entity", "Team", "--rejects", rejects), 2,
+            "\(rejects) is no file; name one with --rejects")
+        #expect(try tandem("count", "Team").output == "0\n")
     }
 
     @Test func `what was killed before it rejected anything leaves no file in the way`() throws {

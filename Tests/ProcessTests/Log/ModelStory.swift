@@ -1,0 +1,41 @@
+import Foundation
+import Tandem
+import Testing
+
+/// A daemon whose model changes, and what people do under each of its models.
+@MainActor struct ModelStory {
+    let place: Place
+    let daemon: DaemonProcess
+    /// The models, in their order.
+    private let models: [String]
+
+    init(_ models: [String]) throws {
+        self.models = models
+        place = try Place()
+        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+    }
+
+    /// Edits under a model, to which the store migrates first if it has another.
+    func edit(
+        _ model: Int, _ author: String = "writer", _ body: (ManagedObjectContext) throws -> Void
+    ) throws {
+        let container = PersistentContainer(socket: place.socket, author: author)
+        defer { container.close() }
+        let declared = try Model(parsing: models[model])
+        if try container.storeModel().model.hash != declared.hash {
+            try container.migrate(to: declared)
+        }
+        let context = container.makeContext(name: "main")
+        try body(context)
+        if context.hasChanges { try context.save() }
+    }
+
+    /// The same of the daemon, and of its directory after it has ended.
+    func told<Told>(_ body: (_ source: [String]) throws -> Told) throws -> (
+        online: Told, offline: Told
+    ) {
+        let online = try body(["--socket", place.socket])
+        #expect(daemon.end(SIGTERM) == 0)
+        return (online, try body(["-D", place.store]))
+    }
+}
