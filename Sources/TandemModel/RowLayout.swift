@@ -54,7 +54,7 @@ public struct RowLayout: Sendable {
     let fixed: PropertyMask
     /// The columns that may hold a blob.
     let longColumns: [Column]
-    /// The columns in which not all bytes say something.
+    /// The columns of variable width in the order of their places, in which not all bytes say something.
     let checkedColumns: [Column]
 
     /// Whether everything stands in the rows themselves.

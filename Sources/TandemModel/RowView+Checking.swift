@@ -6,21 +6,33 @@ extension RowView {
     /// Cost: a look at each byte of the variable columns.
     public func isValid(for entity: CompiledEntity) -> Bool {
         let layout = entity.layout
-        guard hasShape(of: entity) else { return false }
-        for column in layout.checkedColumns where !isNull(column) {
-            guard isValid(column, layout) else { return false }
+        guard bytes.count >= layout.minimumBytes, tag == entity.tag else { return false }
+        var start = layout.minimumBytes
+        // Each column of variable width ends where the next one begins, the last one with the row.
+        for column in layout.checkedColumns {
+            let stored = fixed(at: layout.endsOffset + 4 * column.place, UInt32.self)
+            let end = Int(stored & ~RowLayout.blobFlag)
+            guard end >= start, end <= bytes.count else { return false }
+            if !isNull(column) {
+                let content = part(Range(uncheckedBounds: (start, end)))
+                let isLong = stored & RowLayout.blobFlag != 0
+                guard Self.isValid(content, column.storage, isLong) else { return false }
+            }
+            start = end
         }
-        return true
+        return start == bytes.count
     }
 
-    private func isValid(_ column: RowLayout.Column, _ layout: RowLayout) -> Bool {
-        let content = part(range(column, layout))
-        switch column.storage {
-        case .string where isBlob(column, layout): return TextReference(bytes: content) != nil
-        case .string, .url: return content.isUTF8
-        case .decimal: return Decimal(string: String(decoding: content, as: UTF8.self)) != nil
-        case .data: return !isBlob(column, layout) || BlobReference(bytes: content) != nil
-        default: return true
+    @inline(__always)
+    private static func isValid(
+        _ content: UnsafeRawBufferPointer, _ storage: RowLayout.Storage, _ isLong: Bool
+    ) -> Bool {
+        switch storage {
+        case .string: isLong ? TextReference(bytes: content) != nil : content.isUTF8
+        case .url: content.isUTF8
+        case .data: !isLong || BlobReference(bytes: content) != nil
+        case .decimal: Decimal(string: String(decoding: content, as: UTF8.self)) != nil
+        default: true
         }
     }
 }
@@ -30,15 +42,21 @@ extension UnsafeRawBufferPointer {
     fileprivate var isUTF8: Bool {
         var at = 0
         while at + 8 <= count {
-            guard loadUnaligned(fromByteOffset: at, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
-            else { return isUTF8(from: at) }
+            guard isASCII(at) else { return isUTF8(from: at) }
             at += 8
         }
+        // The last eight tell of the rest, whatever was seen of them before.
+        if at > 0, isASCII(count - 8) { return true }
         while at < count {
             guard self[at] < 0x80 else { return isUTF8(from: at) }
             at += 1
         }
         return true
+    }
+
+    @inline(__always)
+    private func isASCII(_ at: Int) -> Bool {
+        loadUnaligned(fromByteOffset: at, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
     }
 
     /// Whether the bytes behind some of ASCII are UTF-8.

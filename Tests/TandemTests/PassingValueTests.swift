@@ -60,6 +60,20 @@ final class Leaf: ManagedObject, ManagedEntity {
     deinit { Self.gone.append(name) }
 }
 
+/// A class that may look at other rows while an object of it is made.
+final class Root: ManagedObject, ManagedEntity {
+    @Managed("name") var name: String
+    // Guarded by the main actor, on which it is set and called.
+    nonisolated(unsafe) static var look: (ManagedObjectContext) -> Void = { _ in }
+
+    static let entity = Entity("Root") { Attribute("name", .string, default: .string("")) }
+
+    required init(binding: ObjectBinding) {
+        super.init(binding: binding)
+        if let managedObjectContext { Self.look(managedObjectContext) }
+    }
+}
+
 /// All that is to be seen of a book.
 struct BookLine: ObjectValue, Equatable {
     var id: ObjectID
@@ -88,6 +102,11 @@ private struct Title: ObjectValue, Equatable {
     init(_ book: Book) { text = book.title }
 }
 
+/// Remembers an object without keeping it.
+private struct WeakShelf {
+    weak var shelf: Shelf?
+}
+
 /// Keeps the object itself.
 private struct Kept<Object: ManagedEntity>: ObjectValue {
     // Guarded by the main actor, on which it is made and read.
@@ -110,7 +129,7 @@ private struct Done: ObjectValue {
 /// Values that are made of rows without an object for each: nobody can tell.
 @MainActor @Suite(.timeLimit(.minutes(5)), .serialized) struct PassingValueTests {
     static let types: [any ManagedEntity.Type] = [
-        Book.self, Comic.self, Shelf.self, Diary.self, Leaf.self,
+        Book.self, Comic.self, Shelf.self, Diary.self, Leaf.self, Root.self,
     ]
     let daemon: EmbeddedDaemon
     let context: ManagedObjectContext
@@ -273,6 +292,57 @@ private struct Done: ObjectValue {
     }
 
     // MARK: What making a value may do
+
+    @Test func `an object whose class looks at other rows is that of its own row`() throws {
+        for name in ["x", "y", "z"] { try other.insert(Root.self).name = name }
+        try books("a")
+        try other.save()
+        Root.look = { _ = try? $0.fetchValues(Title.self) }
+        defer { Root.look = { _ in } }
+        let kept = try context.fetchValues(Kept<Root>.self, sort: ["name"]).map(\.object)
+        #expect(kept.map(\.name) == ["x", "y", "z"] && context.registeredObjects == Set(kept))
+        let found = try kept.map { try context.object(with: $0.typedID) }
+        #expect(found.elementsEqual(kept) { $0 === $1 })
+    }
+
+    @Test func `where relationships led is kept as long as somebody keeps it`() throws {
+        // More than are remembered, each of two books.
+        for place in 0..<100 {
+            let shelf = try other.insert(Shelf.self)
+            for half in [0, 1] {
+                let book = try other.insert(Book.self)
+                (book.title, book.pages) = (
+                    "\(half) \(1_000 + place * (half * 36 + 1) % 100)", place
+                )
+                book.shelf = shelf
+            }
+        }
+        try other.save()
+        var kept: [Int: Shelf] = [:]
+        var known: [Int: WeakShelf] = [:]
+        _ = try done { book in
+            let shelf = book.shelf
+            #expect(shelf === book.shelf && kept[book.pages].map { $0 === shelf } != false)
+            known[book.pages] = WeakShelf(shelf: shelf)
+            if book.pages % 7 == 0 { kept[book.pages] = shelf }
+        }
+        #expect(known.count == 100)
+        #expect(known.filter { $0.value.shelf != nil }.keys.sorted() == kept.keys.sorted())
+        #expect(context.registeredObjects == Set(kept.values) && kept.count == 15)
+        let again = try context.fetch(Book.self).filter { $0.pages % 7 == 0 }
+        #expect(again.count == 30 && again.allSatisfy { $0.shelf === kept[$0.pages] })
+    }
+
+    @Test func `nothing leads to what is deleted while values are made`() throws {
+        try books("a", "b", "c")
+        var shelves: [Bool] = []
+        _ = try done { book in
+            shelves.append(book.shelf != nil)
+            if book.pages == 1 { book.shelf.map { book.managedObjectContext?.delete($0) } }
+            shelves.append(book.shelf != nil)
+        }
+        #expect(shelves == [true, true, true, false, false, false])
+    }
 
     @Test func `relationships lead to the object that a value is being made of`() throws {
         try books("a", "b", "c")

@@ -56,9 +56,15 @@ extension ManagedObjectContext {
 
     func object(of record: ObjectRecord) -> ManagedObject {
         if let object = record.object { return object }
+        let object = newObject(of: record)
+        record.object = object
+        return object
+    }
+
+    /// An object of a record that has none; the caller has to let the record know it.
+    func newObject(of record: ObjectRecord) -> ManagedObject {
         let type = core.type(for: record.entity, in: session?.model)
         let object = type.init(binding: ObjectBinding(context: self, record: record))
-        record.object = object
         if record.isFault {
             if recentFaults.count >= core.limits.faultBatch { recentFaults.removeAll() }
             recentFaults.append(record.reference)

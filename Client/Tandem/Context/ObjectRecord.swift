@@ -12,19 +12,19 @@ final class ObjectRecord {
     /// The row as of the context's position; nil when it isn't held.
     var row: Row? {
         get {
-            if lent != nil { settle() }
+            if lentRow != nil { settle() }
             return ownRow
         }
         set {
-            if lent != nil { settle() }
+            if lentRow != nil { settle() }
             ownRow = newValue
         }
     }
     @exclusivity(unchecked) private var ownRow: Row?
-    /// The row where it lies and its object, while the record passes by.
+    /// Where the row lies, while the record passes by.
     ///
-    /// Guarded by ``PassingObject``, which has what is lent and takes it away again (``passOn()``, ``settle()``) before that ends.
-    @exclusivity(unchecked) private var lent: UnsafeMutablePointer<LentRow>?
+    /// Guarded by ``PassingObject``, which has the row and takes it away again (``passOn()``, ``settle()``) before that ends.
+    @exclusivity(unchecked) private var lentRow: UnsafeMutablePointer<RowView>?
     /// The position of the transaction that last changed the row; 0 when it isn't held.
     ///
     /// Of a fault with edits it is the position that these are based on; 0 when the object was never read.
@@ -54,13 +54,18 @@ final class ObjectRecord {
     var steps = 0
     /// The object that shows this record, if somebody holds it.
     var object: ManagedObject? {
-        get { lent?.pointee.object?.takeUnretainedValue() ?? heldObject }
+        get { lentObject?.takeUnretainedValue() ?? heldObject }
         set {
-            if lent != nil { settle() }
+            if lentRow != nil { settle() }
+            lentObject = nil
             heldObject = newValue
         }
     }
     private weak var heldObject: ManagedObject?
+    /// The object while others hold it for values that are being made: one that somebody knows weakly is slow to retain for good.
+    ///
+    /// Guarded by those who lend it, ``PassingObject`` and ``PassingRows``: they hold it until they have taken it away again.
+    @exclusivity(unchecked) private var lentObject: Unmanaged<ManagedObject>?
 
     init(_ reference: ObjectReference, _ entity: CompiledEntity) {
         self.reference = reference
@@ -104,39 +109,60 @@ final class ObjectRecord {
 
     /// Whether the row is held.
     @inline(__always)
-    private var hasRow: Bool { ownRow != nil || lent != nil }
+    private var hasRow: Bool { ownRow != nil || lentRow != nil }
 
     // MARK: Passing by
 
+    /// Whether the record stands for a row that is lent.
+    var isPassing: Bool { lentRow != nil }
+
     /// Stands for a row that is lent, in place of another one.
     @inline(__always)
-    func pass(
-        as reference: ObjectReference, _ row: UnsafeMutablePointer<LentRow>, version: UInt64
-    ) {
+    func pass(as reference: ObjectReference, _ row: UnsafeMutablePointer<RowView>, version: UInt64)
+    {
         self.reference = reference
         self.version = version
         if ownRow != nil { ownRow = nil }
-        lent = row
+        lentRow = row
     }
 
-    /// Forgets what was lent.
+    /// Forgets the row that was lent; the object is that of the next one too.
     @inline(__always)
-    func passOn() { lent = nil }
+    func passOn() { lentRow = nil }
 
     /// Makes a record that passes by like all others: with a row of its own, and an object that it does not keep.
     @inline(never)
     func settle() {
-        guard let lent else { return }
-        self.lent = nil
-        ownRow = Row(bytes: Array(lent.pointee.row.bytes))
-        heldObject = lent.pointee.object?.takeUnretainedValue()
+        guard let lentRow else { return }
+        self.lentRow = nil
+        ownRow = Row(bytes: Array(lentRow.pointee.bytes))
+        settleObject()
+    }
+
+    /// Takes an object that others hold, until they take it away again.
+    func lend(_ object: ManagedObject) { lentObject = .passUnretained(object) }
+
+    /// Forgets an object that was lent and goes.
+    func drop(_ object: ManagedObject) { if isLent(object) { lentObject = nil } }
+
+    /// Knows an object that was lent by itself, since it stays.
+    func settle(_ object: ManagedObject) { if isLent(object) { settleObject() } }
+
+    private func isLent(_ object: ManagedObject) -> Bool {
+        lentObject?.toOpaque() == Unmanaged.passUnretained(object).toOpaque()
+    }
+
+    private func settleObject() {
+        guard let lentObject else { return }
+        self.lentObject = nil
+        heldObject = lentObject.takeUnretainedValue()
     }
 
     // MARK: Values
 
     /// The row that the record passes by for, if no values were edited; nil else.
     @inline(__always)
-    var cleanLentRow: RowView? { hasEditedValues ? nil : lent?.pointee.row }
+    var cleanLentRow: RowView? { hasEditedValues ? nil : lentRow?.pointee }
 
     /// Lends the record's own row if no values were edited and it is held; nil else.
     @inline(__always)
@@ -156,7 +182,7 @@ final class ObjectRecord {
 
     /// The value without edits; nil when the row has to be loaded first.
     func committedValue(_ slot: Int) -> Value? {
-        if let lent { return lent.pointee.row.value(slot, in: entity) }
+        if let lentRow { return lentRow.pointee.value(slot, in: entity) }
         if let ownRow { return ownRow.value(slot, in: entity) }
         if let base { return base.record.value(slot) }
         return isFault ? nil : .null
@@ -214,14 +240,4 @@ final class ObjectRecord {
             Dictionary(zip(list.members, $0), uniquingKeysWith: { $1 })
         }
     }
-}
-
-/// What a record stands for while it passes by.
-struct LentRow {
-    /// The row where it lies.
-    var row: RowView
-    /// The object that shows it, once there is one; held by who lends it.
-    ///
-    /// A record that knew it weakly would make all its retains slow.
-    var object: Unmanaged<ManagedObject>?
 }

@@ -6,6 +6,8 @@ import TandemModel
 /// trace unless it is kept. That costs nothing but a look at it; all else costs what a dictionary does.
 struct RecordTable {
     private var kept: [ObjectNumber: ObjectRecord] = [:]
+    /// What most numbers that are not kept are told by: no more than one in eight goes on to the table.
+    private var filter = NumberFilter()
     /// Where a record passes by.
     let passage = Passage()
 
@@ -20,52 +22,33 @@ struct RecordTable {
         }
         set {
             if passage.record?.reference.number == number { passage.end() }
-            kept[number] = newValue
+            if let newValue { keep(newValue, as: number) } else { kept[number] = nil }
         }
     }
 
     /// Whether there is a record of a number, apart from one that passes by.
-    func keeps(_ number: ObjectNumber) -> Bool { !kept.isEmpty && kept[number] != nil }
+    @inline(__always)
+    func keeps(_ number: ObjectNumber) -> Bool { filter.mayHold(number) && kept[number] != nil }
 
     /// Drops those that nobody needs; never the one that passes by, of which a value is being made.
     mutating func removeAll(where isUseless: (ObjectRecord) -> Bool) {
         kept = kept.filter { !isUseless($0.value) }
+        filter = NumberFilter(kept.keys)
     }
 
     /// Keeps a record that passed by like the others.
-    mutating func keep(_ record: ObjectRecord) { kept[record.reference.number] = record }
+    mutating func keep(_ record: ObjectRecord) { keep(record, as: record.reference.number) }
+
+    private mutating func keep(_ record: ObjectRecord, as number: ObjectNumber) {
+        kept[number] = record
+        if filter.isFull { filter = NumberFilter(kept.keys) } else { filter.insert(number) }
+    }
 
     /// Keeps the record that passes by like the others.
     mutating func keepPassing() {
         guard let record = passage.record else { return }
         passage.end()
         keep(record)
-    }
-}
-
-/// Where a record passes by: a place of its own, so that for each row nothing but it is touched.
-///
-/// State: the record, of which row and object are lent as long as it is here.
-final class Passage {
-    // It is assigned, and what is let go of runs nobody's code: the object that has the record is held by who lends it.
-    @exclusivity(unchecked) private(set) var record: ObjectRecord?
-
-    /// Lets a record of a number that is not in the table pass by.
-    @inline(__always)
-    func pass(_ record: ObjectRecord) { self.record = record }
-
-    /// Lets go of the record that passes by; says whether it still was there.
-    @inline(__always)
-    func leave() -> Bool {
-        let isThere = record != nil
-        record = nil
-        return isThere
-    }
-
-    /// Makes the record that passes by one like the others, which has its row for itself.
-    fileprivate func end() {
-        record?.settle()
-        record = nil
     }
 }
 

@@ -158,9 +158,8 @@ open class ManagedObject: Observable {
         else { return nil }
         let other = context.record(target)
         guard !other.isDeleted else { return nil }
-        let object = context.object(of: other)
-        passing?._withUnsafeGuaranteedRef { $0.note(object) }
-        return object
+        guard let passing else { return context.object(of: other) }
+        return passing._withUnsafeGuaranteedRef { $0.object(of: other) }
     }
 
     /// Sets the object at the end of a to-one relationship; its other end follows.
@@ -367,9 +366,15 @@ open class ManagedObject: Observable {
     /// Forgets its row and what was read, so that it can stand for another one; says whether that could be done.
     ///
     /// Nobody but the object must have its record, of which the context must have let go, and nothing else may be known of that.
+    @inline(__always)
     func passOn() -> Bool {
-        guard isKnownUniquelyReferenced(&record), record.isRowAlone else { return false }
-        record.passOn()
+        guard isKnownUniquelyReferenced(&record) else { return false }
+        let isDone = Unmanaged.passUnretained(record)._withUnsafeGuaranteedRef { record in
+            guard record.isRowAlone else { return false }
+            record.passOn()
+            return true
+        }
+        guard isDone else { return false }
         readSlots = PropertyMask()
         isStateRead = false
         return true
@@ -384,8 +389,15 @@ open class ManagedObject: Observable {
         for slot in readSlots { access(slot) }
     }
 
+    /// Whether the object shows a record.
+    @inline(__always)
+    func shows(_ record: Unmanaged<ObjectRecord>) -> Bool {
+        Unmanaged.passUnretained(self.record).toOpaque() == record.toOpaque()
+    }
+
     /// Lets this object show another record.
     func rebind(to record: ObjectRecord) {
+        passing?._withUnsafeGuaranteedRef { $0.passage.end(self.record) }
         self.record.settle()
         self.record = record
         if managedObjectContext?.standing.keeps(self, nil) == true { return }

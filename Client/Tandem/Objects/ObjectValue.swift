@@ -25,11 +25,12 @@ extension ManagedEntity {
 
 /// A value that an app makes of an object: what a row shows, what a job needs.
 ///
-/// Being Sendable it may leave the context's actor, which objects never do. A preview makes it without a container.
+/// Being Sendable it may leave the context's actor, which objects never do. A preview makes it without a container. Where there are
+/// many, declare properties with `let`: of a struct whose properties are `var` the compiler copies each that its init has made.
 ///
 ///     struct TeamRow: ObjectValue {
-///         var id: TypedID<Team>
-///         var name: String
+///         let id: TypedID<Team>
+///         let name: String
 ///         init(_ team: Team) { (id, name) = (team.typedID, team.name) }
 ///     }
 ///     let rows = try await context.fetchValues(TeamRow.self, where: "wins > 3", sort: ["-wins"])

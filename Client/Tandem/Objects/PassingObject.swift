@@ -9,15 +9,18 @@ final class PassingObject {
     let entity: CompiledEntity
     /// The object, while it stands for a row or may stand for another one.
     @exclusivity(unchecked) private var object: ManagedObject?
+    /// The same object, for calls that retain nothing: guarded by it.
+    @exclusivity(unchecked) private var unretained: Unmanaged<ManagedObject>?
+    /// Its record, likewise: the object has it whenever it takes another row.
+    @exclusivity(unchecked) private var record: Unmanaged<ObjectRecord>?
     /// What its record has while it stands for a row.
-    private let lent = UnsafeMutablePointer<LentRow>.allocate(capacity: 1)
+    private let lent = UnsafeMutablePointer<RowView>.allocate(capacity: 1)
     /// Whether nothing but their rows tells objects of the class apart; nil until one was looked at.
     private var isClassPlain: Bool?
 
     init(_ entity: CompiledEntity) {
         self.entity = entity
-        lent.initialize(
-            to: LentRow(row: RowView(UnsafeRawBufferPointer(start: nil, count: 0)), object: nil))
+        lent.initialize(to: RowView(UnsafeRawBufferPointer(start: nil, count: 0)))
     }
 
     deinit { lent.deallocate() }
@@ -32,7 +35,7 @@ final class PassingObject {
         guard row.isValid(for: entity) else {
             throw ManagedObjectContext.unreadable(reference, entity)
         }
-        lent.pointee.row = row
+        lent.pointee = row
         if !take(reference, version, rows) { make(reference, version: version, rows) }
         withObject(body)
         leave(rows)
@@ -44,29 +47,31 @@ final class PassingObject {
     /// these are not called meanwhile.
     @inline(__always) @discardableResult
     private func withObject<Result>(_ body: (ManagedObject) -> Result) -> Result? {
-        lent.pointee.object?._withUnsafeGuaranteedRef(body)
+        unretained?._withUnsafeGuaranteedRef(body)
     }
 
     /// Lets the object take another row, if there is one.
+    @inline(__always)
     private func take(
         _ reference: ObjectReference, _ version: UInt64, _ rows: PassingRows
     ) -> Bool {
-        withObject { (object: ManagedObject) -> Void in
-            object.record.pass(as: reference, lent, version: version)
-            rows.passage.pass(object.record)
-        } != nil
+        guard let record else { return false }
+        record._withUnsafeGuaranteedRef { $0.pass(as: reference, lent, version: version) }
+        rows.passage.pass(record)
+        return true
     }
 
     private func make(_ reference: ObjectReference, version: UInt64, _ rows: PassingRows) {
         let record = ObjectRecord(reference, entity)
-        lent.pointee.object = nil
         record.pass(as: reference, lent, version: version)
-        rows.passage.pass(record)
+        rows.passage.pass(.passUnretained(record))
         let type = rows.context.core.type(for: entity, in: rows.context.session?.model)
         let new = type.init(binding: ObjectBinding(context: rows.context, record: record))
-        lent.pointee.object = .passUnretained(new)
+        // Its class may have looked at other rows by then, which made the record one like all others.
+        if record.isPassing { record.lend(new) } else { record.object = new }
         new.pass(among: rows)
         object = new
+        (unretained, self.record) = (.passUnretained(new), .passUnretained(record))
     }
 
     /// Lets go of the row, and finds out whether the object may stand for another one.
@@ -89,14 +94,15 @@ final class PassingObject {
     /// Lets go of the object, which stands for the last row that it stood for: what a class does then may read it.
     func end() {
         if let object {
-            object.record.row = Row(bytes: Array(lent.pointee.row.bytes))
+            object.record.drop(object)
+            object.record.row = Row(bytes: Array(lent.pointee.bytes))
             object.stay()
         }
         drop()
     }
 
     private func drop() {
-        lent.pointee.object = nil
+        (unretained, record) = (nil, nil)
         object = nil
     }
 

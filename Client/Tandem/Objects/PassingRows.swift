@@ -10,25 +10,16 @@ import TandemModel
 /// objects: these are kept until the end, or others fall together with them, so that finding one again takes neither a look into the context
 /// nor another object.
 final class PassingRows {
-    private static let size = 64
-
     let context: ManagedObjectContext
     /// Where the context finds what passes by.
     let passage: Passage
-    /// Retained here, until another one takes the place or this ends.
-    private let targets = UnsafeMutablePointer<Unmanaged<ManagedObject>?>.allocate(capacity: size)
+    private let targets = PassingTargets()
     /// Those that pass by, one for each entity so far.
     private var passing: [PassingObject] = []
 
     init(_ context: ManagedObjectContext) {
         self.context = context
         passage = context.records.passage
-        targets.initialize(repeating: nil, count: Self.size)
-    }
-
-    deinit {
-        for place in 0..<Self.size { targets[place]?.release() }
-        targets.deallocate()
     }
 
     /// Calls `body` with the object of each row, in order; gives those of the rows for which it was not called, to be loaded and taken as
@@ -81,24 +72,20 @@ final class PassingRows {
     // MARK: Relationships
 
     /// The object at the end of a to-one relationship, if it was there lately and is what a look into the context would give.
-    func target(_ target: ObjectReference) -> ManagedObject? {
-        guard let object = targets[Self.index(target.number)],
-            object._withUnsafeGuaranteedRef({
-                $0.record.reference == target && !$0.record.isDeleted
-            })
-        else { return nil }
-        return object.takeUnretainedValue()
-    }
+    @inline(__always)
+    func target(_ target: ObjectReference) -> ManagedObject? { targets[target] }
 
-    /// Keeps an object at hand that a relationship led to.
-    func note(_ target: ManagedObject) {
-        let place = targets + Self.index(target.record.reference.number)
-        let old = place.pointee
-        place.pointee = .passRetained(target)
-        old?.release()
+    /// The object of a record that a relationship led to, which is kept at hand.
+    func object(of record: ObjectRecord) -> ManagedObject {
+        if let known = record.object {
+            targets.keep(known, record, isLent: false)
+            return known
+        }
+        let new = context.newObject(of: record)
+        record.lend(new)
+        targets.keep(new, record, isLent: true)
+        return new
     }
-
-    private static func index(_ number: ObjectNumber) -> Int { Int(number % UInt64(size)) }
 }
 
 /// Rows that were read where a context stood.

@@ -11,12 +11,12 @@ struct FirstFetchBenchmark {
 
     /// A whole row of the list.
     private struct Row: ObjectValue {
-        var number: UInt64
-        var name: String
-        var creationDate: Date
-        var size: Int
-        var isEven: Bool
-        var bucket: ObjectID?
+        let number: UInt64
+        let name: String
+        let creationDate: Date
+        let size: Int
+        let isEven: Bool
+        let bucket: ObjectID?
 
         init(_ content: Content) {
             number = content.id.number
@@ -27,16 +27,16 @@ struct FirstFetchBenchmark {
     }
 
     private struct Buckets: ObjectValue {
-        var id: ObjectID
-        var name: String
+        let id: ObjectID
+        let name: String
 
         init(_ bucket: Bucket) { (id, name) = (bucket.id, bucket.name) }
     }
 
     /// A section of whole rows.
     private struct Section {
-        var name: String
-        var rows: [Row] = []
+        let name: String
+        let rows: ArraySlice<Row>
     }
 
     func run() throws {
@@ -104,14 +104,15 @@ struct FirstFetchBenchmark {
     private func sections(_ context: ManagedObjectContext) throws -> [Section] {
         let buckets = try context.fetchValues(Buckets.self)
         let names = Dictionary(uniqueKeysWithValues: buckets.map { ($0.id, $0.name) })
+        let rows = try context.fetchValues(Row.self, sort: Self.sort)
         var sections: [Section] = []
-        var last: ObjectID?
-        for row in try context.fetchValues(Row.self, sort: Self.sort) {
-            if sections.isEmpty || row.bucket != last {
-                sections.append(Section(name: row.bucket.flatMap { names[$0] } ?? ""))
-                last = row.bucket
-            }
-            sections[sections.count - 1].rows.append(row)
+        var start = 0
+        guard !rows.isEmpty else { return [] }
+        for end in 1...rows.count
+        where end == rows.count || rows[end].bucket != rows[start].bucket {
+            let name = rows[start].bucket.flatMap { names[$0] } ?? ""
+            sections.append(Section(name: name, rows: rows[start..<end]))
+            start = end
         }
         return sections
     }
