@@ -161,7 +161,7 @@ struct IndexComponents {
 
     /// Eight bytes at a time, which are there as long as the object's number lies behind.
     @inline(__always)
-    private static func endOfText(_ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {
+    static func endOfText(_ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {
         var at = start
         while at + 8 <= key.count {
             let word = key.loadUnaligned(fromByteOffset: at, as: UInt64.self)
