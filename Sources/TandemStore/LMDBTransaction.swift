@@ -373,8 +373,13 @@ private struct PagesAhead {
         let page = Int(bitPattern: key) >> Self.pageBits
         guard page != last, page != other else { return }
         (last, other) = (page, last)
-        tandem_prefetch(
-            UnsafeRawPointer(bitPattern: page << Self.pageBits), 1 << Self.pageBits)
+        Self.fetch(page)
+    }
+
+    /// One for all scans, into which the rest is built.
+    @inline(never)
+    private static func fetch(_ page: Int) {
+        tandem_prefetch(UnsafeRawPointer(bitPattern: page << pageBits), 1 << pageBits)
     }
 }
 

@@ -26,7 +26,8 @@ final class ListWalk: FetchWalk {
     /// The related object of the last segment; nil before there is one that others may join.
     private var related: ObjectNumber??
     private var reached: [ObjectReference] = []
-    private var reachedPlaces: [ObjectNumber: UInt32] = [:]
+    /// By the places of related objects what they are among those reached, from 1 on; 0 for what is not looked up.
+    private var reachedPlaces: [UInt32] = []
     /// How many objects came before the last segment.
     private var countBefore = 0
     /// The bytes of the first parts of all sort keys.
@@ -78,7 +79,7 @@ final class ListWalk: FetchWalk {
 
     var bytes: Int {
         records.bytes + segments.count * 2 * MemoryLayout<ListSegment>.stride + keys.bytes
-            + reached.count * 64 + keyBytes + records.count * 12 + sorter.bytes
+            + reached.count * 24 + keyBytes + records.count * 12 + sorter.bytes
     }
 
     /// Goes on until `budget` is used up; true when the answer is made.
@@ -156,7 +157,7 @@ final class ListWalk: FetchWalk {
         _ pile: inout ListRecordPile, _ left: inout Int
     ) throws(StoreError) {
         guard case .known(let target) = target else { return try look(at: object, &pile, &left) }
-        if let place = keys.place(knowing: target), let link = link(target) {
+        if let place = keys.place(knowing: target), let link = link(place) {
             open(place, link: link, pile)
             pile.append(object, rest: count)
         } else {
@@ -166,9 +167,12 @@ final class ListWalk: FetchWalk {
     }
 
     /// The place of a related object among those reached; nil if that is not known.
-    private func link(_ target: ObjectNumber?) -> UInt32? {
-        guard hopCount > 0, let target else { return 0 }
-        return reachedPlaces[target]
+    private func link(_ place: GroupedKeys.Place) -> UInt32? {
+        guard hopCount > 0, place.related >= 0 else { return 0 }
+        guard place.related < reachedPlaces.count, reachedPlaces[place.related] != 0 else {
+            return nil
+        }
+        return reachedPlaces[place.related]
     }
 
     /// Takes an object by its row.
@@ -189,15 +193,16 @@ final class ListWalk: FetchWalk {
                 let entity = request.model.entity(tagged: object.tag)
             else { throw budget.refusal ?? budget.failure ?? store.unreadable }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
-            open(place, link: hopCount == 0 ? 0 : target.map { self.place(of: $0) } ?? 0, pile)
+            open(place, link: link(place) ?? target.map { reach($0, by: place.related) } ?? 0, pile)
             pile.append(object, keys.rest.bytes)
         }
     }
 
-    private func place(of object: ObjectReference) -> UInt32 {
-        if let place = reachedPlaces[object.number] { return place }
+    /// Takes a related object among those reached.
+    private func reach(_ object: ObjectReference, by place: Int) -> UInt32 {
+        while reachedPlaces.count <= place { reachedPlaces.append(0) }
         reached.append(object)
-        reachedPlaces[object.number] = UInt32(reached.count)
+        reachedPlaces[place] = UInt32(reached.count)
         return UInt32(reached.count)
     }
 
