@@ -88,10 +88,13 @@ public struct StoredObjects: Sendable {
         whole = whole.flatMap { $0.upperBound == start ? $0.lowerBound..<end : nil }
     }
 
-    /// Makes room for so many objects in all whose rows have about as many bytes as those that are there, of which there is one at least.
+    /// Makes room for so many objects in all, whose rows have about as many bytes as those that are there already.
+    ///
+    /// For some more, even: room that is not used takes no memory, and to grow means to copy everything.
     package mutating func reserveCapacity(_ objects: Int) {
         starts.reserveCapacity(objects)
-        bytes.reserveCapacity(objects * (bytes.count / Swift.max(1, count) + 1))
+        let average = bytes.count / Swift.max(1, count)
+        bytes.reserveCapacity(objects * (average + average / 8 + 1))
     }
 
     /// So many objects, each the one at a place that is asked for; O(their number), and no row is copied.
