@@ -81,6 +81,11 @@ public struct ByteWriter: Sendable {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
+    /// The bytes of a count or a length as a varint.
+    static func varintBytes(_ value: Int) -> Int {
+        max(1, (Int.bitWidth - value.leadingZeroBitCount + 6) / 7)
+    }
+
     /// Appends a count or a length as a varint.
     @inlinable public mutating func count(_ value: Int) { varint(UInt64(value)) }
 

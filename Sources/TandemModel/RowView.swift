@@ -20,12 +20,14 @@ public struct RowView {
     public var tag: EntityTag { fixed(at: 2, UInt16.self) }
 
     /// True when every column lies within the bytes, so that reading one can't trap; what it says may still be nonsense.
-    public func hasShape(of entity: CompiledEntity) -> Bool {
-        let layout = entity.layout
-        guard bytes.count >= layout.minimumBytes, tag == entity.tag else { return false }
-        var last = layout.minimumBytes
-        for index in 0..<layout.variableCount {
-            let end = end(index, layout)
+    public func hasShape(of entity: CompiledEntity) -> Bool { has(RowShape(of: entity)) }
+
+    /// The same by the shape, for who checks many rows of one entity.
+    public func has(_ shape: RowShape) -> Bool {
+        guard bytes.count >= shape.minimumBytes, tag == shape.tag else { return false }
+        var last = shape.minimumBytes
+        for place in 0..<shape.variableCount {
+            let end = end(place, from: shape.endsOffset)
             guard end >= last, end <= bytes.count else { return false }
             last = end
         }
@@ -142,7 +144,12 @@ public struct RowView {
     }
 
     private func end(_ place: Int, _ layout: RowLayout) -> Int {
-        let end = fixed(at: layout.endsOffset + 4 * place, UInt32.self)
+        end(place, from: layout.endsOffset)
+    }
+
+    @inline(__always)
+    private func end(_ place: Int, from endsOffset: Int) -> Int {
+        let end = fixed(at: endsOffset + 4 * place, UInt32.self)
         return Int(end & ~RowLayout.blobFlag)
     }
 
@@ -161,6 +168,25 @@ public struct RowView {
             offset >= 0 && offset + MemoryLayout<T>.size <= bytes.count, "The row is too short.")
         return T(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: T.self))
     }
+}
+
+/// What all rows of an entity have in common, as nothing but numbers: to check row after row without going through the entity.
+///
+///     let shape = RowShape(of: entity)
+///     for row in rows where !row.has(shape) { … }
+public struct RowShape: Sendable {
+    fileprivate let tag: EntityTag
+    fileprivate let endsOffset: Int
+    fileprivate let variableCount: Int
+
+    /// The shape of an entity's rows.
+    public init(of entity: CompiledEntity) {
+        tag = entity.tag
+        endsOffset = entity.layout.endsOffset
+        variableCount = entity.layout.variableCount
+    }
+
+    fileprivate var minimumBytes: Int { endsOffset + 4 * variableCount }
 }
 
 extension UnsafeRawBufferPointer {

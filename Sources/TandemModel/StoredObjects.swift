@@ -18,7 +18,7 @@ public struct StoredObjects: Sendable {
     private var whole: Range<Int>?
 
     /// What stands before the length of a row.
-    private static let headBytes = 18
+    fileprivate static let headBytes = 18
 
     /// No objects.
     public init() {
@@ -44,19 +44,57 @@ public struct StoredObjects: Sendable {
     public mutating func append(
         _ object: ObjectReference, version: UInt64, row: UnsafeRawBufferPointer
     ) {
-        let start = bytes.count
-        starts.append(start)
-        var writer = ByteWriter()
-        swap(&writer.bytes, &bytes)
-        writer.filled(Self.headBytes) {
-            $0.storeBytes(of: object.tag.littleEndian, as: UInt16.self)
-            $0.storeBytes(of: object.number.littleEndian, toByteOffset: 2, as: UInt64.self)
-            $0.storeBytes(of: version.littleEndian, toByteOffset: 10, as: UInt64.self)
+        withUnsafePointer(to: Lent(object, version: version, row: row)) {
+            append(UnsafeBufferPointer(start: $0, count: 1))
         }
-        writer.count(row.count)
-        writer.raw(row)
-        swap(&writer.bytes, &bytes)
-        whole = whole.flatMap { $0.upperBound == start ? $0.lowerBound..<bytes.count : nil }
+    }
+
+    /// An object whose row lies elsewhere.
+    package struct Lent {
+        /// The object.
+        package let object: ObjectReference
+        fileprivate let version: UInt64
+        fileprivate let row: UnsafeRawBufferPointer
+
+        /// An object with its version and where its row lies.
+        package init(_ object: ObjectReference, version: UInt64, row: UnsafeRawBufferPointer) {
+            (self.object, self.version, self.row) = (object, version, row)
+        }
+
+        /// The bytes of its binary form.
+        fileprivate var byteCount: Int {
+            StoredObjects.headBytes + ByteWriter.varintBytes(row.count) + row.count
+        }
+    }
+
+    /// Adds objects whose rows are copied; room is made for all of them once.
+    package mutating func append(_ lent: UnsafeBufferPointer<Lent>) {
+        let start = bytes.count
+        var end = start
+        starts.append(addingCapacity: lent.count) { span in
+            for one in lent {
+                span.append(end)
+                end += one.byteCount
+            }
+        }
+        bytes.append(addingCapacity: end - start) { span in
+            span.withUnsafeMutableBufferPointer { room, count in
+                guard let base = room.baseAddress else { return }
+                var place = UnsafeMutableRawPointer(base + count)
+                for one in lent { place = one.write(to: place) }
+                count = place - UnsafeMutableRawPointer(base)
+            }
+        }
+        whole = whole.flatMap { $0.upperBound == start ? $0.lowerBound..<end : nil }
+    }
+
+    /// Makes room for so many objects in all, whose rows have about as many bytes as those that are there already.
+    ///
+    /// For some more, even: room that is not used takes no memory, and to grow means to copy everything.
+    package mutating func reserveCapacity(_ objects: Int) {
+        starts.reserveCapacity(objects)
+        let average = bytes.count / Swift.max(1, count)
+        bytes.reserveCapacity(objects * (average + average / 8 + 1))
     }
 
     /// So many objects, each the one at a place that is asked for; O(their number), and no row is copied.
@@ -123,6 +161,26 @@ public struct StoredObjects: Sendable {
             if byte < 0x80 { return at..<at + length }
             shift += 7
         }
+    }
+}
+
+extension StoredObjects.Lent {
+    /// Writes the binary form, for which there is room; returns where it ends.
+    @inline(__always)
+    fileprivate func write(to place: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+        place.storeBytes(of: object.tag.littleEndian, as: UInt16.self)
+        place.storeBytes(of: object.number.littleEndian, toByteOffset: 2, as: UInt64.self)
+        place.storeBytes(of: version.littleEndian, toByteOffset: 10, as: UInt64.self)
+        var end = place + StoredObjects.headBytes
+        var rest = row.count
+        while rest >= 0x80 {
+            end.storeBytes(of: UInt8(truncatingIfNeeded: rest) | 0x80, as: UInt8.self)
+            (rest, end) = (rest >> 7, end + 1)
+        }
+        end.storeBytes(of: UInt8(rest), as: UInt8.self)
+        end += 1
+        if let from = row.baseAddress { end.copyShort(from: from, count: row.count) }
+        return end + row.count
     }
 }
 

@@ -87,52 +87,60 @@ public struct ListPlaces: Hashable, Sendable {
         sectionRuns.add(section, end: count)
     }
 
-    /// Adds objects whose keys begin alike, with what `object`, `rest`, `section` and `link` say of each; `hops` is 0 or 1.
-    ///
-    /// The same as one after the other, column by column: a few nanoseconds for each. With `givesKeys` false they have no keys.
-    @inline(__always)
-    package mutating func append(
-        _ range: Range<Int>, prefix: UnsafeRawBufferPointer, givesKeys: Bool,
-        object: (Int) -> ObjectReference, rest: (Int) -> UnsafeRawBufferPointer,
-        section: (Int) -> UInt32, link: (Int) -> UInt32
-    ) {
-        let start = numbers.count
-        numbers.append(addingCapacity: range.count) { span in
-            for at in range { span.append(object(at).number) }
-        }
-        if givesKeys { appendKeys(range, prefix, rest) }
-        var end = start
-        for at in range {
-            end += 1
-            tagRuns.add(UInt32(object(at).tag), end: end)
-            sectionRuns.add(section(at), end: end)
-            if !linkRuns.isEmpty { linkRuns[0].add(link(at), end: end) }
+    /// What is added of an object whose key begins as others' do.
+    package struct Placed {
+        package var object: ObjectReference
+        /// What comes behind the beginning of its key.
+        package var rest: UnsafeRawBufferPointer
+        /// The place of its section's name.
+        package var section: UInt32
+        /// What it reaches by the hop, of which there is one at most.
+        package var link: UInt32
+
+        @inlinable @inline(__always)
+        package init(
+            _ object: ObjectReference, rest: UnsafeRawBufferPointer, section: UInt32, link: UInt32
+        ) {
+            (self.object, self.rest, self.section, self.link) = (object, rest, section, link)
         }
     }
 
-    @inline(__always)
+    /// Adds objects whose keys begin alike: the same as one after the other, column by column, so that each takes a few nanoseconds.
+    ///
+    /// With `givesKeys` false they have no keys. There is one hop, or none.
+    package mutating func append(
+        _ placed: UnsafeBufferPointer<Placed>, prefix: UnsafeRawBufferPointer, givesKeys: Bool
+    ) {
+        let start = numbers.count
+        numbers.append(addingCapacity: placed.count) { span in
+            for one in placed { span.append(one.object.number) }
+        }
+        if givesKeys { appendKeys(placed, prefix) }
+        tagRuns.add(placed, from: start) { UInt32($0.object.tag) }
+        sectionRuns.add(placed, from: start) { $0.section }
+        if !linkRuns.isEmpty { linkRuns[0].add(placed, from: start) { $0.link } }
+    }
+
     private mutating func appendKeys(
-        _ range: Range<Int>, _ prefix: UnsafeRawBufferPointer,
-        _ rest: (Int) -> UnsafeRawBufferPointer
+        _ placed: UnsafeBufferPointer<Placed>, _ prefix: UnsafeRawBufferPointer
     ) {
         var bytes = keys.count
-        keyEnds.append(addingCapacity: range.count) { span in
-            for at in range {
-                bytes += prefix.count + rest(at).count
+        keyEnds.append(addingCapacity: placed.count) { span in
+            for one in placed {
+                bytes += prefix.count + one.rest.count
                 span.append(UInt32(bytes))
             }
         }
         keys.append(addingCapacity: bytes - keys.count) { span in
             span.withUnsafeMutableBufferPointer { room, count in
-                let room = UnsafeMutableRawBufferPointer(room)
-                for at in range {
-                    let rest = rest(at)
-                    UnsafeMutableRawBufferPointer(rebasing: room[count...]).copyMemory(from: prefix)
-                    count += prefix.count
-                    UnsafeMutableRawBufferPointer(rebasing: room[count...])
-                        .copyMemory(from: rest)
-                    count += rest.count
+                guard let base = room.baseAddress else { return }
+                // Up to where the last one ends, all of them have room.
+                var end = UnsafeMutableRawPointer(base + count)
+                for one in placed {
+                    end = end.copied(prefix)
+                    end = end.copied(one.rest)
                 }
+                count = end - UnsafeMutableRawPointer(base)
             }
         }
     }
@@ -178,6 +186,20 @@ extension [ListPlaces.Run] {
         }
     }
 
+    /// Lets objects from one on have a value each.
+    @inline(__always)
+    fileprivate mutating func add(
+        _ placed: UnsafeBufferPointer<ListPlaces.Placed>, from start: Int,
+        _ value: (ListPlaces.Placed) -> UInt32
+    ) {
+        var at = 0
+        while at < placed.count {
+            let first = value(placed[at])
+            repeat { at += 1 } while at < placed.count && value(placed[at]) == first
+            add(first, end: start + at)
+        }
+    }
+
     /// What the object at an index has.
     fileprivate func value(at index: Int) -> UInt32 { self[self.index(of: index)].value }
 
@@ -189,6 +211,16 @@ extension [ListPlaces.Run] {
             if self[middle].end <= object { low = middle + 1 } else { high = middle }
         }
         return low
+    }
+}
+
+extension UnsafeMutableRawPointer {
+    /// Copies bytes here; returns where they end.
+    @inline(__always)
+    fileprivate func copied(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutableRawPointer {
+        guard let source = bytes.baseAddress else { return self }
+        copyShort(from: source, count: bytes.count)
+        return self + bytes.count
     }
 }
 

@@ -210,7 +210,7 @@ struct KeyScan {
             return withUnsafeTemporaryAllocation(byteCount: places.longestRest, alignment: 1) {
                 room in
                 guard let start = room.baseAddress else { return false }
-                let (related, count) = places.read(key, into: start)
+                let (related, count) = places.withReader { $0.read(key, into: start) }
                 guard case .known(let related) = related else { return false }
                 return judge.take(
                     object, related: related, rest: UnsafeRawBufferPointer(rebasing: room[..<count])

@@ -292,6 +292,34 @@ final class LMDBTransaction {
         _ table: LMDBTable, from start: [UInt8],
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Bool
     ) throws(StoreError) {
+        try walk(table, from: start, body)
+    }
+
+    /// Calls `body` with every key and value of a range, ascending, until it returns false; returns what is left of the range from that key on.
+    ///
+    /// `body` becomes part of the loop: what it keeps between two keys lies best in local variables.
+    @inline(__always)
+    func scan(
+        _ table: LMDBTable, in range: KeyRange,
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Bool
+    ) throws(StoreError) -> KeyRange? {
+        try range.withEnd { end throws(StoreError) -> KeyRange? in
+            var rest: KeyRange?
+            try walk(table, from: range.lower) { (key, value) throws(StoreError) -> Bool in
+                guard end.isBehind(key) else { return false }
+                if try body(key, value) { return true }
+                rest = KeyRange(lower: Array(key), upper: range.upper)
+                return false
+            }
+            return rest
+        }
+    }
+
+    @inline(__always)
+    private func walk(
+        _ table: LMDBTable, from start: [UInt8],
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Bool
+    ) throws(StoreError) {
         var cursor: OpaquePointer?
         try environment.check(mdb_cursor_open(handle, table, &cursor), "scan")
         defer { mdb_cursor_close(cursor) }
@@ -345,8 +373,13 @@ private struct PagesAhead {
         let page = Int(bitPattern: key) >> Self.pageBits
         guard page != last, page != other else { return }
         (last, other) = (page, last)
-        tandem_prefetch(
-            UnsafeRawPointer(bitPattern: page << Self.pageBits), 1 << Self.pageBits)
+        Self.fetch(page)
+    }
+
+    /// One for all scans, into which the rest is built.
+    @inline(never)
+    private static func fetch(_ page: Int) {
+        tandem_prefetch(UnsafeRawPointer(bitPattern: page << pageBits), 1 << pageBits)
     }
 }
 

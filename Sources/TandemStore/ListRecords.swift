@@ -1,3 +1,4 @@
+import CLMDB
 import Glibc
 import TandemModel
 
@@ -19,20 +20,34 @@ struct ListSegment {
 ///
 /// A record stays until all go. Bound to one thread.
 final class ListRecords {
-    private var base: UnsafeMutableRawPointer?
+    /// The records themselves; who adds many keeps this in a variable meanwhile, and puts it back whatever happens.
+    var pile = ListRecordPile()
+
+    deinit { free(pile.base) }
+
+    /// The bytes of all records.
+    var bytes: Int { pile.bytes }
+
+    var count: Int { pile.count }
+
+    /// Adds an object.
+    func append(_ object: ObjectReference, _ rest: [UInt8]) { pile.append(object, rest) }
+}
+
+/// Where records lie, as nothing but numbers: a copy that lasts while nothing is added, or the one to which all is added.
+struct ListRecordPile {
+    fileprivate private(set) var base: UnsafeMutableRawPointer?
     private var capacity = 0
     /// The bytes of all records.
     private(set) var bytes = 0
     private(set) var count = 0
 
     /// Number, length of the rest and tag come before the rest.
-    private static var header: Int { 14 }
-
-    deinit { free(base) }
+    static var header: Int { 14 }
 
     /// Room behind the last record for a rest of so many bytes, which ``append(_:rest:)`` makes one of another record.
     @inline(__always)
-    func room(_ rest: Int) -> UnsafeMutableRawPointer {
+    mutating func room(_ rest: Int) -> UnsafeMutableRawPointer {
         let end = bytes + Self.header + rest
         if end > capacity { grow(end) }
         guard let base else { preconditionFailure("A list's records have no room.") }
@@ -41,7 +56,7 @@ final class ListRecords {
 
     /// Adds an object whose rest of so many bytes was written to the ``room(_:)``.
     @inline(__always)
-    func append(_ object: ObjectReference, rest count: Int) {
+    mutating func append(_ object: ObjectReference, rest count: Int) {
         let record = room(count) - Self.header
         record.storeBytes(of: object.number, as: UInt64.self)
         record.storeBytes(of: UInt32(count), toByteOffset: 8, as: UInt32.self)
@@ -51,7 +66,7 @@ final class ListRecords {
     }
 
     /// Adds an object.
-    func append(_ object: ObjectReference, _ rest: [UInt8]) {
+    mutating func append(_ object: ObjectReference, _ rest: [UInt8]) {
         let room = room(rest.count)
         rest.withUnsafeBytes { rest in
             guard let from = rest.baseAddress else { return }
@@ -76,6 +91,16 @@ final class ListRecords {
     @inline(__always)
     func next(_ at: Int) -> Int { at + Self.header + length(at) }
 
+    /// Has the processor fetch the records from a place on, of which a group has not many.
+    func prefetch(_ at: Int) {
+        guard let base, at < bytes else { return }
+        tandem_prefetch(base + at, min(bytes - at, Self.mostPrefetched))
+    }
+
+    /// About what a hundred records take.
+    private static var mostPrefetched: Int { 6_144 }
+
+    @inline(__always)
     private func length(_ at: Int) -> Int {
         let length: UInt32 = load(at + 8)
         return Int(length)
@@ -87,7 +112,8 @@ final class ListRecords {
         return base.map { $0.loadUnaligned(fromByteOffset: at, as: Number.self) } ?? 0
     }
 
-    private func grow(_ needed: Int) {
+    @inline(never)
+    private mutating func grow(_ needed: Int) {
         capacity = max(needed, capacity * 2, 4_096)
         // Never nil: the kernel of a machine without memory ends the process instead.
         base = realloc(base, capacity)

@@ -26,9 +26,12 @@ final class ListWalk: FetchWalk {
     /// The related object of the last segment; nil before there is one that others may join.
     private var related: ObjectNumber??
     private var reached: [ObjectReference] = []
-    private var reachedPlaces: [ObjectNumber: UInt32] = [:]
-    /// The bytes of all sort keys, and of the first part of the last segment's.
-    private var (keyBytes, prefixBytes) = (0, 0)
+    /// By the places of related objects what they are among those reached, from 1 on; 0 for what is not looked up.
+    private var reachedPlaces: [UInt32] = []
+    /// How many objects came before the last segment.
+    private var countBefore = 0
+    /// The bytes of the first parts of all sort keys.
+    private var prefixBytes = 0
     private var order: StepSort<ListSegment>?
     private var next = 0
     private var sorter: ListSorter
@@ -69,9 +72,14 @@ final class ListWalk: FetchWalk {
 
     var count: Int { records.count }
 
+    /// The bytes of all sort keys.
+    private var keyBytes: Int {
+        records.bytes - records.count * ListRecordPile.header + prefixBytes
+    }
+
     var bytes: Int {
         records.bytes + segments.count * 2 * MemoryLayout<ListSegment>.stride + keys.bytes
-            + reached.count * 64 + keyBytes + records.count * 12 + sorter.bytes
+            + reached.count * 24 + keyBytes + records.count * 12 + sorter.bytes
     }
 
     /// Goes on until `budget` is used up; true when the answer is made.
@@ -88,6 +96,7 @@ final class ListWalk: FetchWalk {
         while budget > 0, next < ordered.count {
             let end = endOfGroup(ordered)
             let prefix = keys.prefixes[Int(ordered[next].group)]
+            if end < ordered.count { records.pile.prefetch(ordered[end].start) }
             guard sorter.append(ordered[next..<end], prefix, to: &places, &budget) else {
                 return false
             }
@@ -107,61 +116,69 @@ final class ListWalk: FetchWalk {
     // MARK: Reading
 
     private func read(_ range: KeyRange, _ left: inout Int) throws(StoreError) -> KeyRange? {
-        var pace = KeyPace(left)
-        var rest: KeyRange?
-        try store.current.scan(store.tables.indexes, from: range.lower) {
-            (key, value) throws(StoreError) -> Bool in
-            guard range.isBelowEnd(key) else { return false }
-            guard pace.left > 0 else {
-                rest = KeyRange(lower: Array(key), upper: range.upper)
-                return false
+        var (pace, pile) = (KeyPace(left), records.pile)
+        defer { endRead(pace, pile, &left) }
+        let transaction = try store.current
+        let (longest, table) = (index.longestRest, store.tables.indexes)
+        var (tag, known) = (lastTag, related)
+        return try index.withReader { reader throws(StoreError) in
+            try transaction.scan(table, in: range) {
+                (key, value) throws(StoreError) -> Bool in
+                guard pace.left > 0 else { return false }
+                pace.takeKey()
+                let object = try store.object(endOf: key, value, in: .indexes)
+                if object.tag != tag {
+                    guard request.includes(tag: object.tag) else { return true }
+                    (tag, lastTag) = (object.tag, object.tag)
+                }
+                let (target, count) = reader.read(key, into: pile.room(longest))
+                if let known, target == .known(known) {
+                    pile.append(object, rest: count)
+                } else {
+                    try begin(object, target, count, &pile, &pace.left)
+                    known = related
+                }
+                return true
             }
-            pace.takeKey()
-            let object = try store.object(endOf: key, value, in: .indexes)
-            guard isWanted(object) else { return true }
-            let (target, count) = index.read(key, into: records.room(index.longestRest))
-            if let related, target == .known(related) {
-                add(object, count)
-            } else {
-                try begin(object, target, count, &pace.left)
-            }
-            return true
         }
-        keysRead += pace.keys
-        left = pace.left
-        return rest
     }
 
-    @inline(__always)
-    private func isWanted(_ object: ObjectReference) -> Bool {
-        if object.tag == lastTag { return true }
-        guard request.includes(tag: object.tag) else { return false }
-        lastTag = object.tag
-        return true
+    private func endRead(_ pace: KeyPace, _ pile: ListRecordPile, _ left: inout Int) {
+        keysRead += pace.keys
+        left = pace.left
+        records.pile = pile
+        endSegment(pile)
     }
 
     /// Takes the first object of another related one, or of the same in a later step, or one of whom the key says too little.
+    @inline(never)
     private func begin(
-        _ object: ObjectReference, _ target: IndexPlaces.Related, _ count: Int, _ left: inout Int
+        _ object: ObjectReference, _ target: IndexPlaces.Related, _ count: Int,
+        _ pile: inout ListRecordPile, _ left: inout Int
     ) throws(StoreError) {
-        guard case .known(let target) = target else { return try look(at: object, &left) }
-        if let place = keys.place(knowing: target), let link = link(target) {
-            open(place, link: link)
-            add(object, count)
+        guard case .known(let target) = target else { return try look(at: object, &pile, &left) }
+        if let place = keys.place(knowing: target), let link = link(place) {
+            open(place, link: link, pile)
+            pile.append(object, rest: count)
         } else {
-            try look(at: object, &left)
+            try look(at: object, &pile, &left)
         }
         related = .some(target)
     }
 
     /// The place of a related object among those reached; nil if that is not known.
-    private func link(_ target: ObjectNumber?) -> UInt32? {
-        guard hopCount > 0, let target else { return 0 }
-        return reachedPlaces[target]
+    private func link(_ place: GroupedKeys.Place) -> UInt32? {
+        guard hopCount > 0, place.related >= 0 else { return 0 }
+        guard place.related < reachedPlaces.count, reachedPlaces[place.related] != 0 else {
+            return nil
+        }
+        return reachedPlaces[place.related]
     }
 
     /// Takes an object by its row.
-    private func look(at object: ObjectReference, _ left: inout Int) throws(StoreError) {
+    private func look(
+        at object: ObjectReference, _ pile: inout ListRecordPile, _ left: inout Int
+    ) throws(StoreError) {
         left -= 1
         related = nil
         guard let value = try store.current.get(store.tables.rows, SmallKey(row: object)) else {
@@ -176,38 +193,38 @@ final class ListWalk: FetchWalk {
                 let entity = request.model.entity(tagged: object.tag)
             else { throw budget.refusal ?? budget.failure ?? store.unreadable }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
-            open(place, link: hopCount == 0 ? 0 : target.map { self.place(of: $0) } ?? 0)
-            records.append(object, keys.rest.bytes)
-            note(keys.rest.bytes.count)
+            open(place, link: link(place) ?? target.map { reach($0, by: place.related) } ?? 0, pile)
+            pile.append(object, keys.rest.bytes)
         }
     }
 
-    private func place(of object: ObjectReference) -> UInt32 {
-        if let place = reachedPlaces[object.number] { return place }
+    /// Takes a related object among those reached.
+    private func reach(_ object: ObjectReference, by place: Int) -> UInt32 {
+        while reachedPlaces.count <= place { reachedPlaces.append(0) }
         reached.append(object)
-        reachedPlaces[object.number] = UInt32(reached.count)
+        reachedPlaces[place] = UInt32(reached.count)
         return UInt32(reached.count)
     }
 
-    private func open(_ place: GroupedKeys.Place, link: UInt32) {
+    private func open(_ place: GroupedKeys.Place, link: UInt32, _ pile: ListRecordPile) {
+        if let last = segments.last, last.group == place.group, last.section == place.section,
+            last.link == link
+        {
+            return
+        }
+        endSegment(pile)
         segments.append(
             ListSegment(
-                group: place.group, section: place.section, link: link, start: records.bytes))
-        prefixBytes = keys.prefixBytes(place.group)
+                group: place.group, section: place.section, link: link, start: pile.bytes))
+        countBefore = pile.count
     }
 
-    @inline(__always)
-    private func add(_ object: ObjectReference, _ count: Int) {
-        records.append(object, rest: count)
-        note(count)
-    }
-
-    /// Counts an object of the last segment, with the bytes of its rest.
-    @inline(__always)
-    private func note(_ count: Int) {
-        let last = segments.count - 1
-        segments[last].count += 1
-        keyBytes += count + prefixBytes
+    /// Counts the objects of the last segment, with the first parts of their keys.
+    private func endSegment(_ pile: ListRecordPile) {
+        guard let last = segments.last else { return }
+        let count = pile.count - countBefore
+        prefixBytes += (count - last.count) * keys.prefixBytes(last.group)
+        segments[segments.count - 1].count = count
     }
 
     // MARK: The answer

@@ -19,10 +19,14 @@ struct PlacesOfNumbers {
         }
         self.first = first
         dense = [UInt32](repeating: 0, count: Int(last - first) + 1)
-        for (place, number) in numbers.enumerated() {
-            guard dense[Int(number - first)] == 0 else { return nil }
-            dense[Int(number - first)] = UInt32(place) + 1
+        let areOnce = dense.withUnsafeMutableBufferPointer { dense in
+            for (place, number) in numbers.enumerated() {
+                guard dense[Int(number - first)] == 0 else { return false }
+                dense[Int(number - first)] = UInt32(place) + 1
+            }
+            return true
         }
+        guard areOnce else { return nil }
     }
 
     /// The place of a number; nil if it is not there.

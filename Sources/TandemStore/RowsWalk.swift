@@ -10,8 +10,12 @@ final class RowsWalk: FetchWalk {
     private let order: ListWalk
     private var scan: [KeyRange]
     private var rows = StoredObjects()
-    /// The objects of the rows, ascending unless there are several entities.
-    private var numbers: [ObjectNumber] = []
+    /// Where the objects are to stand, once the order is known; nil too where one of them is to stand twice.
+    private var places: PlacesOfNumbers?
+    /// By the place where it is to stand, which of the rows it is, or -1 as long as that was not read.
+    private var ordinals: [Int] = []
+    /// Whether all rows that were read have a place, and each another.
+    private var havePlaces = true
     private var arranged: StoredObjects?
     /// Where it began.
     private let position: UInt64
@@ -47,6 +51,7 @@ final class RowsWalk: FetchWalk {
     /// Throws ``StoreError``, `damaged` where index and rows contradict each other though nothing happened.
     func step(_ budget: inout Int) throws(StoreError) -> Bool {
         guard try order.step(&budget) else { return false }
+        if ordinals.isEmpty { beginRows() }
         while budget > 0, let range = scan.popLast() {
             if let left = try read(range, &budget) { scan.append(left) }
         }
@@ -61,43 +66,69 @@ final class RowsWalk: FetchWalk {
 
     func fill(_ result: inout FetchResult) { result.objects = arranged ?? StoredObjects() }
 
+    // MARK: Rows
+
+    private func beginRows() {
+        places = PlacesOfNumbers(order.numbers)
+        ordinals = [Int](repeating: -1, count: order.count)
+        havePlaces = places != nil
+    }
+
     private func read(_ range: KeyRange, _ left: inout Int) throws(StoreError) -> KeyRange? {
         let tag = UInt16(range.lower[0]) << 8 | UInt16(range.lower[1])
-        let entity = store.model?.entity(tagged: tag)
+        let shape = store.model?.entity(tagged: tag).map { RowShape(of: $0) }
+        let (transaction, table) = (try store.current, store.tables.rows)
         var budget = left
-        var rest: KeyRange?
-        try store.current.scan(store.tables.rows, from: range.lower) {
-            (key, value) throws(StoreError) -> Bool in
-            guard range.isBelowEnd(key) else { return false }
-            guard budget > 0 else {
-                rest = KeyRange(lower: Array(key), upper: range.upper)
-                return false
+        defer { left = budget }
+        return try withUnsafeTemporaryAllocation(
+            of: StoredObjects.Lent.self, capacity: Self.takenAtOnce
+        ) { room throws(StoreError) in
+            var count = 0
+            let rest = try transaction.scan(table, in: range) {
+                (key, value) throws(StoreError) -> Bool in
+                guard budget > 0 else { return false }
+                budget -= 1
+                let number = UnsafeRawBufferPointer(rebasing: key[min(2, key.count)...])
+                let object = try store.object(tag, number, in: .rows)
+                let row = try store.rowView(object, at: value, shape)
+                let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
+                room.initializeElement(
+                    at: count, to: StoredObjects.Lent(object, version: version, row: row.bytes))
+                count += 1
+                if count == room.count {
+                    take(UnsafeBufferPointer(room))
+                    count = 0
+                }
+                return true
             }
-            budget -= 1
-            let number = UnsafeRawBufferPointer(rebasing: key[min(2, key.count)...])
-            let object = try store.object(tag, number, in: .rows)
-            let row = try store.rowView(object, at: value, of: entity)
-            let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
-            rows.append(object, version: version, row: row.bytes)
-            numbers.append(object.number)
+            take(UnsafeBufferPointer(rebasing: room[..<count]))
+            return rest
+        }
+    }
+
+    /// So many rows are copied at once.
+    private static var takenAtOnce: Int { 64 }
+
+    /// Copies rows, and notes where they are to stand.
+    private func take(_ lent: UnsafeBufferPointer<StoredObjects.Lent>) {
+        let first = rows.count
+        rows.append(lent)
+        if first == 0 { rows.reserveCapacity(order.count) }
+        guard havePlaces, let places else { return }
+        havePlaces = ordinals.withUnsafeMutableBufferPointer { ordinals in
+            for at in lent.indices {
+                guard let place = places[lent[at].object.number], ordinals[place] == -1 else {
+                    return false
+                }
+                ordinals[place] = first + at
+            }
             return true
         }
-        left = budget
-        return rest
     }
 
     /// The rows in order; nil where there is one that the index lacks, or the other way round.
     private func arrange() -> StoredObjects? {
-        let wanted = order.numbers
-        guard wanted.count == numbers.count, let places = PlacesOfNumbers(numbers) else {
-            return nil
-        }
-        var order: [Int] = []
-        order.reserveCapacity(wanted.count)
-        for number in wanted {
-            guard let place = places[number] else { return nil }
-            order.append(place)
-        }
-        return rows.arranged(order.count) { order[$0] }
+        guard havePlaces, rows.count == ordinals.count else { return nil }
+        return rows.arranged(ordinals.count) { ordinals[$0] }
     }
 }

@@ -23,19 +23,19 @@ extension Store {
     func rowView(
         _ object: ObjectReference, at value: UnsafeRawBufferPointer
     ) throws(StoreError) -> RowView {
-        try rowView(object, at: value, of: model?.entity(tagged: object.tag))
+        try rowView(object, at: value, model?.entity(tagged: object.tag).map { RowShape(of: $0) })
     }
 
-    /// The same by the object's entity, for who reads many of one.
+    /// The same by the shape of the entity's rows, nil where there is none, for who reads many of one.
     @inline(__always)
     func rowView(
-        _ object: ObjectReference, at value: UnsafeRawBufferPointer, of entity: CompiledEntity?
+        _ object: ObjectReference, at value: UnsafeRawBufferPointer, _ shape: RowShape?
     ) throws(StoreError) -> RowView {
         guard value.count >= Store.versionBytes + RowLayout.minimumRowBytes else {
             throw damaged(.rows, object.number, "a value of \(value.count) bytes")
         }
         let row = RowView(UnsafeRawBufferPointer(rebasing: value[Store.versionBytes...]))
-        guard let entity, row.hasShape(of: entity) else {
+        guard let shape, row.has(shape) else {
             throw damaged(.rows, object.number, "\(value.count) bytes that are no row")
         }
         return row
@@ -53,6 +53,7 @@ extension Store {
     }
 
     /// The object of an entity whose number is all that a key has left.
+    @inline(__always)
     func object(
         _ tag: EntityTag, _ key: UnsafeRawBufferPointer, in table: StoreTable
     ) throws(StoreError) -> ObjectReference {
@@ -61,6 +62,7 @@ extension Store {
     }
 
     /// The object whose number ends a key and whose tag is the value; a link that `isOrdered` may have a rank behind it.
+    @inline(__always)
     func object(
         endOf key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in table: StoreTable,
         isOrdered: Bool = true
@@ -84,6 +86,7 @@ extension Store {
     }
 
     /// The tag that is a value.
+    @inline(__always)
     func tag(
         _ value: UnsafeRawBufferPointer, of number: ObjectNumber, in table: StoreTable
     ) throws(StoreError) -> EntityTag {
@@ -102,6 +105,7 @@ extension Store {
             tag: value.bigEndian(0, as: UInt16.self), number: value.bigEndian(2, as: UInt64.self))
     }
 
+    @inline(never)
     func damaged(_ table: StoreTable, _ number: ObjectNumber, _ what: String) -> StoreError {
         let place = number == 0 ? "" : ", object \(number)"
         return StoreError(

@@ -228,6 +228,7 @@ enum StoreKey {
 
 extension UnsafeRawBufferPointer {
     /// A big-endian number at an offset; traps beyond the end, so check lengths before.
+    @inline(__always)
     func bigEndian<T: FixedWidthInteger>(_ offset: Int, as type: T.Type) -> T {
         precondition(offset + MemoryLayout<T>.size <= count, "The bytes end before the number.")
         return T(bigEndian: loadUnaligned(fromByteOffset: offset, as: T.self))

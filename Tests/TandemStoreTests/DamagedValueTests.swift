@@ -99,7 +99,7 @@ import Testing
 }
 
 extension StoreBench {
-    fileprivate func entries(_ table: StoreTable) throws -> [(key: [UInt8], value: [UInt8])] {
+    func entries(_ table: StoreTable) throws -> [(key: [UInt8], value: [UInt8])] {
         var found: [(key: [UInt8], value: [UInt8])] = []
         try store.current.scan(store.tables[table], from: []) { key, value in
             found.append((Array(key), Array(value)))

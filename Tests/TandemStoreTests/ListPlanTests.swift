@@ -165,6 +165,59 @@ import Testing
         #expect(byKeys > 10, "only \(byKeys) plans; seed \(seed)")
     }
 
+    /// Ways to let an index say something else than the rows: an entry less, one instead of another or one more of an object that is not
+    /// there, one object twice.
+    @Test(arguments: 0..<4) func `law 7: rows that their index contradicts are an error`(
+        way: Int
+    ) throws {
+        var contradicted = 0
+        for round in UInt64(0)..<4 {
+            var shelf = try RandomShelf(seed: seed &+ 600 &+ round, objects: 60)
+            for _ in 0..<8 {
+                var list = try list(&shelf, isMoving: false)
+                (list.request.predicate, list.request.limit) = (nil, nil)
+                let request = try list.compiled(in: try shelf.bench.model).0
+                for plan in FetchPlan.plans(for: request, .rows) {
+                    guard case .keys(let index, _) = plan.order,
+                        RowsWalk(request, plan, .rows, shelf.bench.store) != nil,
+                        try contradict(index, &shelf, way)
+                    else { continue }
+                    contradicted += 1
+                    let error = #expect(throws: StoreError.self, "seed \(seed)") {
+                        let cursor = try FetchCursor(
+                            request, by: plan, for: .rows, in: shelf.bench.store)
+                        var budget = Int.max
+                        _ = try cursor.step(&budget)
+                    }
+                    #expect(error?.code == .damaged)
+                    try shelf.bench.store.revert()
+                }
+            }
+        }
+        #expect(contradicted > 3, "only \(contradicted); seed \(seed)")
+    }
+
+    /// Alters an entry of an index; false where it has too few.
+    private func contradict(
+        _ index: CompiledIndex, _ shelf: inout RandomShelf, _ way: Int
+    ) throws -> Bool {
+        let bench = shelf.bench
+        try bench.store.checkpoint()
+        let entries = try bench.entries(.indexes).filter {
+            $0.key.starts(with: StoreKey.tag(index.id))
+        }
+        .shuffled(using: &shelf.random)
+        guard entries.count > 1 else { return false }
+        let table = bench.store.tables[.indexes]
+        if way < 3 { try bench.store.current.delete(table, entries[0].key) }
+        let other = way % 2 == 1 ? StoreKey.number(1 << 40) : Array(entries[1].key.suffix(8))
+        if way > 0 {
+            try bench.store.current.put(
+                table, entries[0].key.dropLast(8) + other, entries[0].value)
+        }
+        return true
+    }
+
     @Test func `places of numbers are found, near to each other and far apart`() throws {
         var random = SplitMix64(seed: seed)
         for step in [1, 5, 9, 1 << 40] as [UInt64] {

@@ -6,6 +6,40 @@ import Testing
 
 /// Groups of a list are put in order some at a time, few and many objects, short keys and long ones.
 @Suite struct ListSorterTests {
+    /// Sorting five thousand in steps of 50 would take more than twenty-five of them.
+    @Test(arguments: [2, 100, 4_096, 5_000], [false, true])
+    func `a group that came in order, or in the opposite one, is not sorted`(
+        count: Int, isReversed: Bool
+    ) {
+        let records = ListRecords()
+        var segments = [ListSegment(group: 0, section: 1, link: 1, start: 0)]
+        for at in 0..<count {
+            let value = UInt64(isReversed ? count - at : at)
+            if at == count / 2 {
+                segments.append(ListSegment(group: 0, section: 2, link: 2, start: records.bytes))
+            }
+            // Half of what decides lies behind the first 16 bytes.
+            let rest = [UInt8](repeating: 7, count: 14) + StoreKey.number(value << 44)
+            records.append(ObjectReference(tag: 3, number: value), rest)
+            segments[segments.count - 1].count += 1
+        }
+        var (places, sorter) = (ListPlaces(sections: ["", "a", "b"], hops: 1), ListSorter(records))
+        var (steps, isDone) = (0, false)
+        while !isDone {
+            var budget = 50
+            isDone = sorter.append(segments[...], [9], to: &places, &budget)
+            steps += 1
+        }
+        #expect(steps < 20, "\(steps) steps")
+        #expect(places.numbers == (0..<count).map { UInt64(isReversed ? $0 + 1 : $0) })
+        #expect(
+            (0..<count).allSatisfy {
+                Array(places.key($0).suffix(8)) == StoreKey.number(places.numbers[$0] << 44)
+            })
+        let isSecond = (0..<count).map { isReversed ? $0 < count - count / 2 : $0 >= count / 2 }
+        #expect((0..<count).allSatisfy { places.sectionPlace($0) == (isSecond[$0] ? 2 : 1) })
+    }
+
     @Test(arguments: [1, 7, 4_096, 4_097, 9_000])
     func `a group in steps is in the order of its keys`(count: Int) {
         var random = SplitMix64(seed: seed &+ UInt64(count))

@@ -61,7 +61,7 @@ struct IndexOrder {
 
 /// Tells the components of an index's keys apart.
 struct IndexComponents {
-    private enum Shape {
+    fileprivate enum Shape {
         /// So many bytes.
         case fixed(Int)
         /// Escaped bytes up to 00 00.
@@ -113,23 +113,43 @@ struct IndexComponents {
         return start..<end
     }
 
-    /// Finds where each component of a key ends; false where one is cut.
+    /// Calls `body` with what finds the components of one key after the other.
     @inline(__always)
-    func find(_ key: UnsafeRawBufferPointer, _ ends: UnsafeMutableBufferPointer<Int>) -> Bool {
-        var at = 2
-        for (place, shape) in shapes.enumerated() {
-            guard let end = Self.end(shape, key, at), end <= key.count - 8 else { return false }
-            ends[place] = end
-            at = end
+    func withFinder<Result, Failure: Error>(
+        _ body: (Finder) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try shapes.withUnsafeBufferPointer { shapes throws(Failure) in
+            try body(Finder(shapes: shapes))
         }
-        return true
+    }
+
+    /// Finds the components of keys; valid for as long as it is lent.
+    struct Finder {
+        fileprivate let shapes: UnsafeBufferPointer<Shape>
+
+        /// Finds where the components of a key begin, the last of which ends at a place more; false where one is cut.
+        @inline(__always)
+        func find(
+            _ key: UnsafeRawBufferPointer, _ places: UnsafeMutableBufferPointer<Int>
+        ) -> Bool {
+            var at = 2
+            places[0] = at
+            for place in 0..<shapes.count {
+                guard let end = IndexComponents.end(shapes[place], key, at), end <= key.count - 8
+                else { return false }
+                at = end
+                places[place + 1] = at
+            }
+            return true
+        }
     }
 
     /// How many there are.
     var count: Int { shapes.count }
 
     @inline(__always)
-    private static func end(_ shape: Shape, _ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {
+    fileprivate static func end(_ shape: Shape, _ key: UnsafeRawBufferPointer, _ start: Int) -> Int?
+    {
         guard start < key.count else { return nil }
         guard key[start] != 0 else { return start + 1 }
         switch shape {
@@ -139,13 +159,19 @@ struct IndexComponents {
         }
     }
 
-    private static func endOfText(_ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {
+    /// Eight bytes at a time, which are there as long as the object's number lies behind.
+    @inline(__always)
+    static func endOfText(_ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {
         var at = start
-        while at + 1 < key.count {
-            guard key[at] == 0 else {
-                at += 1
+        while at + 8 <= key.count {
+            let word = key.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+            let zeros = word.littleEndian.zeroBytes
+            guard zeros != 0 else {
+                at += 8
                 continue
             }
+            at += zeros.trailingZeroBitCount / 8
+            guard at + 1 < key.count else { return nil }
             if key[at + 1] == 0 { return at + 2 }
             at += 2
         }
@@ -163,5 +189,13 @@ struct IndexComponents {
             at += 1
         }
         return nil
+    }
+}
+
+extension UInt64 {
+    /// The highest bit of each byte that is zero, up to the lowest one of them; what is above that says nothing.
+    @inline(__always)
+    fileprivate var zeroBytes: UInt64 {
+        (self &- 0x0101_0101_0101_0101) & ~self & 0x8080_8080_8080_8080
     }
 }

@@ -39,6 +39,17 @@ struct KeyRange: Hashable {
         upper.map { key.lexicographicallyPrecedes($0) } ?? true
     }
 
+    /// Calls `body` with its end, to be held against many keys.
+    @inline(__always)
+    func withEnd<Result, Failure: Error>(
+        _ body: (KeyEnd) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard let upper else { return try body(KeyEnd(nil)) }
+        return try upper.withUnsafeBufferPointer { bytes throws(Failure) in
+            try body(KeyEnd(UnsafeRawBufferPointer(bytes)))
+        }
+    }
+
     /// The ranges in order, with what overlaps or meets made one.
     static func merged(_ ranges: [KeyRange]) -> [KeyRange] {
         var result: [KeyRange] = []
