@@ -45,6 +45,9 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether a line or message was over its limit.
     public var isTooLong: Bool { errno == EMSGSIZE }
 
+    /// Whether a path, or a name in it, was over its limit.
+    public var isPathTooLong: Bool { errno == ENAMETOOLONG }
+
     /// Whether the file or directory was not there.
     public var isNotFound: Bool { errno == ENOENT }
 

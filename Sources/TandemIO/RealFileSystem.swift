@@ -94,7 +94,8 @@ public final class RealFileSystem: FileSystem, Sendable {
         try LockFile(path)
     }
 
-    private func isDirectory(_ path: String) -> Bool {
+    /// Whether there is a directory of this name.
+    public func isDirectory(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && (status.st_mode & S_IFMT) == S_IFDIR
     }

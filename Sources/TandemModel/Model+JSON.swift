@@ -17,7 +17,7 @@ extension Model {
         do {
             json = try JSON(parsing: text)
         } catch {
-            throw ModelError([ModelProblem("this is no JSON: \(error)")])
+            throw ModelError([ModelProblem("this is no JSON")])
         }
         try self.init(json: json)
     }

@@ -64,6 +64,7 @@ enum OperandType: Hashable, Sendable {
     var name: String {
         switch self {
         case .null: "nil"
+        case .attribute(.int): "an int"
         case .attribute(let type): "a \(type.rawValue)"
         case .number: "a number"
         case .object: "an object"

@@ -176,13 +176,27 @@ struct PredicateCompiler {
     private mutating func operand(
         _ expression: QueryExpression, like type: OperandType
     ) throws(TandemError) -> Operand {
-        let (operand, other) = try operand(expression)
+        let (operand, other) = try operand(expression, beside: type)
         if case .constant(let value) = operand {
             return .constant(try PredicateCompiler.fit(value, type))
         }
         if operand.isToMany { throw Self.toMany(expression) }
         try PredicateCompiler.check(type, other)
         return operand
+    }
+
+    /// An operand beside one of a type: where that is text, an unknown name may be one that lacks its quotes.
+    private mutating func operand(
+        _ expression: QueryExpression, beside type: OperandType
+    ) throws(TandemError) -> (Operand, OperandType) {
+        do throws(TandemError) {
+            return try operand(expression)
+        } catch {
+            guard error.code == .unknownProperty, type.isText else { throw error }
+            var error = error
+            error.message += "; a text stands in quotes"
+            throw error
+        }
     }
 
     private static func check(_ a: OperandType, _ b: OperandType) throws(TandemError) {

@@ -97,6 +97,9 @@ struct TandemCommand: ParsableCommand {
         // "Usage: tandem backup …" names everything the verb takes.
         let usage = fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
         let hint = usage.map { "; usage: \($0.dropFirst(7))" } ?? ""
+        if verb(usage).isEmpty, let word = argument(unexpectedIn: text) {
+            text = wrongVerb(word)
+        }
         let help = (["tandem"] + verb(usage) + ["--help"]).joined(separator: " ")
         CommandFailure("\(text)\(hint); see `\(help)`", code: 2).exit()
     }
@@ -105,5 +108,19 @@ struct TandemCommand: ParsableCommand {
     private static func verb(_ usage: Substring?) -> [String] {
         (usage ?? "").split(separator: " ").dropFirst(2).prefix { $0.first?.isLetter ?? false }
             .map(String.init)
+    }
+
+    /// The word of `Unexpected argument 'lgo'`, which where a verb has to stand is none.
+    private static func argument(unexpectedIn text: String) -> String? {
+        let beginning = "Unexpected argument '"
+        guard text.hasPrefix(beginning), text.hasSuffix("'") else { return nil }
+        return String(text.dropFirst(beginning.count).dropLast())
+    }
+
+    private static func wrongVerb(_ word: String) -> String {
+        let verbs = configuration.subcommands.compactMap { $0.configuration.commandName }
+        let near = NearWord.nearest(to: word, among: verbs)
+        return "there is no verb `\(word.printable)`"
+            + (near.map { "; did you mean `\($0)`?" } ?? "")
     }
 }

@@ -203,4 +203,35 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
         try check(["-D", place.store])
     }
+
+    @Test @MainActor func `what is easily mistyped is told as what it is`() throws {
+        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        defer { daemon.end(SIGTERM) }
+        let container = PersistentContainer(socket: place.socket, author: "seeder")
+        defer { container.close() }
+        let text = #""name": {"type": "string"}, "wins": {"type": "int"}"#
+        try container.install(try Self.model(text))
+        let path = place.path + "/model.json"
+        try #"{"entities": }"#.write(toFile: path, atomically: true, encoding: .utf8)
+        for (words, part) in [
+            (["lgo"], "there is no verb `lgo`; did you mean `log`?; usage: tandem <subcommand>"),
+            (["statis"], "did you mean `status`?"), (["wibble"], "no verb `wibble`; usage"),
+            (
+                ["fetch", "Team", "--where", "name = Qatar"],
+                "has name, wins; a text stands in quotes"
+            ),
+            (["fetch", "Team", "--where", "wins > 'x'"], "can't be compared with an int"),
+            (["schema", "check", path], "\(path): the model can't be used: this is no JSON\n"),
+            (
+                ["import", place.path, "--entity", "Team"],
+                "is a folder; --map says what its files are"
+            ),
+        ] {
+            let socket = words.count > 1 ? ["--socket", place.socket] : []
+            let run = try CommandRun("tandem", words + socket)
+            expect(run, 2, part)
+        }
+        let number = try tandem("fetch", "Team", "--where", "wins = Qatar")
+        #expect(number.output.hasSuffix("it has name, wins\n"), "\(number.output)")
+    }
 }

@@ -76,6 +76,15 @@ import Testing
         #expect(output.contains("backup"), "\(output)")
     }
 
+    @Test func `a path that is too long for a socket is refused as that`() throws {
+        let place = try Place()
+        let socket = place.path + "/" + String(repeating: "x", count: 120)
+        let daemon = try DaemonProcess("tandemd", ["--store", place.store, "--socket", socket])
+        let output = daemon.readOutput()
+        #expect(daemon.wait() == 78)
+        #expect(output.contains("(ENAMETOOLONG); choose a shorter path\""), "\(output)")
+    }
+
     @Test func `a journal that is gone is refused`() throws {
         let place = try world()
         for segment in try segments(place) { try RealFileSystem().remove(segment) }

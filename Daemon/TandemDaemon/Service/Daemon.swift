@@ -60,16 +60,18 @@ public final class Daemon {
         } catch let error as DaemonError {
             throw error
         } catch let error as IOError {
-            let inUse = error.isLocked
             throw DaemonError(
-                inUse ? .inUse : error.isOutOfSpace ? .noSpace : .system,
-                error.description
-                    + (inUse
-                        ? "; stop the other daemon or choose another store and socket"
-                        : "; check the owner, the mode and the disk, then start again"))
+                error.isLocked ? .inUse : error.isOutOfSpace ? .noSpace : .system,
+                "\(error); \(remedy(for: error))")
         } catch {
             throw failure(error)
         }
+    }
+
+    private static func remedy(for error: IOError) -> String {
+        if error.isLocked { return "stop the other daemon or choose another store and socket" }
+        if error.isPathTooLong { return "choose a shorter path" }
+        return "check the owner, the mode and the disk, then start again"
     }
 
     private static func failure(_ error: any Error) -> DaemonError {

@@ -9,7 +9,7 @@ extension ImportMap {
         do {
             json = try JSON(parsing: text)
         } catch {
-            throw CommandFailure("\(path) is no JSON: \(error)", code: 2)
+            throw CommandFailure("\(path) is no JSON", code: 2)
         }
         if let key = RepeatedKey.find(in: text) {
             throw CommandFailure("\(path) has `\(key)` twice in one object; leave one", code: 2)

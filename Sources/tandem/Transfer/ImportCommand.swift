@@ -68,6 +68,9 @@ struct ImportCommand: AsyncParsableCommand {
                 ImportCounts(imported: run.counts, made: run.stubs, rejected: rejects.count)
             }
         } else {
+            guard !RealFileSystem().isDirectory(path) else {
+                throw CommandFailure("\(path) is a folder; --map says what its files are", code: 2)
+            }
             let model = try container.storeModel()
             let settings = try settings(model, name)
             let rejects = try rejectFile(path, name)

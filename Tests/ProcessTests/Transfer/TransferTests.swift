@@ -207,7 +207,7 @@ import Testing
         ("founded", "null", "date"), ("wins", "9007199254740993.0", "int"),
         ("wins", "0x10", "int"), ("share", "0x10", "double"), ("share", "0x1p4", "double"),
         ("share", "inf", "double"), ("share", "nan", "double"), ("old", "null", "bool"),
-        ("old", "maybe", "bool"),
+        ("old", "maybe", "bool"), ("price", "0x10", "decimal"),
     ])
     func `a cell that could be taken for another value is rejected with its line`(
         name: String, cell: String, type: String
@@ -215,9 +215,14 @@ import Testing
         defer { daemon.end(SIGTERM) }
         let model = Self.model.replacing(
             #""note": {"type""#,
-            with: #""share": {"type": "double"}, "old": {"type": "bool"}, "note": {"type""#)
+            with:
+                #""share": {"type": "double"}, "old": {"type": "bool"}, "price": {"type": "decimal"}, "note": {"type""#
+        )
         expect(try tandem("schema", "apply", try file("model.json", model)), 0)
-        let fine = ["date": "2013-01-31", "int": "3.0", "double": "-Infinity", "bool": "true"]
+        let fine = [
+            "date": "2013-01-31", "int": "3.0", "double": "-Infinity", "bool": "true",
+            "decimal": " 1.50 ",
+        ]
         let path = try file("cells.csv", "\(name)\n\(fine[type] ?? "")\n\(cell)\n")
         expect(
             try tandem("import", path, "--entity", "Team"), 1, "imported 1 objects of Team",
