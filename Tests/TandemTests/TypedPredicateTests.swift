@@ -322,6 +322,54 @@ final class Member: ManagedObject, ManagedEntity {
         #expect(try context.fetch(Member.self, where: byID) == members)
     }
 
+    private struct ClubRow: ObjectValue, Equatable {
+        let name: String
+        init(_ club: Club) { name = club.name }
+    }
+
+    @Test func `typed values are those of their texts`() throws {
+        let context = try filled()
+        let text = try context.fetchValues(ClubRow.self, where: "wins > 2", sort: ["-wins"])
+        #expect(text.map(\.name) == ["club 5", "club 4", "club 3"])
+        #expect(try context.fetchValues(ClubRow.self, where: \.wins > 2, sort: ["-wins"]) == text)
+        #expect(try context.fetchValues(ClubRow.self, where: swift, sort: ["-wins"]) == text)
+        let first = try context.fetchValues(
+            ClubRow.self, where: \.wins > 2, sort: ["-wins"], limit: 1)
+        #expect(first == [text[0]])
+        let request = try FetchRequest(Club.self, where: \.wins > 2, sort: ["-wins"], offset: 1)
+        #expect(try context.fetchValues(ClubRow.self, for: request) == Array(text[1...]))
+        let members = FetchRequest(entity: "Member")
+        #expect(try context.fetchValues(ClubRow.self, for: members).isEmpty)
+        #expect(throws: TandemError.self) {
+            try context.fetchValues(ClubRow.self, where: \.doubled > 2)
+        }
+    }
+
+    @Test func `typed values can be waited for`() async throws {
+        let context = try filled()
+        let text = try await context.fetchValues(ClubRow.self, where: "wins > 2", sort: ["-wins"])
+        let typed = try await context.fetchValues(ClubRow.self, where: \.wins > 2, sort: ["-wins"])
+        let other = try await context.fetchValues(ClubRow.self, where: swift, sort: ["-wins"])
+        #expect(text.count == 3 && typed == text && other == text)
+    }
+
+    @Test func `typed batches are those of their texts`() async throws {
+        let context = try filled()
+        let all = [
+            try context.batches(of: Club.self, where: "wins > 2", sort: ["-wins"], size: 2),
+            try context.batches(of: Club.self, where: \.wins > 2, sort: ["-wins"], size: 2),
+            try context.batches(of: Club.self, where: swift, sort: ["-wins"], size: 2),
+        ]
+        for batches in all {
+            var names: [[String]] = []
+            for try await clubs in batches { names.append(clubs.map(\.name)) }
+            #expect(names == [["club 5", "club 4"], ["club 3"]])
+        }
+        #expect(throws: TandemError.self) {
+            try context.batches(of: Club.self, where: \.doubled > 2)
+        }
+    }
+
     @Test func `typed fetches can be waited for`() async throws {
         let context = try filled()
         let text = try await context.fetch(Club.self, where: "wins > 2", sort: ["-wins"])

@@ -55,6 +55,9 @@ final class Intake: Sendable {
 
     deinit { room.deallocate() }
 
+    /// How the next caller waits for the answer to a question.
+    var spin: SpinPolicy { reading.withLock { $0.spin } }
+
     /// Whether the daemon answered or pushed anything.
     ///
     /// A welcome alone proves nothing: what is sent next may be what ends the connection.

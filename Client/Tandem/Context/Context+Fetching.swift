@@ -280,6 +280,7 @@ extension FetchRequest {
     fileprivate func clipped(_ count: Int) -> Int { min(limit ?? .max, max(0, count - offset)) }
 
     /// A request in the words of typed fetches; throws for a predicate or a sort key that can't be read.
+    @usableFromInline
     init(
         _ entity: String, _ format: String?, _ arguments: [PredicateArgument], _ sort: [String],
         _ limit: Int?

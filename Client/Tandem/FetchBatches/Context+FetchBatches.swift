@@ -1,3 +1,4 @@
+public import FoundationEssentials
 public import TandemModel
 public import TandemQuery
 
@@ -30,8 +31,43 @@ extension ManagedObjectContext {
         sort: [String] = [], limit: Int? = nil, size: Int = 256, at position: Position? = nil,
         prefetching keyPaths: [String] = []
     ) throws -> FetchBatches<Object> {
-        core.learn(type)
         let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
+        return batches(of: type, request, size, position, keyPaths)
+    }
+
+    /// The objects of a class that match a typed predicate, in order, some at a time and all as they are at one position.
+    ///
+    /// Throws `usage` for a key path that names no property.
+    ///
+    ///     for try await teams in try context.batches(of: Team.self, where: \.wins > 3) { … }
+    public func batches<Object: ManagedEntity>(
+        of type: Object.Type, where predicate: TypedPredicate<Object>, sort: [SortKey] = [],
+        limit: Int? = nil, size: Int = 256, at position: Position? = nil,
+        prefetching keyPaths: [String] = []
+    ) throws -> FetchBatches<Object> {
+        let request = try FetchRequest(type, where: predicate, sort: sort, limit: limit)
+        return batches(of: type, request, size, position, keyPaths)
+    }
+
+    /// The objects of a class that match a predicate of Swift's, in order, some at a time and all as they are at one position.
+    ///
+    /// Throws what ``TandemQuery/ObjectPredicate/init(_:)`` does.
+    ///
+    ///     for try await teams in try context.batches(of: Team.self, where: #Predicate { $0.wins > 3 }) { … }
+    public func batches<Object: ManagedEntity>(
+        of type: Object.Type, where predicate: Predicate<Object>, sort: [SortKey] = [],
+        limit: Int? = nil, size: Int = 256, at position: Position? = nil,
+        prefetching keyPaths: [String] = []
+    ) throws -> FetchBatches<Object> {
+        let request = try FetchRequest(type, where: predicate, sort: sort, limit: limit)
+        return batches(of: type, request, size, position, keyPaths)
+    }
+
+    private func batches<Object: ManagedEntity>(
+        of type: Object.Type, _ request: FetchRequest, _ size: Int, _ position: Position?,
+        _ keyPaths: [String]
+    ) -> FetchBatches<Object> {
+        core.learn(type)
         return batches(request, size, position, keyPaths, loadsRows: true) {
             $0.object($1) as? Object
         }

@@ -83,19 +83,8 @@ extension ManagedObjectContext {
         _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
     ) throws -> [Row] {
-        var (found, values): (LentObjects, [Row]?)
-        var attempt = 1
-        repeat {
-            found = try foundValues(Row.Object.self, format, arguments, sort, limit, attempt)
-            values = try self.values(Row.self, of: found)
-            attempt += 1
-        } while values == nil
-        var rows = values ?? []
-        try loadRest(of: found).forEach {
-            if let object = $0 as? Row.Object { rows.append(Row(object)) }
-        }
-        try throwFaultFailure()
-        return rows
+        try fetchValues(
+            type, for: FetchRequest(Row.Object.entity.name, format, arguments, sort, limit))
     }
 
     /// Values of the objects that match, in order.
@@ -108,7 +97,42 @@ extension ManagedObjectContext {
         _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
     ) async throws -> [Row] {
-        let found = try await foundValues(Row.Object.self, format, arguments, sort, limit)
+        try await fetchValues(
+            type, for: FetchRequest(Row.Object.entity.name, format, arguments, sort, limit))
+    }
+
+    /// Values of the objects that a request picks, in its order; blocks.
+    ///
+    /// Throws what ``fetch(_:prefetching:includesPendingChanges:)`` does, and what kept a value from being loaded. Of objects of another
+    /// class than the values are made of there are none.
+    ///
+    ///     let request = FetchRequest(entity: "Team", sort: ["-wins"], limit: 20, offset: 40)
+    ///     let page = try context.fetchValues(TeamRow.self, for: request)
+    @inlinable
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, for request: FetchRequest
+    ) throws -> [Row] {
+        var (found, values): (LentObjects, [Row]?)
+        var attempt = 1
+        repeat {
+            found = try foundValues(Row.Object.self, request, attempt)
+            values = try self.values(Row.self, of: found)
+            attempt += 1
+        } while values == nil
+        var rows = values ?? []
+        try loadRest(of: found).forEach {
+            if let object = $0 as? Row.Object { rows.append(Row(object)) }
+        }
+        try throwFaultFailure()
+        return rows
+    }
+
+    /// Values of the objects that a request picks, in its order.
+    @inlinable
+    public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, for request: FetchRequest
+    ) async throws -> [Row] {
+        let found = try await foundValues(Row.Object.self, request)
         var rows = try values(Row.self, of: found) ?? []
         for object in try await loadRest(of: found) {
             if let object = object as? Row.Object { rows.append(Row(object)) }
@@ -138,12 +162,10 @@ extension ManagedObjectContext {
     /// Throws `timeout` when it was asked for too often.
     @usableFromInline
     func foundValues(
-        _ type: any ManagedEntity.Type, _ format: String?, _ arguments: [PredicateArgument],
-        _ sort: [String], _ limit: Int?, _ attempt: Int
+        _ type: any ManagedEntity.Type, _ request: FetchRequest, _ attempt: Int
     ) throws -> LentObjects {
         try checkAttempt(attempt)
         core.learn(type)
-        let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
         let parts = AnswerParts()
         return LentObjects(
             try pickedStep(request, into: parts).run(on: connection), self, parts)
@@ -152,11 +174,9 @@ extension ManagedObjectContext {
     /// What a request picks.
     @usableFromInline
     nonisolated(nonsending) func foundValues(
-        _ type: any ManagedEntity.Type, _ format: String?, _ arguments: [PredicateArgument],
-        _ sort: [String], _ limit: Int?
+        _ type: any ManagedEntity.Type, _ request: FetchRequest
     ) async throws -> LentObjects {
         core.learn(type)
-        let request = try FetchRequest(type.entity.name, format, arguments, sort, limit)
         return LentObjects(
             try await pickedStep(request).runUnlessCancelled(on: connection), self)
     }

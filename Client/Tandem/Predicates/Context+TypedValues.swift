@@ -1,0 +1,56 @@
+public import FoundationEssentials
+public import TandemQuery
+
+extension ManagedObjectContext {
+    /// Values of the objects that match a typed predicate, in order; blocks.
+    ///
+    /// Throws and costs what ``fetchValues(_:for:)`` does, and `usage` for a key path that names no property.
+    ///
+    ///     let rows = try context.fetchValues(TeamRow.self, where: \.wins > 3, sort: ["-wins"])
+    @inlinable
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where predicate: TypedPredicate<Row.Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) throws -> [Row] {
+        try fetchValues(
+            type,
+            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
+    }
+
+    /// Values of the objects that match a typed predicate, in order.
+    @inlinable
+    public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where predicate: TypedPredicate<Row.Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) async throws -> [Row] {
+        try await fetchValues(
+            type,
+            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
+    }
+
+    /// Values of the objects that match a predicate of Swift's, in order; blocks.
+    ///
+    /// Throws and costs what ``fetchValues(_:for:)`` does, and what ``TandemQuery/ObjectPredicate/init(_:)`` throws.
+    ///
+    ///     let rows = try context.fetchValues(TeamRow.self, where: #Predicate { $0.wins > 3 })
+    @inlinable
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where predicate: Predicate<Row.Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) throws -> [Row] {
+        try fetchValues(
+            type,
+            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
+    }
+
+    /// Values of the objects that match a predicate of Swift's, in order.
+    @inlinable
+    public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where predicate: Predicate<Row.Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) async throws -> [Row] {
+        try await fetchValues(
+            type,
+            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
+    }
+}
