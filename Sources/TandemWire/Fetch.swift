@@ -106,7 +106,7 @@ extension StoredObjects: WireCodable {}
 public struct Fetched: WireCodable {
     /// The position that the objects were read at.
     public var position: UInt64
-    /// How many objects the request gives.
+    /// How many objects the answer has, with those that follow in parts; for ``Fetch/Kind/count``, how many match.
     public var count: UInt64
     /// The objects in the request's order, for ``Fetch/Kind/rows`` and a small ``Fetch/Kind/list``.
     public var objects: StoredObjects

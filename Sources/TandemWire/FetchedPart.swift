@@ -4,7 +4,7 @@ public import TandemQuery
 /// What belongs to a ``Fetched`` that came before, of which it is a part: the next of its objects, in its order.
 ///
 /// A large answer comes so, one message behind the other with others between them: who asked can work on what is there while the rest
-/// is made, and neither side ever holds the whole in the form of the wire.
+/// is made, and nobody waits for more than a part of it to be made.
 public struct FetchedPart: WireCodable {
     /// The next objects, for ``Fetch/Kind/rows`` and a small ``Fetch/Kind/list``.
     public var objects: StoredObjects
@@ -58,9 +58,11 @@ public struct FetchedPart: WireCodable {
 extension Fetched {
     /// Adds a part behind what is there; false, and nothing is added, for one that does not belong to it.
     ///
-    /// That is one that names what the answer does not have, and with which it would have more objects than it says, or fewer at the end.
+    /// That is one without objects, one that names what the answer does not have, and one with which it would have more objects than it
+    /// says, or fewer at the end.
     public mutating func append(_ part: FetchedPart) -> Bool {
         let total = UInt64(bodyCount + part.count)
+        guard part.count > 0 else { return false }
         guard part.hasMore ? total < count : total == count else { return false }
         if let more = part.places {
             guard places?.append(more) ?? false else { return false }
@@ -72,8 +74,8 @@ extension Fetched {
         return true
     }
 
-    /// How many objects, references or rows it has; of these kinds it has one.
-    var bodyCount: Int {
+    /// How many objects, references or rows it has here; of these kinds it has one.
+    public var bodyCount: Int {
         max(objects.count, references.count, values.count, places?.count ?? 0)
     }
 

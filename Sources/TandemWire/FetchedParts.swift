@@ -10,8 +10,6 @@ import TandemQuery
 public struct FetchedParts: Sendable {
     /// About so many bytes a part has: so few that neither side notices making one, and many to each look at a socket.
     public static let partBytes = 256 << 10
-    /// Rows of values in a part, whose bytes nobody knows before.
-    private static let rowsInPart = 2_048
     private static let referenceBytes = 10
 
     private var rest: Fetched?
@@ -19,21 +17,20 @@ public struct FetchedParts: Sendable {
     private var hasBegun = false
     private let partBytes: Int
     private let total: Int
+    private let valueBytes: Int
+    private let allBytes: Int
 
     /// The messages of an answer, whose parts have about so many bytes.
     public init(_ answer: Fetched, partBytes: Int = partBytes) {
         rest = answer
         self.partBytes = partBytes
         total = answer.bodyCount
+        valueBytes = answer.values.reduce(0) { $0 + $1.heldBytes }
+        allBytes = answer.heldBytes + valueBytes
     }
 
     /// About the bytes that are held until the last message is made.
-    public var bytes: Int {
-        guard let rest else { return 0 }
-        return rest.objects.byteCount
-            + rest.references.count * MemoryLayout<ObjectReference>.stride
-            + (rest.places?.bytes ?? 0)
-    }
+    public var bytes: Int { rest == nil ? 0 : allBytes }
 
     /// Whether all were given.
     public var isDone: Bool { rest == nil }
@@ -57,18 +54,41 @@ public struct FetchedParts: Sendable {
     /// Behind which object the next part ends.
     private func end(of answer: Fetched) -> Int {
         if !answer.objects.isEmpty { return answer.objects.endOfPart(from: next, bytes: partBytes) }
-        if !answer.values.isEmpty { return min(total, next + Self.rowsInPart) }
-        let bytes = answer.places.map { $0.bytes / max(1, $0.count) } ?? Self.referenceBytes
+        var bytes = Self.referenceBytes
+        if let places = answer.places { bytes = places.bytes / max(1, places.count) }
+        if !answer.values.isEmpty { bytes = valueBytes / answer.values.count }
         return min(total, next + max(1, partBytes / max(1, bytes)))
     }
 }
 
 extension Fetched {
+    /// About the bytes of everything but values.
+    fileprivate var heldBytes: Int {
+        let reference = MemoryLayout<ObjectReference>.stride
+        let known = (places?.reached.count ?? 0) + references.count
+        return objects.byteCount + objects.count * MemoryLayout<Int>.stride + known * reference
+            + related.reduce(0) { $0 + MemoryLayout<StoredObject>.stride + $1.row.bytes.count }
+            + (places?.bytes ?? 0)
+    }
+
     fileprivate func part(_ range: Range<Int>, hasMore: Bool) -> FetchedPart {
         FetchedPart(
             objects: objects.isEmpty ? [] : objects.part(range),
             references: references.isEmpty ? [] : Array(references[range]),
             values: values.isEmpty ? [] : Array(values[range]),
             places: places.flatMap { $0.count == 0 ? nil : $0.part(range) }, hasMore: hasMore)
+    }
+}
+
+extension [Value] {
+    /// About the bytes that a row of values is held in.
+    fileprivate var heldBytes: Int {
+        reduce(32 + count * MemoryLayout<Value>.stride) { bytes, value in
+            switch value {
+            case .string(let text): bytes + text.utf8.count
+            case .data(let data): bytes + data.count
+            default: bytes
+            }
+        }
     }
 }

@@ -60,12 +60,21 @@ import Testing
     @Test func `after an answer that came late the next caller sleeps, then one spins`() throws {
         let connection = try connection(stride: 1_000_000)
         defer { connection.close() }
-        var expected = SpinPolicy(cores: ThisProcess.cores)
-        for _ in 0..<4 {
+        var (last, waits) = (SpinPolicy(cores: ThisProcess.cores), 0)
+        // On a busy machine the connection's thread now and then has the answer before its caller waits, or some of it.
+        for _ in 0..<10_000 where waits < 4 {
             _ = try connection.answer(question).get()
-            expected.waited(nanoseconds: 1_000_000)
-            #expect(try policy(connection) == expected)
+            let found = try policy(connection)
+            var (expected, possible) = (last, [last])
+            for _ in 0..<4 {
+                expected.waited(nanoseconds: 1_000_000)
+                possible.append(expected)
+            }
+            #expect(possible.contains(found))
+            waits += found == last ? 0 : 1
+            last = found
         }
+        #expect(waits == 4)
     }
 
     @Test func `what is no question neither spins nor says how long answers take`() throws {

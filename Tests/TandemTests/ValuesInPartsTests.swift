@@ -152,6 +152,26 @@ private struct Name: ObjectValue, Equatable {
         }
     }
 
+    @Test func `an awaited answer is not asked for again for what is pushed between its parts`()
+        async throws
+    {
+        let (fake, _) = try fake(["a", "b", "c", "d"])
+        let context = fake.container().makeContext(name: "following", mergesAutomatically: true)
+        let request = FetchRequest(entity: "Content")
+        _ = try await context.fetchIDs(request)
+        var again = 0
+        for _ in 0..<40 {
+            interrupt(fake, after: 2, .save)
+            fake.state.withLock { $0.requests = [] }
+            #expect(try await context.fetch(request).count == 4)
+            let asked = fake.state.withLock { $0.requests }
+            again += asked.count { if case .verdicts = $0 { true } else { false } }
+            #expect(fetches(fake) == 1)
+            try await context.reach(fake.end)
+        }
+        #expect(again == 0 && context.readsAwaited == 0)
+    }
+
     @Test
     func `parts that do not belong to their answer end the connection, and nothing is trapped`()
         throws

@@ -112,6 +112,8 @@ import Testing
             let references = (1...8).map { ObjectReference(tag: 1, number: $0) }
             let belongs = answer.append(FetchedPart(references: references, hasMore: hasMore))
             #expect(!belongs && answer.references.isEmpty)
+            let isTaken = answer.append(FetchedPart(hasMore: true))
+            #expect(!isTaken)
         }
         var list = ListPlaces(sections: whole.sections, reached: [], hops: 2)
         var part = whole.part(0..<8)

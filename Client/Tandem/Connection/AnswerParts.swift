@@ -48,7 +48,7 @@ final class AnswerParts: Sendable {
             guarded throws(TandemError) -> (Reply<Void>?, Bool) in
             guard case .under(var parts, let left) = guarded.state else { return (nil, false) }
             let rest = left - part.objects.count
-            guard rest >= 0, part.hasMore || rest == 0 else {
+            guard part.objects.count > 0, rest >= 0, part.hasMore == (rest > 0) else {
                 throw TandemError(.storage, "the daemon's answer has other objects than it says")
             }
             // The array is held once while it grows.

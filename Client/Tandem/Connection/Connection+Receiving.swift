@@ -77,6 +77,11 @@ extension Connection {
         for link in state.withLock({ $0.links }) { link.signal() }
     }
 
+    /// Whether an answer is put together, or was for a position from there on: then who awaits one has to stay where it is to use it.
+    func keepsBack(at position: UInt64) -> Bool {
+        state.withLock { $0.requests.isGathering || $0.gatheredAt >= position }
+    }
+
     // MARK: Pushes
 
     private func pushed(_ push: TransactionPush, _ inbox: inout Inbox) throws(TandemError) {
@@ -229,10 +234,15 @@ extension Connection {
                 if request.isTold { request.fail(error) }
                 inbox.answers.append((request.reply, .failure(error)))
             } else {
+                if request.isTold { request.fail(Self.otherAnswer) }
                 inbox.answers.append((request.reply, .success(message)))
             }
             state.dispatchQueue()
         }
+    }
+
+    private static var otherAnswer: TandemError {
+        TandemError(.storage, "the daemon went on with another answer than it had begun")
     }
 
     /// The answer that a message completes; nil where parts of it are to come, or who asked takes them by itself.
@@ -257,7 +267,9 @@ extension Connection {
                 _ = state.requests.remove(id)
                 state.dispatchQueue()
                 return nil
-            case .isWhole(let answer): return .fetched(answer)
+            case .isWhole(let answer):
+                state.gatheredAt = answer.position
+                return .fetched(answer)
             }
         default: return message
         }

@@ -60,6 +60,8 @@ struct ConnectionState: Sendable {
     var pins: [UInt32: UInt64] = [:]
     var lastPin: UInt32 = 0
     var links: [ContextLink] = []
+    /// The position of the last answer that was put together of parts.
+    var gatheredAt: UInt64 = 0
     var lastError: TandemError?
     /// Whether the daemon said that it takes no saves.
     var isReadOnly = false

@@ -10,6 +10,9 @@ struct SentRequests: Sendable {
 
     var isEmpty: Bool { items.isEmpty }
 
+    /// Whether an answer of which some has come is put together.
+    var isGathering: Bool { items.contains { $0.request.gathered != nil } }
+
     /// The earliest moment at which one has waited too long.
     var earliestDeadline: UInt64? {
         var earliest: UInt64?

@@ -5,7 +5,8 @@ extension ManagedObjectContext {
     /// Merges what the connection received, if that is what the context does unprompted.
     nonisolated(nonsending) func followPushes() async {
         guard mergesAutomatically, !isPaused, standing.pin == nil, let session else { return }
-        guard readsHeld == 0 else {
+        // An answer that is there but for its last parts, or is about to be used, would be asked for again.
+        guard readsHeld == 0, readsAwaited == 0 || !connection.keepsBack(at: merged) else {
             hasHeldPushes = true
             return
         }

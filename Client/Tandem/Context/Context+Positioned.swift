@@ -16,13 +16,19 @@ extension ManagedObjectContext {
         sweep()
         if let pin = standing.pin { return try pinnedReadStep(pin, part, read, use: use) }
         let generation = session?.generation
+        let awaited = AwaitedRead(self)
         return .ask(part.message, into: parts, { AlongsideAnswer($0) }) { answer in
             if let pin = self.standing.pin {
+                awaited.end()
                 parts?.giveUp()
                 return try self.pinnedReadStep(pin, part, read, use: use)
             }
             return try self.placedStep(
-                answer, to: part, into: parts, from: generation, read, use: use)
+                answer, to: part, into: parts, from: generation, read
+            ) {
+                awaited.end()
+                return try use($0)
+            }
         }
     }
 
@@ -57,7 +63,12 @@ extension ManagedObjectContext {
 
     private func release() {
         readsHeld -= 1
-        guard readsHeld == 0, hasHeldPushes else { return }
+        tellHeldPushes()
+    }
+
+    /// Lets what was kept from being merged be merged, if nothing keeps it any more.
+    fileprivate func tellHeldPushes() {
+        guard readsHeld == 0, readsAwaited == 0, hasHeldPushes else { return }
         hasHeldPushes = false
         link.signal()
     }
@@ -137,6 +148,28 @@ extension ManagedObjectContext {
             .timeout,
             "the context moved on \(core.limits.readAttempts) times before an answer could be used; "
                 + "read again")
+    }
+}
+
+/// A read that is under way: until it ends, or nobody has it any more, its context is not led beyond an answer that comes in parts.
+///
+/// Bound to the context's actor, like the steps that hold it.
+final class AwaitedRead {
+    private var context: ManagedObjectContext?
+
+    init(_ context: ManagedObjectContext) {
+        self.context = context
+        context.readsAwaited += 1
+    }
+
+    deinit { end() }
+
+    /// Ends it; does nothing if it has ended.
+    func end() {
+        guard let context else { return }
+        self.context = nil
+        context.readsAwaited -= 1
+        context.tellHeldPushes()
     }
 }
 

@@ -39,6 +39,8 @@ public final class ManagedObjectContext {
     var records = RecordTable()
     /// Reads that were asked again because the context had merged beyond their answers: until they are done nothing is merged unprompted.
     var readsHeld = 0
+    /// How many reads are under way (``AwaitedRead``).
+    var readsAwaited = 0
     /// Whether something came in that ``readsHeld`` kept from being merged.
     var hasHeldPushes = false
     /// Objects with pending edits; they are kept alive until these are saved or dropped.

@@ -159,12 +159,16 @@ extension ManagedObjectContext {
 
     /// What a request picks; blocks until there is something to begin with.
     ///
-    /// Throws `timeout` when it was asked for too often.
+    /// Throws `disconnected` when the answer broke off too often.
     @usableFromInline
     func foundValues(
         _ type: any ManagedEntity.Type, _ request: FetchRequest, _ attempt: Int
     ) throws -> LentObjects {
-        try checkAttempt(attempt)
+        guard attempt <= core.limits.readAttempts else {
+            throw TandemError(
+                .disconnected,
+                "the connection was lost in the middle of \(attempt - 1) answers; fetch again")
+        }
         core.learn(type)
         let parts = AnswerParts()
         return LentObjects(

@@ -160,12 +160,9 @@ struct Answerer {
     ) throws -> Fetched {
         let model = try model
         engine.follow(fetch.interests, session)
-        var answer = Fetched(
-            position: past?.position ?? committer.position, count: UInt64(result.count),
-            objects: [],
-            references: [], related: [])
+        var answer = Fetched(position: past?.position ?? committer.position, count: 0)
         switch fetch.kind {
-        case .count, .columns: break
+        case .count, .columns: answer.count = UInt64(result.count)
         case .references: answer.references = result.references
         case .list where result.places != nil:
             var related = RelatedRows(committer.store, model, past, AnswerSize(committer))
@@ -181,6 +178,8 @@ struct Answerer {
             }
             answer.related = related.objects
         }
+        // Apart from a count it is of what the answer has: offset and limit have been taken into account.
+        if fetch.kind != .count { answer.count = UInt64(answer.bodyCount) }
         return answer
     }
 

@@ -46,7 +46,7 @@ extension Engine {
             let answerer = Answerer(committer: committer, session: session, engine: self)
             let answer = try answerer.answer(read)
             if case .fetched(let fetched) = answer {
-                begin(fetched, read, session)
+                try begin(fetched, read)
                 sendPart(of: read, session, &budget)
             } else {
                 end(session, read, answer)
@@ -62,24 +62,32 @@ extension Engine {
     /// The first one is queued at once, whatever waits: behind it the client stands at the answer's position and follows what it asked to.
     private func sendPart(of read: ReadUnderWay, _ session: Session, _ budget: inout Int) {
         budget -= DaemonLimits.partReads
+        session.tookAt = clock.monotonicNanoseconds
         repeat {
             guard let message = read.nextMessage() else { return }
             if message.isLastOfAnswer { return end(session, read, message) }
-            session.answer(message, to: read.id)
+            guard session.answer(message, to: read.id) else { return drop(session) }
         } while session.outboundBytes < limits.partBytes
     }
 
     /// Begins to send an answer; it counts among the others that are being sent, and no more among what is under way.
-    private func begin(_ answer: Fetched, _ read: ReadUnderWay, _ session: Session) {
-        session.tookAt = clock.monotonicNanoseconds
+    ///
+    /// Throws `limitExceeded` where these have no room left for it.
+    private func begin(_ answer: Fetched, _ read: ReadUnderWay) throws(TandemError) {
         fetchBytes -= read.countedBytes
         read.begin(answer, partBytes: limits.partBytes)
         read.countedBytes = read.bytes
         answerBytes += read.countedBytes
-        if answerBytes > limits.readBytes { endStalledAnswers() }
+        guard answerBytes > limits.readBytes else { return }
+        endStalledAnswers()
+        guard answerBytes > limits.readBytes, answerBytes > read.countedBytes else { return }
+        throw limitCounts.refusal(
+            .readBytes, limits,
+            "answers that are being read hold \(answerBytes) bytes; fetch again when others are done"
+        )
     }
 
-    /// Ends answers whose clients have taken nothing for a while, the largest first, until the others have room.
+    /// Ends answers of which their clients have not taken a part for a while, the largest first, until the others have room.
     ///
     /// Those that are being read end by themselves.
     private func endStalledAnswers() {

@@ -209,9 +209,6 @@ final class Engine {
         let before = session.outboundBytes
         guard session.write(through: buffer) else { return disconnect(session, because: nil) }
         sliceBytes += before - session.outboundBytes
-        if session.read?.answer != nil, before > session.outboundBytes {
-            session.tookAt = clock.monotonicNanoseconds
-        }
         if session.isOverfull, !session.wasOverfull { limitCounts.note(.outboundBytes) }
         session.wasOverfull = session.isOverfull
         rewatch(session)

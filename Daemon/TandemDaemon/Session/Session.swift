@@ -90,7 +90,7 @@ final class Session {
     private(set) var pushes: UInt64 = 0
     /// The bytes that the socket took.
     private(set) var written: UInt64 = 0
-    /// When it last took some of an answer in parts, or that began.
+    /// When it had last taken all there was of an answer in parts.
     var tookAt: UInt64 = 0
     private(set) var requests: UInt64 = 0
 
@@ -227,15 +227,18 @@ final class Session {
 
     /// Queues an answer; a position in it counts as announced.
     ///
-    /// An answer that is too large for the wire becomes an error.
-    func answer(_ message: DaemonMessage, to id: UInt32) {
+    /// An answer that is too large for the wire becomes an error; then it is false, and nothing more of it is to be sent.
+    @discardableResult
+    func answer(_ message: DaemonMessage, to id: UInt32) -> Bool {
         do {
             try queue(message, id: id)
             _ = machine.answered(
                 id: id, position: message.announcedPosition, isLast: message.isLastOfAnswer)
+            return true
         } catch {
             let failure = TandemError(.limitExceeded, "the answer is too large: \(error)")
             answer(.failure(failure), to: id)
+            return false
         }
     }
 
