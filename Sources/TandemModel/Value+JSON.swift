@@ -45,8 +45,8 @@ extension Value {
 
     /// The value as JSON; dates as seconds, what is too long for a row as `{"blob": SHA-256, "bytes": LENGTH}`.
     ///
-    /// JSON has no infinite numbers: they are the strings `Infinity` and `-Infinity`, and so are read again. What is no number at all,
-    /// as a sum of both may be, is `NaN`, which no attribute takes.
+    /// JSON has no infinite numbers: they are the strings `Infinity` and `-Infinity`, and so are read again. What is no number at all is
+    /// `NaN`, which no attribute takes.
     /// A reference needs the model and is written by the caller.
     public var json: JSON {
         switch self {

@@ -75,6 +75,8 @@ final class RowsWalk: FetchWalk {
     }
 
     private func read(_ range: KeyRange, _ left: inout Int) throws(StoreError) -> KeyRange? {
+        // It may begin where a step ended, with a key as the disk has it.
+        guard range.lower.count >= 2 else { throw store.unreadable }
         let tag = UInt16(range.lower[0]) << 8 | UInt16(range.lower[1])
         let shape = store.model?.entity(tagged: tag).map { RowShape(of: $0) }
         let (transaction, table) = (try store.current, store.tables.rows)

@@ -50,6 +50,10 @@ import Testing
                 for (key, value) in entries {
                     try bench.store.current.put(
                         bench.store.tables[table], Array(key.prefix(length)), value)
+                    // One that comes last in its index, where a walk from the end begins.
+                    guard table == .indexes else { continue }
+                    let last = Array(key.prefix(2)) + [UInt8](repeating: 0xff, count: length)
+                    try bench.store.current.put(bench.store.tables[table], last, value)
                 }
                 let codes = bench.useEverything().map(\.code)
                 #expect(
@@ -140,6 +144,18 @@ extension StoreBench {
                     _ = try store.fetch(request, for: .count)
                     guard let lookup = KeyLookup(request.request, in: model) else { return }
                     _ = try store.objects(of: lookup)
+                }
+            }
+        }
+        for entity in model.entities {
+            for index in entity.indexes {
+                let sort = index.slots.map {
+                    SortKey(entity.properties[$0].name, ascending: false)
+                }
+                use {
+                    let fetch = FetchRequest(entity: entity.name, sort: sort, limit: 2)
+                    guard let request = try? CompiledRequest(fetch, in: model) else { return }
+                    _ = try store.fetch(request)
                 }
             }
         }

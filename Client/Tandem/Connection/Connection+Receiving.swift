@@ -309,6 +309,7 @@ extension Connection {
             if state.phase != .closed { state.phase = .connecting }
             state.intake = nil
             state.lastError = error
+            state.gatheredAt = 0
             let givenUp = state.requeue(deadline: end, attempts: attempts)
             return (wasReady ? self.event(.lost, state) : nil, givenUp)
         }

@@ -20,7 +20,7 @@ extension Engine {
         read.arrival = session.askedAt
         session.read = read
         try advance(session, &readsLeft)
-        if session.read != nil { limitCounts.note(.sliceReads) }
+        if let read = session.read, read.answer == nil { limitCounts.note(.sliceReads) }
     }
 
     /// Goes on with fetches that are under way, in turns, all of them together for one budget.
@@ -78,8 +78,9 @@ extension Engine {
         read.begin(answer, partBytes: limits.partBytes)
         read.countedBytes = read.bytes
         answerBytes += read.countedBytes
-        guard answerBytes > limits.readBytes else { return }
-        endStalledAnswers()
+        // What goes out at once takes nobody's room.
+        guard answerBytes > limits.readBytes, read.countedBytes > limits.partBytes else { return }
+        endAnswers(largerThan: read)
         guard answerBytes > limits.readBytes, answerBytes > read.countedBytes else { return }
         throw limitCounts.refusal(
             .readBytes, limits,
@@ -87,19 +88,24 @@ extension Engine {
         )
     }
 
-    /// Ends answers of which their clients have not taken a part for a while, the largest first, until the others have room.
-    ///
-    /// Those that are being read end by themselves.
-    private func endStalledAnswers() {
+    /// Ends other answers until there is room for one: those of which their clients have not taken a part for a while, and then those that
+    /// are larger than it, the largest first; so one that is read slowly does not keep out what others ask.
+    private func endAnswers(largerThan read: ReadUnderWay) {
         limitCounts.note(.readBytes)
         let now = clock.monotonicNanoseconds
-        let stalled = sessions.values.filter { session in
-            session.read?.answer != nil && session.isWaitingToWrite
+        func isStalled(_ session: Session) -> Bool {
+            session.isWaitingToWrite
                 && now - min(now, session.tookAt) >= DaemonLimits.stalledAnswerNanoseconds
         }
-        for session in stalled.sorted(by: { $0.holdsMore(than: $1) })
+        let others = sessions.values.filter { $0.read?.answer != nil && $0.read !== read }
+            .sorted { $0.holdsMore(than: $1) }
+        let larger = others.filter { ($0.read?.countedBytes ?? 0) > read.countedBytes }
+        for session in others.filter(isStalled) + larger.filter({ !isStalled($0) })
         where answerBytes > limits.readBytes {
-            refuse(session, "answers that are not read hold \(answerBytes) bytes; read them")
+            refuse(
+                session,
+                "answers that are being read hold \(answerBytes) bytes; read faster, or fetch less at a time"
+            )
         }
     }
 

@@ -93,9 +93,22 @@ struct IndexComponents {
         key.count >= 2 + StoreKey.tupleLimit + 8
     }
 
+    /// Whether a key has all components and the number of an object, as far as its length lets it have them.
+    func isWhole(_ key: UnsafeRawBufferPointer) -> Bool {
+        guard key.count >= 2 + 8 else { return false }
+        if Self.isCut(key) { return true }
+        var at = 2
+        for shape in shapes {
+            guard let next = Self.end(shape, key, at), next <= key.count - 8 else { return false }
+            at = next
+        }
+        return at == key.count - 8
+    }
+
     /// The bytes of a key up to behind so many components; all of its tuple where that ends before.
     func prefix(_ key: UnsafeRawBufferPointer, _ depth: Int) -> Int {
-        let end = key.count - 8
+        // A damaged key may be shorter than any.
+        let end = max(min(2, key.count), key.count - 8)
         var at = 2
         for shape in shapes.prefix(depth) {
             guard let next = Self.end(shape, key, at), next <= end else { return end }

@@ -33,14 +33,23 @@ struct IndexWalk {
     mutating func next(_ cursor: LMDBCursor) throws(StoreError) -> LMDBCursor.Entry? {
         while let range = ranges.last {
             if let last {
-                if let entry = try entry(behind: last, range, cursor) { return entry }
+                if let entry = try entry(behind: last, range, cursor) { return try whole(entry) }
             } else if let entry = try first(of: range, from: 0, range, cursor) {
-                return entry
+                return try whole(entry)
             }
             ranges.removeLast()
             last = nil
         }
         return nil
+    }
+
+    /// An entry whose key is as keys of the index are; with another one it would go round in circles.
+    private func whole(_ entry: LMDBCursor.Entry) throws(StoreError) -> LMDBCursor.Entry {
+        guard order.components.isWhole(entry.key) else {
+            throw StoreError(
+                .damaged, "a key of an index has \(entry.key.count) bytes and not its components")
+        }
+        return entry
     }
 
     /// The first entry of a group in the walk's order, whose levels from one on are open.
@@ -51,7 +60,7 @@ struct IndexWalk {
         var entry: LMDBCursor.Entry?
         for level in order.levels[level...] {
             entry = try level.ascending ? cursor.first(in: group) : cursor.last(in: group)
-            guard let key = entry?.key else { return nil }
+            guard let key = try entry.map(whole)?.key else { return nil }
             group = range.intersection(self.group(Array(key), level))
         }
         return try cursor.first(in: group)

@@ -12,7 +12,8 @@ enum CellValue {
         switch type {
         case .int: return whole(text).map { .int($0) }
         case .double:
-            return number(trimmed(text)).map { .double($0) } ?? infinity(text)
+            let text = trimmed(text)
+            return number(text).map { .double($0) } ?? infinity(String(text))
         case .decimal: return Value(json: .string(String(trimmed(text))), type: type)
         case .bool: return flag(text.lowercased()).map { .bool($0) }
         case .date: return date(text).map { .date($0) }

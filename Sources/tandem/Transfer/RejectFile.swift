@@ -42,8 +42,10 @@ final class RejectFile {
     init(_ path: String, of id: String, isContinued: Bool) throws {
         self.path = path
         self.id = id
-        isOthers = files.exists(path)
+        let wasThere = files.exists(path)
         lock = try Self.lock(path)
+        // Without locks what another import left behind for a moment may be gone by now.
+        isOthers = wasThere && (lock != nil || files.exists(path))
         guard files.exists(path), try mapped({ try files.open(path, .read).size() }) > 0 else {
             return
         }
