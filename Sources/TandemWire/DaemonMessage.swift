@@ -115,8 +115,7 @@ public indirect enum DaemonMessage: WireMessage {
         case .batched(let answer): answer.position
         case .inserted(let answer): answer.position
         case .welcome, .transaction, .progress, .part, .history, .lease, .status, .failure, .blob,
-            .state,
-            .disconnected, .consumer, .pinned, .explained, .vacuumed:
+            .state, .disconnected, .consumer, .pinned, .explained, .vacuumed:
             nil
         }
     }

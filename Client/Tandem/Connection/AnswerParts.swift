@@ -7,21 +7,21 @@ import TandemWire
 /// Who asks brings one along; it is told of the answer's head as of any answer, and takes the parts from here. Whoever reads the socket puts
 /// them in. One that nobody holds any more takes none, and an answer that comes whole leaves it as it was.
 final class AnswerParts: Sendable {
-    private enum State {
-        /// No answer in parts has begun.
-        case none
-        /// So many objects are to come; these parts have come and were not taken.
-        case under(way: [StoredObjects], left: Int)
-        /// All parts came; these were not taken.
-        case whole([StoredObjects])
-        /// The answer broke off.
-        case broken(TandemError)
-    }
-
     private struct Guarded {
-        var state = State.none
+        /// What came and was not taken.
+        var parts: [StoredObjects] = []
+        /// How many objects are to come; nil where no answer in parts has begun, or it is of no use.
+        var left: Int?
+        /// What broke the answer off.
+        var error: TandemError?
         /// Who waits for the next part.
         var waiter: Reply<Void>?
+
+        /// Takes out who waits.
+        mutating func takeWaiter() -> Reply<Void>? {
+            defer { waiter = nil }
+            return waiter
+        }
     }
 
     private let guarded = Locked(Guarded())
@@ -36,9 +36,7 @@ final class AnswerParts: Sendable {
     // MARK: Who reads the socket
 
     /// Notes that so many objects will come.
-    func begin(count: UInt64) {
-        guarded.withLock { $0.state = .under(way: [], left: Int(clamping: count)) }
-    }
+    func begin(count: UInt64) { guarded.withLock { $0.left = Int(clamping: count) } }
 
     /// Adds a part; false if nobody wants it.
     ///
@@ -46,17 +44,14 @@ final class AnswerParts: Sendable {
     func add(_ part: FetchedPart) throws(TandemError) -> Bool {
         let (waiter, isWanted) = try guarded.withLock {
             guarded throws(TandemError) -> (Reply<Void>?, Bool) in
-            guard case .under(var parts, let left) = guarded.state else { return (nil, false) }
+            guard let left = guarded.left else { return (nil, false) }
             let rest = left - part.objects.count
             guard part.objects.count > 0, rest >= 0, part.hasMore == (rest > 0) else {
                 throw TandemError(.storage, "the daemon's answer has other objects than it says")
             }
-            // The array is held once while it grows.
-            guarded.state = .none
-            parts.append(part.objects)
-            guarded.state = part.hasMore ? .under(way: parts, left: rest) : .whole(parts)
-            defer { guarded.waiter = nil }
-            return (guarded.waiter, true)
+            guarded.parts.append(part.objects)
+            guarded.left = rest
+            return (guarded.takeWaiter(), true)
         }
         waiter?.settle(.success(()))
         return isWanted
@@ -65,10 +60,9 @@ final class AnswerParts: Sendable {
     /// Notes that nothing more will come.
     func breakOff(_ error: TandemError) {
         let waiter = guarded.withLock { guarded -> Reply<Void>? in
-            guard case .under = guarded.state else { return nil }
-            guarded.state = .broken(error)
-            defer { guarded.waiter = nil }
-            return guarded.waiter
+            guard let left = guarded.left, left > 0 else { return nil }
+            guarded.error = error
+            return guarded.takeWaiter()
         }
         waiter?.settle(.failure(error))
     }
@@ -76,27 +70,17 @@ final class AnswerParts: Sendable {
     // MARK: Who asked
 
     /// Takes no part of the answer that has begun, since it is of no use.
-    func giveUp() { guarded.withLock { $0.state = .none } }
+    func giveUp() { guarded.withLock { ($0.left, $0.parts) = (nil, []) } }
 
     /// The next part; throws what broke the answer off.
     func next() throws(TandemError) -> Next {
         try guarded.withLock { guarded throws(TandemError) in
-            switch guarded.state {
-            case .none: return .end
-            case .broken(let error): throw error
-            case .whole(let parts):
-                guard let first = parts.first else { return .end }
-                guarded.state = .whole(Array(parts.dropFirst()))
-                return .part(first)
-            case .under(let parts, let left):
-                if let first = parts.first {
-                    guarded.state = .under(way: Array(parts.dropFirst()), left: left)
-                    return .part(first)
-                }
-                let waiter = Reply<Void>()
-                guarded.waiter = waiter
-                return .wait(waiter)
-            }
+            if let error = guarded.error { throw error }
+            if !guarded.parts.isEmpty { return .part(guarded.parts.removeFirst()) }
+            guard let left = guarded.left, left > 0 else { return .end }
+            let waiter = Reply<Void>()
+            guarded.waiter = waiter
+            return .wait(waiter)
         }
     }
 }

@@ -41,7 +41,7 @@ public final class ManagedObjectContext {
     var readsHeld = 0
     /// How many reads are under way (``AwaitedRead``).
     var readsAwaited = 0
-    /// Whether something came in that ``readsHeld`` kept from being merged.
+    /// Whether something came in that ``readsHeld`` or ``readsAwaited`` kept from being merged.
     var hasHeldPushes = false
     /// Objects with pending edits; they are kept alive until these are saved or dropped.
     let edited = EditedObjects()
