@@ -99,6 +99,8 @@ public struct StoredObjects: Sendable {
 
     /// So many objects, each the one at a place that is asked for; O(their number), and no row is copied.
     public func arranged(_ count: Int, by place: (Int) -> Int) -> StoredObjects {
+        // An array of nothing made so would be written where all empty ones are.
+        guard count > 0 else { return [] }
         var arranged = self
         arranged.starts = [Int](unsafeUninitializedCapacity: count) { room, made in
             for index in 0..<count { room[index] = starts[place(index)] }

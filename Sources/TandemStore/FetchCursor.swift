@@ -36,19 +36,21 @@ public final class FetchCursor {
 
     /// Begins a fetch, of what there is or of what there was; nothing is judged yet.
     ///
-    /// Throws ``StoreError``; to choose a plan it looks at some keys and rows.
+    /// With `partBytes` a list of more bytes may be known before it is put in order (``list``). Throws ``StoreError``; to choose a plan it
+    /// looks at some keys and rows.
     public convenience init(
-        _ request: CompiledRequest, for part: FetchPart, in store: Store, past: PastGraph? = nil
+        _ request: CompiledRequest, for part: FetchPart, in store: Store, past: PastGraph? = nil,
+        partBytes: Int? = nil
     ) throws(StoreError) {
         let planner = FetchPlanner(request, for: part, in: store)
         let plan = try planner.plan(isPast: past != nil)
-        try self.init(request, by: plan, for: part, in: store, past: past)
+        try self.init(request, by: plan, for: part, in: store, past: past, partBytes: partBytes)
     }
 
     /// Begins a fetch by a plan.
     init(
         _ request: CompiledRequest, by plan: FetchPlan, for part: FetchPart, in store: Store,
-        past: PastGraph? = nil
+        past: PastGraph? = nil, partBytes: Int? = nil
     ) throws(StoreError) {
         self.request = request
         self.store = store
@@ -57,7 +59,9 @@ public final class FetchCursor {
         matches = FetchMatches(request, plan, part, store, past)
         candidates = try FetchCandidates(plan, request, part, store, matches)
         guard past == nil else { return }
-        walk = ListWalk(request, plan, part, store) ?? RowsWalk(request, plan, part, store)
+        walk =
+            ListWalk(request, plan, part, store, partBytes: partBytes)
+            ?? RowsWalk(request, plan, part, store)
     }
 
     /// About the bytes that it holds.
@@ -122,6 +126,14 @@ public final class FetchCursor {
     /// The objects that were found, without offset and limit, and without their rows, to be gone through in steps; after
     /// ``step(_:)`` returned true and before the store changes.
     public var references: FoundReferences { matches.references }
+
+    /// What was found, if that is a list to be taken in parts; after ``step(_:)`` returned true.
+    ///
+    /// Then ``result()`` has none of its objects.
+    public var list: FoundList? {
+        guard let walk = walk as? ListWalk, walk.isInParts else { return nil }
+        return FoundList(walk)
+    }
 
     /// What was found; after ``step(_:)`` returned true and before the store changes.
     public func result() throws(StoreError) -> FetchResult {

@@ -58,17 +58,18 @@ struct ListSorter {
     /// About the bytes that it holds.
     var bytes: Int { entries.count * MemoryLayout<Entry>.stride + (large?.bytes ?? 0) }
 
-    /// Appends the objects of a group's segments in order; false when the budget was used up before, to be called with the same again.
+    /// Appends the objects of a group's segments in order; false when the budget was used up before, or the list had so many bytes, to be
+    /// called with the same again.
     mutating func append(
         _ segments: ArraySlice<ListSegment>, _ prefix: [UInt8], to places: inout ListPlaces,
-        _ budget: inout Int
+        upTo bytes: Int = .max, _ budget: inout Int
     ) -> Bool {
         segments.withUnsafeBufferPointer { segments in
             if !isOrdered {
                 guard collect(segments, &budget), putInOrder(&budget) else { return false }
                 isOrdered = true
             }
-            guard fill(&places, segments, prefix, &budget) else { return false }
+            guard fill(&places, segments, prefix, upTo: bytes, &budget) else { return false }
             end()
             return true
         }
@@ -193,7 +194,7 @@ struct ListSorter {
     /// Appends entries in their order; true when all are in the list.
     private mutating func fill(
         _ places: inout ListPlaces, _ segments: UnsafeBufferPointer<ListSegment>,
-        _ prefix: [UInt8], _ budget: inout Int
+        _ prefix: [UInt8], upTo bytes: Int, _ budget: inout Int
     ) -> Bool {
         let count = entries.count
         let end = appended + share(of: count - appended, in: count, &budget)
@@ -201,7 +202,7 @@ struct ListSorter {
             withUnsafeTemporaryAllocation(
                 of: ListPlaces.Placed.self, capacity: min(Self.handedAtOnce, end - appended)
             ) { placed in
-                while appended < end {
+                while appended < end, places.bytes < bytes {
                     let some = min(placed.count, end - appended)
                     let handed = UnsafeMutableBufferPointer(rebasing: placed[..<some])
                     describe(handed, segments)

@@ -8,7 +8,7 @@ import TandemQuery
 /// go and judges candidates one by one (``FetchMatches``).
 ///
 /// State: `ranges` is yet to be read; then `order` puts what was read in the order of groups, and `next` says which of them the answer
-/// lacks. Bound to one thread.
+/// lacks, or was not taken of it yet. Nothing of the store is read from then on. Bound to one thread.
 final class ListWalk: FetchWalk {
     private let request: CompiledRequest
     private let store: Store
@@ -16,6 +16,8 @@ final class ListWalk: FetchWalk {
     /// What the list asks for; nil where nothing but the order is wanted.
     private let hops: ListHops?
     private let hopCount: Int
+    /// With more bytes than this the list is taken in parts (``takePart(bytes:_:)``); nil where it is wanted whole.
+    private let partBytes: Int?
     private let keys: GroupedKeys
     private let budget: ReadBudget
     private let reader: PastReader
@@ -35,6 +37,9 @@ final class ListWalk: FetchWalk {
     private var order: StepSort<ListSegment>?
     private var next = 0
     private var sorter: ListSorter
+    /// The names of sections and what is reached.
+    private(set) var head = ListPlaces()
+    /// What was put in order and not taken.
     private var places = ListPlaces()
     private(set) var rowsRead = 0
     private(set) var keysRead = 0
@@ -43,23 +48,25 @@ final class ListWalk: FetchWalk {
 
     /// A walk by a plan; nil for what it does not lead through group by group.
     convenience init?(
-        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ store: Store
+        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ store: Store,
+        partBytes: Int? = nil
     ) {
         guard case .list(let hops) = part, plan.needsNoRows(for: part), let index = plan.places,
             request.isWhole, case .index(_, let ranges) = plan.access
         else { return nil }
-        self.init(request, index, ranges, hops, store)
+        self.init(request, index, ranges, hops, store, partBytes: partBytes)
     }
 
     /// A walk through ranges of an index; nil unless it leads group by group.
     init?(
         _ request: CompiledRequest, _ index: IndexPlaces, _ ranges: [KeyRange],
-        _ hops: ListHops?, _ store: Store
+        _ hops: ListHops?, _ store: Store, partBytes: Int? = nil
     ) {
         keys = GroupedKeys(of: request, sections: hops != nil)
         guard index.isGrouped, keys.isGrouped else { return nil }
         (self.request, self.store, self.index, self.hops) = (request, store, index, hops)
         hopCount = hops?.count ?? 0
+        self.partBytes = partBytes
         budget = store.readBudget()
         reader = PastReader(store: StoreReader(store, budget: budget), past: nil)
         self.ranges = ranges.reversed()
@@ -82,7 +89,10 @@ final class ListWalk: FetchWalk {
             + reached.count * 24 + keyBytes + records.count * 12 + sorter.bytes
     }
 
-    /// Goes on until `budget` is used up; true when the answer is made.
+    /// Whether the answer is taken in parts; once all keys were read.
+    var isInParts: Bool { partBytes.map { isFit && keyBytes + count * 12 > $0 } ?? false }
+
+    /// Goes on until `budget` is used up; true when the answer is made, or can be taken in parts.
     ///
     /// Throws ``StoreError``: `tooMuch` for keys of 4 GiB or more.
     func step(_ budget: inout Int) throws(StoreError) -> Bool {
@@ -92,23 +102,14 @@ final class ListWalk: FetchWalk {
         }
         guard isScanned else { return false }
         if order == nil { try beginAnswer() }
-        guard order?.step(&budget) ?? true, let ordered = order?.whole else { return false }
-        while budget > 0, next < ordered.count {
-            let end = endOfGroup(ordered)
-            let prefix = keys.prefixes[Int(ordered[next].group)]
-            if end < ordered.count { records.pile.prefetch(ordered[end].start) }
-            guard sorter.append(ordered[next..<end], prefix, to: &places, &budget) else {
-                return false
-            }
-            next = end
-        }
-        return next == ordered.count
+        guard order?.step(&budget) ?? true else { return false }
+        return isInParts || append(upTo: .max, &budget)
     }
 
     /// Whether the list has more objects than those whose rows would be the answer.
     var isFit: Bool { hops.map { count > $0.rowsUpTo } ?? true }
 
-    func fill(_ result: inout FetchResult) { result.places = places }
+    func fill(_ result: inout FetchResult) { result.places = isInParts ? head : places }
 
     /// The objects in order; after ``step(_:)`` returned true.
     var numbers: [ObjectNumber] { places.numbers }
@@ -236,8 +237,47 @@ final class ListWalk: FetchWalk {
         }
         order = StepSort(segments) { [keys] in keys.precedes($0.group, $1.group) }
         segments = []
-        places = ListPlaces(sections: keys.sections, reached: reached, hops: hopCount)
+        head = ListPlaces(sections: keys.sections, reached: reached, hops: hopCount)
+        guard !isInParts else {
+            // Of a whole list whoever answers leaves them out.
+            head = head.withLinks(upTo: hops?.rowsUpTo ?? 0)
+            return beginPart()
+        }
+        places = head
         places.reserveCapacity(records.count, keyBytes: hops == nil ? 0 : keyBytes)
+    }
+
+    private func beginPart() {
+        places = ListPlaces(hops: head.hops)
+        guard let partBytes else { return }
+        let bytes = partBytes + Self.groupBytes
+        places.reserveCapacity(bytes / max(12, (keyBytes / max(1, count)) + 12), keyBytes: bytes)
+    }
+
+    /// A part ends behind the group with which it is long enough: most groups have fewer bytes than this.
+    private static var groupBytes: Int { 16 << 10 }
+
+    /// The next objects of an answer in parts, of about so many bytes, or all that are left; nil where the budget was used up before.
+    func takePart(bytes: Int, _ budget: inout Int) -> ListPlaces? {
+        guard append(upTo: bytes, &budget) || places.bytes >= bytes else { return nil }
+        defer { beginPart() }
+        return places
+    }
+
+    /// Appends objects in order until there are so many bytes or the budget is used up; true when all are there.
+    private func append(upTo bytes: Int, _ budget: inout Int) -> Bool {
+        guard let ordered = order?.whole else { return false }
+        while budget > 0, places.bytes < bytes, next < ordered.count {
+            let end = endOfGroup(ordered)
+            let prefix = keys.prefixes[Int(ordered[next].group)]
+            if end < ordered.count { records.pile.prefetch(ordered[end].start) }
+            let group = ordered[next..<end]
+            guard sorter.append(group, prefix, to: &places, upTo: bytes, &budget) else {
+                return false
+            }
+            next = end
+        }
+        return next == ordered.count
     }
 
     private func endOfGroup(_ ordered: [ListSegment]) -> Int {

@@ -246,7 +246,7 @@ import Testing
 
     @Test func `law 4: every plan says it while others save`() throws {
         var without = 0
-        for round in UInt64(0)..<6 {
+        for round in UInt64(0)..<10 {
             var shelf = try RandomShelf(seed: seed &+ 400 &+ round, objects: 50)
             for _ in 0..<14 {
                 let list = try list(&shelf, isMoving: true)
@@ -255,5 +255,53 @@ import Testing
             }
         }
         #expect(without > 5, "only \(without) plans without rows; seed \(seed)")
+    }
+
+    @Test func `law 4: a list in parts is the one that comes whole, whatever is saved between`()
+        throws
+    {
+        var inParts = 0
+        for round in UInt64(0)..<4 {
+            var shelf = try RandomShelf(seed: seed &+ 700 &+ round, objects: 50)
+            for _ in 0..<40 {
+                var list = try list(&shelf, isMoving: false)
+                (list.request.predicate, list.request.limit) = (nil, nil)
+                let (request, part) = try list.compiled(in: try shelf.bench.model)
+                for plan in FetchPlan.plans(for: request, part) {
+                    if case .related = plan.access { continue }
+                    let whole = try FetchCursor(request, by: plan, for: part, in: shelf.bench.store)
+                    try shelf.carryOut(whole, request, isMoving: false)
+                    let cursor = try FetchCursor(
+                        request, by: plan, for: part, in: shelf.bench.store,
+                        partBytes: .random(in: 0...200, using: &shelf.random))
+                    try shelf.carryOut(cursor, request, isMoving: false)
+                    guard let found = cursor.list else { continue }
+                    inParts += 1
+                    let expected = try whole.result().places?.withLinks(
+                        upTo: Int(list.details.rowsUpTo))
+                    #expect(
+                        try gathered(found, &shelf) == expected,
+                        "seed \(seed) round \(round): \(list) by \(plan.access)")
+                }
+            }
+        }
+        #expect(inParts > 20, "only \(inParts) lists in parts; seed \(seed)")
+    }
+
+    /// Takes a list part by part, while others save.
+    private func gathered(_ list: FoundList, _ shelf: inout RandomShelf) throws -> ListPlaces {
+        let most = Int.random(in: 1...300, using: &shelf.random)
+        var places = list.head
+        while !list.isTaken {
+            if Bool.random(using: &shelf.random) { try shelf.step() }
+            var budget = Int.random(in: 1...6, using: &shelf.random)
+            guard let part = list.takePart(bytes: most, &budget) else { continue }
+            let isLast = list.isTaken
+            #expect(isLast || part.bytes >= most)
+            let belongs = places.append(part)
+            #expect(belongs)
+        }
+        #expect(places.count == list.count)
+        return places
     }
 }

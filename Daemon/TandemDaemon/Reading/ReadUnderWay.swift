@@ -24,7 +24,7 @@ final class ReadUnderWay {
     /// What is read by reference; nil before it begins, and for others.
     private(set) var objects: ObjectsUnderWay?
     /// What is still to be sent of its answer; nil until that is known.
-    private(set) var answer: FetchedParts?
+    private(set) var answer: AnswerUnderWay?
     /// The graph at the position that is read; nil for what there is.
     let past: PastGraph?
     /// Up to here transactions were looked through for what they altered.
@@ -78,13 +78,18 @@ final class ReadUnderWay {
         tags = fetch.flatMap { $0.related.isEmpty || position == 0 ? request?.observedTags : nil }
         // Beside verdicts there is something to be caught up with as soon as it begins.
         beginsAnew = verdicts != nil
-        cursor = beginsAnew ? nil : try beginning(committer.store)
+        cursor = beginsAnew ? nil : try beginning(committer)
     }
 
-    private func beginning(_ store: Store) throws -> FetchCursor? {
+    private func beginning(_ committer: Committer) throws -> FetchCursor? {
         guard let request, let fetch else { return nil }
-        return try FetchCursor(request, for: fetch.part(of: request), in: store, past: past)
+        return try FetchCursor(
+            request, for: fetch.part(of: request), in: committer.store, past: past,
+            partBytes: isFetch ? committer.limits.partBytes : nil)
     }
+
+    /// Whether the fetch is all that is asked for, so that its answer may come in parts.
+    private var isFetch: Bool { if case .fetch = message { true } else { false } }
 
     /// About the bytes that it holds.
     var bytes: Int {
@@ -107,14 +112,14 @@ final class ReadUnderWay {
         return true
     }
 
-    /// Lets go of everything but the answer, which is sent in parts (``nextMessage()``).
+    /// Lets go of everything but the answer, which is sent in parts (``nextMessage(_:)``).
     func begin(_ answer: Fetched, partBytes: Int) {
-        self.answer = FetchedParts(answer, partBytes: partBytes)
+        self.answer = AnswerUnderWay(answer, cursor?.list, partBytes: partBytes)
         (cursor, columns, objects) = (nil, nil, nil)
     }
 
-    /// The next message of the answer.
-    func nextMessage() -> DaemonMessage? { answer?.nextMessage() }
+    /// The next message of the answer; nil when there is none, or where the budget was used up before there was a whole one.
+    func nextMessage(_ budget: inout Int) -> DaemonMessage? { answer?.nextMessage(&budget) }
 
     /// Notes that its next step has to wait for its client.
     func holdUp() { isHeldUp = true }
@@ -154,7 +159,7 @@ final class ReadUnderWay {
     /// One step of what is no verdict.
     private func read(_ committer: Committer, _ budget: inout Int) throws -> Bool {
         if beginsAnew {
-            cursor = try beginning(committer.store)
+            cursor = try beginning(committer)
             stand(at: committer)
             beginsAnew = false
         }
@@ -285,7 +290,7 @@ final class ReadUnderWay {
         // In steps twice as long it ends, at last, before others alter that much.
         if !isHeldUp { lateSteps += DaemonLimits.lateSteps }
         columns = nil
-        cursor = try beginning(committer.store)
+        cursor = try beginning(committer)
     }
 
     /// Undoes what happened since the position that is read, in steps until it has caught up with the savers.

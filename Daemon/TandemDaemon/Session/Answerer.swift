@@ -144,7 +144,11 @@ struct Answerer {
             return answer
         }
         guard let result else { preconditionFailure("A fetch was carried out.") }
-        return try answer(fetch, result, read.past)
+        var answer = try answer(fetch, result, read.past)
+        if let list = read.cursor?.list {
+            (answer.count, answer.hasMore) = (UInt64(list.count), true)
+        }
+        return answer
     }
 
     /// How a fetch was carried out.

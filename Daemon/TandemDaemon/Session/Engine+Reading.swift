@@ -57,14 +57,16 @@ extension Engine {
         }
     }
 
-    /// Queues what comes next of an answer, at least one message; the rest waits for turns in which there is room for it.
+    /// Queues what comes next of an answer as far as the budget goes; the rest waits for turns in which there is room for it.
     ///
-    /// The first one is queued at once, whatever waits: behind it the client stands at the answer's position and follows what it asked to.
+    /// The first message is queued at once, whatever waits: behind it the client stands at the answer's position and follows what it asked to.
     private func sendPart(of read: ReadUnderWay, _ session: Session, _ budget: inout Int) {
-        budget -= DaemonLimits.partReads
+        // However little there is, a turn brings it nearer to its end.
+        var left = max(1, budget)
+        defer { budget = left - DaemonLimits.partReads }
         session.tookAt = clock.monotonicNanoseconds
         repeat {
-            guard let message = read.nextMessage() else { return }
+            guard let message = read.nextMessage(&left) else { return }
             if message.isLastOfAnswer { return end(session, read, message) }
             guard session.answer(message, to: read.id) else { return drop(session) }
         } while session.outboundBytes < limits.partBytes

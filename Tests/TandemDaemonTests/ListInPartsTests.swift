@@ -1,0 +1,98 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Long lists that an index gives: their first part is sent while the rest is put in order.
+@Suite struct ListInPartsTests {
+    private static let model = Model {
+        Entity("Folder") {
+            Attribute("name", .string)
+            Relationship("papers", to: "Paper", inverse: "folder", toMany: true)
+        }
+        Entity("Paper", indexes: [["folder", "title"]]) {
+            Attribute("title", .string)
+            Relationship("folder", to: "Folder", inverse: "papers")
+        }
+    }
+
+    /// Papers in seven folders whose names are in another order than their numbers, some in none.
+    private func bench(partBytes: Int, sliceReads: Int = 4_096) throws -> EngineBench {
+        var limits = DaemonLimits()
+        (limits.partBytes, limits.sliceReads) = (partBytes, sliceReads)
+        let bench = try EngineBench(model: Self.model, limits: limits)
+        var operations = try (1...7 as ClosedRange<UInt64>).map {
+            try bench.bench.insert("Folder", $0, ["name": .string("folder \(9 - $0)")])
+        }
+        for number in 100...399 as ClosedRange<UInt64> {
+            var values: [String: Value] = ["title": .string("paper \(number * 7 % 300)")]
+            if number % 8 > 0 {
+                values["folder"] = .reference(try bench.bench.reference("Folder", number % 8))
+            }
+            operations.append(try bench.bench.insert("Paper", number, values))
+        }
+        try bench.bench.save(operations)
+        return bench
+    }
+
+    private func fetch(_ bench: EngineBench, rowsUpTo: UInt32 = 7) throws -> Fetch {
+        Fetch(
+            request: FetchRequest(entity: "Paper", sort: ["folder.name", "title"]), kind: .list,
+            interests: [try bench.bench.entity("Paper").tag],
+            list: ListDetails(
+                sectionKeyPath: "folder.name", hops: [["folder"]], rowsUpTo: rowsUpTo))
+    }
+
+    /// With less than seven there are more folders than what is reached may be.
+    @Test(arguments: [1, 100, 3_000], [(1, 2), (1, 7), (4_096, 2), (4_096, 7)])
+    func `law 4: a list in parts is the one that comes whole`(
+        _ partBytes: Int, _ bounds: (sliceReads: Int, rowsUpTo: UInt32)
+    ) throws {
+        let (sliceReads, rowsUpTo) = bounds
+        let (parts, whole) = (
+            try bench(partBytes: partBytes, sliceReads: sliceReads), try bench(partBytes: 1 << 20)
+        )
+        let client = try parts.client()
+        let id = try client.send(.fetch(try fetch(parts, rowsUpTo: rowsUpTo)))
+        while client.session.read?.answer == nil { try parts.turn() }
+        #expect(client.session.read?.answer?.isList == true)
+        guard case .fetched(let found) = try client.answer(id) else {
+            Issue.record("no answer")
+            return
+        }
+        let expected = try whole.client().fetch(try fetch(whole, rowsUpTo: rowsUpTo))
+        #expect(found == expected && found.count == 300 && found.places?.count == 300)
+        #expect(found.places?.hops == (rowsUpTo < 7 ? 0 : 1))
+        #expect(parts.engine.answerBytes == 0 && parts.engine.readBytes == 0)
+    }
+
+    @Test func `law 2: what others save while a list is put in order is pushed behind it`() throws {
+        let (bench, other) = (try bench(partBytes: 200), try bench(partBytes: 1 << 20))
+        let (client, writer) = (try bench.client(), try bench.client())
+        let id = try client.send(.fetch(try fetch(bench)))
+        while client.session.read?.answer == nil { try bench.turn() }
+        let position = bench.position.number
+        for number in 100...399 as ClosedRange<UInt64> {
+            guard client.session.read?.answer?.isDone == false else { break }
+            let folder = try bench.bench.reference("Folder", number % 7 + 1)
+            try writer.save([
+                number % 5 == 0
+                    ? try bench.bench.delete("Paper", number)
+                    : try bench.bench.update(
+                        "Paper", number, ["title": .string("new"), "folder": .reference(folder)])
+            ])
+        }
+        #expect(bench.position.number > position + 4)
+        guard case .fetched(let found) = try client.answer(id) else {
+            Issue.record("no answer")
+            return
+        }
+        let expected = try other.client().fetch(try fetch(other))
+        #expect(found.position == position && found.places == expected.places)
+        try client.read()
+        #expect(client.machine.cursor == bench.position.number)
+        #expect(client.pushes.map(\.transaction.position).first == position + 1)
+    }
+}
