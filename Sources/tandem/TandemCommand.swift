@@ -97,8 +97,8 @@ struct TandemCommand: ParsableCommand {
         // "Usage: tandem backup …" names everything the verb takes.
         let usage = fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
         let hint = usage.map { "; usage: \($0.dropFirst(7))" } ?? ""
-        if verb(usage).isEmpty, let word = argument(unexpectedIn: text) {
-            text = wrongVerb(word)
+        if let wrong = wrongVerb(CommandLine.arguments.dropFirst()) {
+            text = wrong
         }
         let help = (["tandem"] + verb(usage) + ["--help"]).joined(separator: " ")
         CommandFailure("\(text)\(hint); see `\(help)`", code: 2).exit()
@@ -110,17 +110,28 @@ struct TandemCommand: ParsableCommand {
             .map(String.init)
     }
 
-    /// The word of `Unexpected argument 'lgo'`, which where a verb has to stand is none.
-    private static func argument(unexpectedIn text: String) -> String? {
-        let beginning = "Unexpected argument '"
-        guard text.hasPrefix(beginning), text.hasSuffix("'") else { return nil }
-        return String(text.dropFirst(beginning.count).dropLast())
+    /// What to say where a verb has to stand, and another word does; nil if none has to, or does.
+    private static func wrongVerb(_ arguments: ArraySlice<String>) -> String? {
+        var (command, known): (any ParsableCommand.Type, [String]) = (Self.self, [])
+        for word in arguments {
+            if let next = command.subcommand(named: word) {
+                command = next
+                known.append(word)
+                continue
+            }
+            let verbs = command.configuration.subcommands.map { $0._commandName }
+            guard !verbs.isEmpty, !word.hasPrefix("-"), word != "help" else { return nil }
+            let near = NearWord.nearest(to: word, among: verbs)
+            return "there is no verb `\((known + [word.printable]).joined(separator: " "))`"
+                + (near.map { "; did you mean `\((known + [$0]).joined(separator: " "))`?" } ?? "")
+        }
+        return nil
     }
+}
 
-    private static func wrongVerb(_ word: String) -> String {
-        let verbs = configuration.subcommands.compactMap { $0.configuration.commandName }
-        let near = NearWord.nearest(to: word, among: verbs)
-        return "there is no verb `\(word.printable)`"
-            + (near.map { "; did you mean `\($0)`?" } ?? "")
+extension ParsableCommand {
+    /// The verb of that name behind this one.
+    fileprivate static func subcommand(named name: String) -> (any ParsableCommand.Type)? {
+        configuration.subcommands.first { $0._commandName == name }
     }
 }

@@ -216,6 +216,9 @@ import Testing
         for (words, part) in [
             (["lgo"], "there is no verb `lgo`; did you mean `log`?; usage: tandem <subcommand>"),
             (["statis"], "did you mean `status`?"), (["wibble"], "no verb `wibble`; usage"),
+            (["lgo", "Team"], "no verb `lgo`; did you mean `log`?"),
+            (["fetsh", "Team", "--limit", "3"], "no verb `fetsh`; did you mean `fetch`?"),
+            (["schema", "shwo"], "no verb `schema shwo`; did you mean `schema show`?"),
             (
                 ["fetch", "Team", "--where", "name = Qatar"],
                 "has name, wins; a text stands in quotes"
