@@ -19,14 +19,17 @@ extension ListPlaces {
         return part
     }
 
+    /// Whether a part has as many hops as this list, and names no section and reaches nothing but what this has; O(runs).
+    public func accepts(_ part: ListPlaces) -> Bool {
+        part.hops == hops && part.sectionRuns.allSatisfy { Int($0.value) < sections.count }
+            && part.linkRuns.allSatisfy { $0.allSatisfy { Int($0.value) <= reached.count } }
+    }
+
     /// Adds the objects of a part behind the others; false, and nothing is added, if it names what this list does not have, or the keys
     /// of all together would have 4 GiB.
     public mutating func append(_ part: ListPlaces) -> Bool {
         let (start, keysStart) = (count, keys.count)
-        guard part.hops == hops, keysStart + part.keys.count <= Int(UInt32.max),
-            part.sectionRuns.allSatisfy({ Int($0.value) < sections.count }),
-            part.linkRuns.allSatisfy({ $0.allSatisfy { Int($0.value) <= reached.count } })
-        else { return false }
+        guard accepts(part), keysStart + part.keys.count <= Int(UInt32.max) else { return false }
         numbers.append(contentsOf: part.numbers)
         keys.append(contentsOf: part.keys)
         keyEnds.append(addingCapacity: part.keyEnds.count) { span in

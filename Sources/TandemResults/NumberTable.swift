@@ -51,9 +51,12 @@ struct NumberTable: Sendable {
         }
     }
 
+    /// Whether there is room for so many more.
+    func hasRoom(for more: Int) -> Bool { (count + goneCount + more) * 8 <= buckets.count * 7 }
+
     /// Puts in a number that is not in it; false if there is no room for it.
     mutating func insert(_ number: UInt64, at place: Int) -> Bool {
-        guard (count + goneCount + 1) * 8 <= buckets.count * 7, fits(place) else { return false }
+        guard hasRoom(for: 1), fits(place) else { return false }
         let probe = Probe(number, buckets.count, placeBits)
         var at = probe.start
         while buckets[at] > NumberTable.gone { at = next(at) }

@@ -18,9 +18,19 @@ extension RowStore {
         let count = leaves.reduce(0) { $0 + $1.count }
         // A store that is edited gets room for as many edits as make it worth it.
         let room = home.count == 0 ? count : count + count / 4 + 8
-        var home = NumberTable(room: room, places: leaves.count * 2)
-        for (leaf, rows) in leaves.enumerated() {
-            for at in 0..<rows.count {
+        home = NumberTable(room: room, places: leaves.count * 2)
+        return enter(from: 0, 0)
+    }
+
+    /// Enters the numbers of the rows from one on into `home`, which has room for them; false if one is in the store twice.
+    mutating func enter(from first: Int, _ start: Int) -> Bool {
+        // Apart, so that leaves can be looked at meanwhile.
+        var home = NumberTable()
+        swap(&home, &self.home)
+        defer { swap(&home, &self.home) }
+        for leaf in first..<leaves.count {
+            let rows = leaves[leaf]
+            for at in (leaf == first ? start : 0)..<rows.count {
                 let number = rows.number(at)
                 let isNew = home.insertNew(number, at: leaf) { other in
                     let known = withLeaf(other) { $0.position(of: number) }
@@ -29,7 +39,6 @@ extension RowStore {
                 if !isNew { return false }
             }
         }
-        self.home = home
         return true
     }
 

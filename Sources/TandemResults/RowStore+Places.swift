@@ -1,42 +1,89 @@
-public import TandemQuery
+import TandemQuery
 
 extension RowStore {
-    /// Makes a store of the places of a list; nil unless these are in order, by key and then number, each number is there once, and no
-    /// section comes in two parts.
+    /// So many rows are made room for at most before they are there, whatever is said of them.
+    private static let mostExpected = 1 << 20
+
+    /// Puts the objects of a part behind the rows, all of which came so; `names` are those of all sections.
     ///
-    /// O(n), and no allocation for a row: leaves take their part of the columns.
-    init?(sectioned: Bool, places: ListPlaces) {
-        self.init(sectioned: sectioned)
-        guard places.isInOrder, append(places), fillHome() else { return nil }
+    /// False where all together are no list: they are not in order, by key and then number, a number is there twice, or a section comes
+    /// back. The store is of no use then. O(n), and no allocation for a row: leaves take their part of the columns.
+    mutating func append(_ part: ListPlaces, names: [String], expecting total: Int) -> Bool {
+        if part.count == 0 { return true }
+        guard part.isInOrder, isBehindRows(part) else { return false }
+        makeRoom(for: part.count, sections: names.count, expecting: total)
+        let (leaf, at) = (max(leaves.count - 1, 0), leaves.last?.count ?? 0)
+        return appendRuns(of: part, names) && enter(from: leaf, at)
     }
 
-    /// Appends all places by their sections; false when one comes back.
-    private mutating func append(_ places: ListPlaces) -> Bool {
-        let whole = [ListPlaces.Run(end: places.count, value: 0)]
+    /// Whether the first object of a part stands behind the last row.
+    private func isBehindRows(_ part: ListPlaces) -> Bool {
+        guard let last = leaves.last else { return true }
+        return part.withKeys { keys, ends in
+            let key = UnsafeRawBufferPointer(rebasing: keys[..<Int(ends[0])])
+            return last.order(last.count - 1, to: key, part.numbers[0]) < 0
+        }
+    }
+
+    /// Makes room in `home`: for the whole total at once, as far as that is worth it before the rows are there.
+    private mutating func makeRoom(for more: Int, sections: Int, expecting total: Int) {
+        if home.hasRoom(for: more) { return }
+        let least = home.count + more
+        let room = least > total ? 2 * least : min(total, max(2 * least, Self.mostExpected))
+        // Every section may end with a leaf that is not full.
+        let most = room / Leaf.bulkFill + min(sections, room) + 1
+        home = NumberTable(room: room, places: 2 * most)
+        _ = enter(from: 0, 0)
+    }
+
+    /// Appends a part by its sections; false when one comes back, or has no name.
+    private mutating func appendRuns(of part: ListPlaces, _ names: [String]) -> Bool {
+        let whole = [ListPlaces.Run(end: part.count, value: 0)]
         var start = 0
-        for run in isSectioned ? places.sectionRuns : whole where run.end > start {
-            let slot = slot(named: isSectioned ? places.sections[Int(run.value)] : "")
-            guard sections[slot].count == 0 else { return false }
-            append(places, start..<run.end, to: slot)
+        for run in isSectioned ? part.sectionRuns : whole where run.end > start {
+            guard !isSectioned || Int(run.value) < names.count else { return false }
+            let slot = slot(named: isSectioned ? names[Int(run.value)] : "")
+            guard sections[slot].count == 0 || Int(order[order.count - 1].slot) == slot else {
+                return false
+            }
+            append(part, start..<run.end, to: slot)
             start = run.end
         }
         return true
     }
 
-    private mutating func append(_ places: ListPlaces, _ range: Range<Int>, to slot: Int) {
-        for start in stride(from: range.lowerBound, to: range.upperBound, by: Leaf.bulkFill) {
-            let part = start..<min(start + Leaf.bulkFill, range.upperBound)
-            let leaf = add(Leaf(section: UInt32(slot), places: places, part))
-            leaves[leaf].hint = UInt32(sections[slot].leaves.count)
-            sections[slot].leaves.append(LeafRef(leaf: UInt32(leaf), count: UInt32(part.count)))
-        }
-        sections[slot].count = range.count
-        if isSectioned {
+    /// Appends objects to the last section, or to one that is empty.
+    private mutating func append(_ part: ListPlaces, _ range: Range<Int>, to slot: Int) {
+        if isSectioned, sections[slot].count == 0 {
             sections[slot].hint = order.count
-            order.append(SectionRef(slot: UInt32(slot), count: UInt32(range.count)))
-        } else {
-            order[0].count = UInt32(range.count)
+            order.append(SectionRef(slot: UInt32(slot), count: 0))
         }
+        let begin = fillLastLeaf(of: slot, part, range)
+        for start in stride(from: begin, to: range.upperBound, by: Leaf.bulkFill) {
+            let piece = start..<min(start + Leaf.bulkFill, range.upperBound)
+            let leaf = add(Leaf(section: UInt32(slot), places: part, piece))
+            leaves[leaf].hint = UInt32(sections[slot].leaves.count)
+            sections[slot].leaves.append(LeafRef(leaf: UInt32(leaf), count: UInt32(piece.count)))
+        }
+        sections[slot].count += range.count
+        order[order.count - 1].count = UInt32(sections[slot].count)
+    }
+
+    /// Lets the last leaf of a section take what it lacks, so that leaves end where they would without parts; gives where that ends.
+    private mutating func fillLastLeaf(
+        of slot: Int, _ part: ListPlaces, _ range: Range<Int>
+    ) -> Int {
+        let index = sections[slot].leaves.count - 1
+        guard index >= 0 else { return range.lowerBound }
+        let leaf = Int(sections[slot].leaves[index].leaf)
+        let lacking = Leaf.bulkFill - leaves[leaf].count
+        guard lacking > 0 else { return range.lowerBound }
+        let end = min(range.lowerBound + lacking, range.upperBound)
+        leaves[leaf].append(
+            Leaf(section: UInt32(slot), places: part, range.lowerBound..<end))
+        leaves[leaf].hint = UInt32(index)
+        sections[slot].leaves[index].count = UInt32(leaves[leaf].count)
+        return end
     }
 }
 
@@ -59,16 +106,5 @@ extension ListPlaces {
             }
             return true
         }
-    }
-}
-
-extension SectionedList {
-    /// Makes a list of the places of an answer; nil unless these are in order, each object is there once, and no section comes in two parts.
-    ///
-    /// Where it is not nil the list is the one that ``init(sectioned:rows:)`` makes of the same rows, at a fraction of its cost.
-    public init?(sectioned: Bool, places: ListPlaces) {
-        guard let rows = RowStore(sectioned: sectioned, places: places) else { return nil }
-        self.init(sectioned: sectioned)
-        self.rows = rows
     }
 }

@@ -30,6 +30,77 @@ struct PlacesTests {
         return places
     }
 
+    /// The places in parts of up to so many objects.
+    private static func parts(
+        of places: ListPlaces, upTo most: Int, _ random: inout SplitMix64
+    ) -> [ListPlaces] {
+        var (parts, start): ([ListPlaces], Int) = ([], 0)
+        while start < places.count {
+            let end = min(places.count, start + Int.random(in: 1...most, using: &random))
+            parts.append(places.part(start..<end))
+            start = end
+        }
+        return parts
+    }
+
+    /// The list of parts, of which so many objects are expected.
+    private static func list(
+        of parts: [ListPlaces], _ names: [String], sectioned: Bool, count: Int
+    ) -> SectionedList? {
+        var builder = SectionedListBuilder(sectioned: sectioned, sections: names, count: count)
+        for part in parts { builder.append(part) }
+        return builder.list
+    }
+
+    /// The list of a whole answer.
+    private static func list(of places: ListPlaces, sectioned: Bool) -> SectionedList? {
+        list(of: [places], places.sections, sectioned: sectioned, count: places.count)
+    }
+
+    /// All that a leaf has, apart from guesses.
+    private static func content(_ leaf: Leaf) -> String {
+        "\(leaf.section) \(leaf.prefix) \(leaf.keys) \(leaf.entries) "
+            + "\((0..<leaf.count).map { (leaf.number($0), leaf.tag($0)) })"
+    }
+
+    @Test(arguments: [1, 7, 100, 1_000], [(true, 5), (true, 90), (false, 3)])
+    func law4AListOfPartsIsThatOfTheWhole(_ most: Int, _ shape: (isSectioned: Bool, sections: Int))
+    {
+        let seed = SplitMix64.seed(74)
+        var world = RandomTests.World(seed: seed)
+        world.reference = Reference((0..<900).map { _ in world.fresh(shape.sections) })
+        let sorted = world.reference.rows.values.sorted { $0.precedes($1) }
+        let places = Self.places(sorted, &world.random)
+        guard let whole = Self.list(of: places, sectioned: shape.isSectioned) else {
+            Issue.record("places in order make no list; seed \(seed)")
+            return
+        }
+        // What is said beforehand of their number plays no part.
+        for count in [sorted.count, 0, 10, 1 << 40] {
+            let parts = Self.parts(of: places, upTo: most, &world.random)
+            guard
+                var list = Self.list(
+                    of: parts, places.sections, sectioned: shape.isSectioned, count: count)
+            else {
+                Issue.record("parts in order make no list; seed \(seed)")
+                continue
+            }
+            StoreTests().checkInvariants(list.rows)
+            #expect(list.allRows == whole.allRows, "seed \(seed)")
+            #expect(list.sectionIDs == whole.sectionIDs, "seed \(seed)")
+            #expect(
+                list.rows.leaves.map(Self.content) == whole.rows.leaves.map(Self.content),
+                "seed \(seed)")
+            var other = whole
+            for round in 0..<10 {
+                let edits = world.edits(shape.sections)
+                let (mine, theirs) = (list.apply(edits), other.apply(edits))
+                #expect(mine == theirs, "seed \(seed) round \(round)")
+            }
+            StoreTests().checkInvariants(list.rows)
+        }
+    }
+
     @Test(arguments: [(true, 5, 0), (true, 5, 400), (true, 90, 900), (false, 3, 700)])
     func law4AListOfPlacesIsTheListOfTheirRows(_ isSectioned: Bool, _ sections: Int, _ rows: Int) {
         let seed = SplitMix64.seed(71)
@@ -44,7 +115,7 @@ struct PlacesTests {
             return row
         }.sorted { $0.precedes($1) }
         let places = Self.places(sorted, &world.random)
-        guard var list = SectionedList(sectioned: isSectioned, places: places) else {
+        guard var list = Self.list(of: places, sectioned: isSectioned) else {
             Issue.record("places in order make no list; seed \(seed)")
             return
         }
@@ -55,7 +126,7 @@ struct PlacesTests {
             #expect(list.allRows == other.allRows, "seed \(seed) round \(round)")
             let edits = world.edits(sections)
             let (mine, theirs) = (list.apply(edits), other.apply(edits))
-            #expect("\(mine)" == "\(theirs)", "seed \(seed) round \(round)")
+            #expect(mine == theirs, "seed \(seed) round \(round)")
         }
         StoreTests().checkInvariants(list.rows)
     }
@@ -70,14 +141,33 @@ struct PlacesTests {
     func placesOutOfOrderMakeNoList(_ rows: [ResultRow]) {
         var random = SplitMix64(seed: 1)
         let places = Self.places(rows, &random)
-        #expect(SectionedList(sectioned: true, places: places) == nil)
+        #expect(Self.list(of: places, sectioned: true) == nil)
+        // Nor do parts between which that is so.
+        for cut in 1..<rows.count {
+            let parts = [places.part(0..<cut), places.part(cut..<rows.count)]
+            let list = Self.list(of: parts, places.sections, sectioned: true, count: rows.count)
+            #expect(list == nil, "cut behind \(cut)")
+        }
+    }
+
+    @Test func aSectionThatIsNotNamedMakesNoList() {
+        var random = SplitMix64(seed: 1)
+        let places = Self.places([row(1, [1], "a"), row(2, [2], "b")], &random)
+        #expect(Self.list(of: [places], ["a"], sectioned: true, count: 2) == nil)
+        #expect(Self.list(of: [places], [], sectioned: false, count: 2)?.count == 2)
     }
 
     @Test func aNumberThatIsThereTwiceFarApartMakesNoList() {
         var random = SplitMix64(seed: 1)
         var rows = (1...400).map { row(UInt64($0), [UInt8($0 / 256), UInt8($0 % 256)]) }
-        rows[399].number = 7
-        #expect(SectionedList(sectioned: false, places: Self.places(rows, &random)) == nil)
+        // In another leaf, and in the one that is begun by one part and filled by the next.
+        for number in [UInt64(7), 398] {
+            rows[399].number = number
+            let places = Self.places(rows, &random)
+            #expect(Self.list(of: places, sectioned: false) == nil)
+            let parts = [places.part(0..<399), places.part(399..<400)]
+            #expect(Self.list(of: parts, [], sectioned: false, count: 400) == nil)
+        }
     }
 
     @Test(arguments: [(1, 300), (40, 2_000), (2_500, 2_000)])
@@ -97,7 +187,10 @@ struct PlacesTests {
                     let place = Int(places.links(index)[hop])
                     if place > 0 { truth[reached[place - 1], default: []].insert(row) }
                 }
-                let table = LinkTable(places, hop: hop)
+                let parts = Self.parts(of: places, upTo: rows, &random)
+                let links = PlacedLinks(parts, reached: places.reached, hop: hop)
+                #expect(Set(links.objects) == Set(truth.keys), "seed \(seed)")
+                let table = links.table
                 #expect(table.objects == truth.keys.sorted(), "seed \(seed)")
                 #expect(table.count == truth.values.reduce(0) { $0 + $1.count }, "seed \(seed)")
                 for object in reached {

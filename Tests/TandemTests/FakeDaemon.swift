@@ -29,6 +29,8 @@ final class FakeDaemon: Sendable {
         case save
         /// A part comes once more.
         case repetition
+        /// Another part comes.
+        case part(FetchedPart)
     }
 
     struct State {
@@ -43,10 +45,12 @@ final class FakeDaemon: Sendable {
         var holdsSaves = false
         var losesNextPush = false
         var losesNextFetch = false
-        /// Answers to fetches of rows come in parts of about so many bytes; nil for whole ones.
+        /// Answers to fetches come in parts of about so many bytes; nil for whole ones.
         var partBytes: Int?
         /// What happens after so many messages of the next answer in parts.
         var interruption: (messages: Int, event: Interruption)?
+        /// It happens to every answer.
+        var interruptsAll = false
         /// So many histories are answered only after others saved something else.
         var savesBeforeHistory = 0
         /// Others save something before every answer to a fetch, a read or a question for verdicts.
@@ -88,8 +92,9 @@ final class FakeDaemon: Sendable {
         }
     }
 
-    func container(author: String = "test") -> PersistentContainer {
+    func container(author: String = "test", cachedRows: Int? = nil) -> PersistentContainer {
         var limits = ClientLimits()
+        limits.cachedRows = cachedRows ?? limits.cachedRows
         // An answer is held until a test has had its turn, which takes long where many wait for the main actor.
         limits.answerMilliseconds = 3_600_000
         return PersistentContainer(author: author, transport: transport, limits: limits)

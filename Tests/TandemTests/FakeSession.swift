@@ -1,5 +1,6 @@
 import TandemIO
 import TandemModel
+import TandemQuery
 import TandemWire
 
 /// One connection of the fake daemon; everything it writes is written under the daemon's lock.
@@ -165,11 +166,12 @@ final class FakeSession: Sendable {
             guard let (messages, event) = daemonState.interruption, messages == count else {
                 continue
             }
-            daemonState.interruption = nil
+            if !daemonState.interruptsAll { daemonState.interruption = nil }
             switch event {
             case .cut: return socket.shutdown()
             case .failure(let error): return send(.failure(error), id)
             case .repetition: send(message, id)
+            case .part(let part): send(.part(part), id)
             case .save:
                 if let one = daemonState.rows.values.first {
                     saveAgain(one.reference, &daemonState)
@@ -186,11 +188,46 @@ final class FakeSession: Sendable {
     private func fetched(_ fetch: Fetch, _ state: FakeDaemon.State) -> Fetched {
         let entity = daemon.entity(fetch.request.entity)
         let found = state.rows.values.filter { entity.includes($0.reference.tag) }
+        if let list = fetch.list, found.count > Int(list.rowsUpTo) {
+            return Fetched(
+                position: state.end, count: UInt64(found.count),
+                places: places(of: found, fetch.request, list))
+        }
         let objects = found.sorted { $0.reference < $1.reference }.map(stored)
         return Fetched(
             position: state.end, count: UInt64(found.count),
             objects: fetch.kind == .count ? [] : StoredObjects(objects), references: [], related: []
         )
+    }
+
+    /// Where the objects of a list stand that leads nowhere else.
+    private func places(
+        of found: [FakeDaemon.Stored], _ request: FetchRequest, _ list: ListDetails
+    ) -> ListPlaces? {
+        guard
+            let compiled = try? CompiledRequest(
+                request, sectionKeyPath: list.sectionKeyPath, in: daemon.model)
+        else { return nil }
+        let placed = found.map { item -> (key: [UInt8], section: String, object: ObjectReference) in
+            var section = ""
+            if case .known(let name) = compiled.section(item.reference, item.row, OwnValues()) {
+                section = name
+            }
+            let key = compiled.sortKey(item.reference, item.row, OwnValues())
+            return (key ?? [], section, item.reference)
+        }.sorted {
+            $0.key == $1.key
+                ? $0.object.number < $1.object.number : $0.key.lexicographicallyPrecedes($1.key)
+        }
+        let names = placed.map(\.section).reduce(into: [String]()) {
+            if !$0.contains($1) { $0.append($1) }
+        }
+        var places = ListPlaces(sections: names)
+        for (key, section, object) in placed {
+            let section = UInt32(names.firstIndex(of: section) ?? 0)
+            key.withUnsafeBytes { places.append(object, key: $0, section: section) }
+        }
+        return places
     }
 
     /// Another's save that pushes the ring of everyone on.
@@ -273,4 +310,13 @@ final class FakeSession: Sendable {
             push(missed, isLost: false)
         }
     }
+}
+
+/// A reader of values that lie in the row itself.
+private struct OwnValues: GraphReader {
+    func row(of object: ObjectReference) -> RowLookup { .unknown }
+
+    func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]? { nil }
 }

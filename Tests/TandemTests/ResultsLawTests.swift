@@ -1,3 +1,4 @@
+import TandemDaemon
 import TandemModel
 import TandemResults
 import TestSupport
@@ -13,7 +14,7 @@ import Testing
     func `laws 4 and 5: every list equals a fresh fetch, every change leads to it`(_ run: Int)
         async throws
     {
-        let fixture = try Fixture([])
+        let fixture = try fixture(run)
         var random = SplitMix(Seed.value(run))
         let world = try RandomWorld(fixture.transport, &random)
         let watched = try world.controllers(count: 10, &random)
@@ -52,7 +53,7 @@ import Testing
     func `laws 4 and 5: lists live through restarts, other epochs, lost connections and pauses`(
         _ run: Int
     ) async throws {
-        let fixture = try Fixture([])
+        let fixture = try fixture(run)
         var random = SplitMix(Seed.value(run))
         let world = try RandomWorld(fixture.transport, isHarsh: true, windowSlack: run % 4, &random)
         let watched = try world.controllers(count: 8, &random)
@@ -64,6 +65,13 @@ import Testing
             try catchUp(world.reader, position, &random)
             try check(world, watched, round, run)
         }
+    }
+
+    /// Every second time answers come in parts of one object.
+    private func fixture(_ run: Int) throws -> Fixture {
+        var limits = DaemonLimits()
+        if run % 2 == 1 { limits.partBytes = 1 }
+        return try Fixture([], limits: limits)
     }
 
     /// A save, or something that must not matter.

@@ -94,8 +94,8 @@ final class Connection: Sendable {
 
     /// The next part of an answer that has begun, waited for on the calling thread; nil at the end.
     ///
-    /// Throws what broke the answer off, ``TandemError/Code/disconnected`` where the connection was lost: ask again.
-    func next(of parts: AnswerParts) throws(TandemError) -> StoredObjects? {
+    /// Throws what broke the answer off; where the connection was lost (``AnswerParts/isLost``), ask again.
+    func next(of parts: AnswerParts) throws(TandemError) -> FetchedPart? {
         while true {
             switch try parts.next() {
             case .part(let part): return part

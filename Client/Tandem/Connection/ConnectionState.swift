@@ -31,7 +31,7 @@ struct PendingRequest: Sendable {
     /// The same where the connection was lost; who has some of the answer may ask again.
     func lose(_ error: TandemError) {
         guard isTold else { return reply.settle(.failure(error)) }
-        parts?.breakOff(TandemError(.disconnected, "an answer broke off: \(error.message)"))
+        parts?.breakOff(error, isLost: true)
     }
 }
 

@@ -35,7 +35,7 @@ struct SentRequests: Sendable {
             items[index].request.gathered = head
             return nil
         }
-        parts.begin(count: head.count)
+        parts.begin(head)
         items[index].request.isTold = true
         return items[index].request.reply
     }

@@ -102,12 +102,12 @@ extension ManagedObjectContext {
 
     /// Asks what merging needs, rows that a list lacks or verdicts, and tells of it as of a fetch, with the position before.
     func toldAsk<Output>(
-        _ message: ClientMessage,
+        _ message: ClientMessage, into parts: AnswerParts? = nil,
         _ next: @escaping (Result<DaemonMessage, TandemError>) throws -> Step<Output>
     ) -> Step<Output> {
-        guard let debug, debug.tells(.fetch) else { return .ask(message, next) }
+        guard let debug, debug.tells(.fetch) else { return .ask(message, into: parts, next) }
         let (start, name) = (debug.now, name)
-        return .ask(message) { answer in
+        return .ask(message, into: parts) { answer in
             let position = [("position", "\(self.merged)")]
             debug.tell(.fetch, name, since: start, position + message.told(answer))
             return try next(answer)
@@ -136,7 +136,9 @@ extension FetchRequest {
     /// What is told of a fetch.
     func told(_ answer: Fetched, _ kind: Fetch.Kind) -> [(String, String)] {
         let listed = answer.places?.count ?? answer.objects.count
-        let count = kind == .count ? Int(clamping: answer.count) : listed
+        // Those of an answer in parts may be yet to come.
+        let isTold = kind == .count || answer.hasMore
+        let count = isTold ? Int(clamping: answer.count) : listed
         return [
             ("entity", entity), ("where", predicate?.format ?? "-"), ("count", "\(count)"),
         ]

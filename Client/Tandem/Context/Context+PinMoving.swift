@@ -137,7 +137,7 @@ extension ManagedObjectContext {
                     }
                     switch result {
                     case .success(.fetched(let answer)):
-                        participant.take(.success(answer), of: asked)
+                        participant.take(.success(FetchedList(answer, of: asked)), of: asked)
                     case .success(let other): throw Step<Void>.unexpected(other)
                     case .failure(let error):
                         if error.isPassing { throw isMove ? error : error.atPin }

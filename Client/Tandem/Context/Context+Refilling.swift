@@ -10,25 +10,50 @@ extension ManagedObjectContext {
         for participant in all {
             let own = verdicts[ObjectIdentifier(participant)]
             guard let fetch = participant.refill(for: group, own) else { continue }
-            let generation = session?.generation
-            return toldAsk(.fetch(fetch)) { result in
-                guard self.session?.generation == generation, self.standing.pin == nil else {
-                    return try self.mergeStep(through: group.to)
-                }
-                switch result {
-                case .success(.fetched(let answer)):
-                    participant.take(.success(answer), of: fetch)
-                    return try self.mergeStep(through: max(group.to, answer.position))
-                case .success(let other): throw Step<Void>.unexpected(other)
-                case .failure(let error):
-                    if error.isPassing { throw error }
-                    participant.take(.failure(error), of: fetch)
-                    participant.deliver()
-                    return try self.mergeStep(through: group.to)
-                }
-            }
+            return refillStep(participant, fetch, group.to, attempt: 1)
         }
         return nil
+    }
+
+    /// Fetches what a participant lacks and merges at least up to a position; where this blocks, a list is made of its parts as they come.
+    private func refillStep(
+        _ participant: any ResultsParticipant, _ fetch: Fetch, _ target: UInt64, attempt: Int
+    ) -> Step<Void> {
+        let generation = session?.generation
+        let parts = fetch.kind == .list ? AnswerParts() : nil
+        return toldAsk(.fetch(fetch), into: parts) { result in
+            guard self.session?.generation == generation, self.standing.pin == nil else {
+                parts?.giveUp()
+                return try self.mergeStep(through: target)
+            }
+            switch try self.fetchedList(result, of: fetch, parts) {
+            case .success(let fetched):
+                participant.take(.success(fetched), of: fetch)
+                return try self.mergeStep(through: max(target, fetched.answer.position))
+            case .failure(let error):
+                if parts?.isLost ?? false, attempt < self.core.limits.readAttempts {
+                    return self.refillStep(participant, fetch, target, attempt: attempt + 1)
+                }
+                if error.isPassing { throw error }
+                participant.take(.failure(error), of: fetch)
+                participant.deliver()
+                return try self.mergeStep(through: target)
+            }
+        }
+    }
+
+    /// Puts the answer to a fetch together; throws for an answer of another kind.
+    private func fetchedList(
+        _ result: Result<DaemonMessage, TandemError>, of fetch: Fetch, _ parts: AnswerParts?
+    ) throws -> Result<FetchedList, TandemError> {
+        switch result {
+        case .success(.fetched(let head)):
+            Result { () throws(TandemError) in
+                try FetchedList(head, of: fetch, parts, from: connection)
+            }
+        case .success(let other): throw Step<Void>.unexpected(other)
+        case .failure(let error): .failure(error)
+        }
     }
 
     /// Whether the context merges what comes in, unprompted.
@@ -64,7 +89,7 @@ extension ManagedObjectContext {
                     self.standing.pin === pin, let now = self.connection.knownSession,
                     self.isHere(now)
                 else { return .done(()) }
-                short.take(.success(answer), of: asked)
+                short.take(.success(FetchedList(answer, of: asked)), of: asked)
                 self.apply(group, verdicts: [:])
                 return try self.fillStep(attempt: attempt + 1)
             }

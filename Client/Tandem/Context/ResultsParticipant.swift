@@ -17,7 +17,7 @@ protocol ResultsParticipant: AnyObject {
     /// The fetch whose answer it needs before it can step over this group; nil when it needs none.
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch?
     /// Keeps the answer to its fetch, or notes that it can't succeed, until the merge that reaches it.
-    func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch)
+    func take(_ result: Result<FetchedList, TandemError>, of fetch: Fetch)
     /// Lets it forget what it shows, so that it is fetched with this merge: nobody can decide what becomes of it.
     func loseThread()
     /// Takes the group into its state; rows are merged. Calls nobody else.
@@ -47,7 +47,7 @@ extension ResultsParticipant {
 
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? { nil }
 
-    func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch) {}
+    func take(_ result: Result<FetchedList, TandemError>, of fetch: Fetch) {}
 
     func loseThread() {}
 

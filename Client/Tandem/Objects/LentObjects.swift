@@ -68,11 +68,11 @@ final class LentObjects {
     func takeNext() throws -> Bool {
         guard let parts, case .rows(let answer) = picked else { return false }
         do throws(TandemError) {
-            guard let objects = try context.connection.next(of: parts) else { return false }
-            picked = .rows(answer.part(objects))
+            guard let part = try context.connection.next(of: parts) else { return false }
+            picked = .rows(answer.part(part.objects))
             return true
         } catch {
-            guard error.code == .disconnected else { throw error }
+            guard parts.isLost else { throw error }
             isBroken = true
             return false
         }

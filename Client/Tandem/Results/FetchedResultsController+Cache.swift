@@ -83,7 +83,7 @@ extension Prefetched {
         self.plan = plan
         isComplete = true
         answer = Fetched(position: verdicts.position, count: 0, related: all)
-        known = (PlacedList(rows: cached.rows, links: cached.links), verdicts.items[0])
+        known = (.rows(cached.rows, cached.links), verdicts.items[0])
     }
 }
 

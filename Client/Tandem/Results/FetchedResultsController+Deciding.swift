@@ -96,11 +96,11 @@ extension FetchedResultsController {
         _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
     ) -> SectionedList? {
         let plan = prefetched.plan
-        guard let known = prefetched.known, let places = known.list.places,
-            known.verdicts.isEmpty, overrides.isEmpty, self.plan == nil, !plan.isWindow,
+        guard let known = prefetched.known, known.verdicts.isEmpty, overrides.isEmpty,
+            self.plan == nil, !plan.isWindow,
             relatedEdits(plan).isEmpty, edits(over: plan).isEmpty
         else { return nil }
-        return SectionedList(sectioned: plan.sectionKeyPath != nil, places: places)
+        return known.list.places?.list
     }
 
     /// What became of rows after the answer: rows that match now, nil for those that don't.

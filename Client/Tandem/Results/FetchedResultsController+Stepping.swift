@@ -150,12 +150,13 @@ extension FetchedResultsController: ResultsParticipant {
         return own.count + (links?.affected(by: group.changes).count ?? 0)
     }
 
-    func take(_ result: Result<Fetched, TandemError>, of fetch: Fetch) {
+    func take(_ result: Result<FetchedList, TandemError>, of fetch: Fetch) {
         // Meanwhile another request may have been set and asked for.
         guard let plan = currentPlan(), plan.isAsked(by: fetch) else { return }
         switch result {
         case .failure(let error): refuse(error)
-        case .success(let answer):
+        case .success(let fetched):
+            let answer = fetched.answer
             for object in Array(answer.objects) + answer.related where !isValid(object, plan) {
                 refuse(
                     TandemError(
@@ -164,19 +165,21 @@ extension FetchedResultsController: ResultsParticipant {
                     ))
                 return
             }
-            if let places = answer.places { return take(answer, places, plan) }
+            if let places = fetched.places { return take(answer, places, plan) }
             let isComplete = fetch.request.limit.map { answer.objects.count < $0 } ?? true
             prefetched = Prefetched(plan: plan, answer: answer, isComplete: isComplete)
         }
     }
 
     /// Takes a list without the rows' values; the daemon judges what becomes of it if it reaches more than is held here.
-    private func take(_ answer: Fetched, _ places: ListPlaces, _ plan: ResultsPlan) {
+    private func take(_ answer: Fetched, _ places: GatheredPlaces, _ plan: ResultsPlan) {
         let hops = ResultsLinks(plan, pinsRows: false).hops
         // Another answer to the same question opened the list already.
         guard opening != nil else { return }
         guard [0, hops].contains(places.hops),
-            places.tagRuns.allSatisfy({ plan.compiled.includes(tag: EntityTag($0.value)) }),
+            places.parts.lazy.flatMap(\.tagRuns).allSatisfy({
+                plan.compiled.includes(tag: EntityTag($0.value))
+            }),
             places.reached.allSatisfy({ plan.compiled.model.entity(tagged: $0.tag) != nil })
         else {
             return refuse(TandemError(.storage, "the places of the list's objects can't be read"))
@@ -184,7 +187,7 @@ extension FetchedResultsController: ResultsParticipant {
         let followed = places.hops == hops ? plan : plan.judgedByDaemon
         opening = followed
         prefetched = Prefetched(
-            plan: followed, answer: answer, isComplete: true, known: (PlacedList(places), []))
+            plan: followed, answer: answer, isComplete: true, known: (.places(places), []))
     }
 
     private func isValid(_ object: StoredObject, _ plan: ResultsPlan) -> Bool {

@@ -1,48 +1,28 @@
-import TandemModel
-import TandemQuery
 import TandemResults
 
 /// A list without the values of its rows: where each stands, and what it reaches.
-struct PlacedList {
-    private enum Form {
-        case rows([ResultRow], KeptLinks)
-        case places(ListPlaces)
-    }
+enum PlacedList {
+    /// One that was kept.
+    case rows([ResultRow], KeptLinks)
+    /// One as the daemon gives it, which is made without anything for a single row.
+    case places(GatheredPlaces)
 
-    private let form: Form
+    /// What the daemon gave; nil for a list that comes from elsewhere.
+    var places: GatheredPlaces? { if case .places(let places) = self { places } else { nil } }
 
-    init(rows: [ResultRow], links: KeptLinks) { form = .rows(rows, links) }
-
-    /// A list as the daemon gives it.
-    init(_ places: ListPlaces) { form = .places(places) }
-
-    /// The list as the daemon gave it, from which it is made without anything for a single row; nil for one that comes from elsewhere.
-    var places: ListPlaces? { if case .places(let places) = form { places } else { nil } }
-
-    /// The rows; they are made here of places, which takes several allocations for each.
+    /// The rows; of places they are made here.
     var rows: [ResultRow] {
-        switch form {
+        switch self {
         case .rows(let rows, _): rows
-        case .places(let places):
-            (0..<places.count).map { index in
-                let object = places.object(index)
-                return ResultRow(
-                    number: object.number, entityTag: object.tag,
-                    sortKey: Array(places.key(index)),
-                    section: places.sections[Int(places.sectionPlace(index))])
-            }
+        case .places(let places): places.rows
         }
     }
 
     /// What the rows reach; without hops if that is not known.
     var links: KeptLinks {
-        switch form {
-        case .rows(_, let links): return links
-        case .places(let places):
-            var links = KeptLinks()
-            (links.objects, links.hops) = (places.reached, places.hops)
-            links.places = (0..<places.count).flatMap { places.links($0) }
-            return links
+        switch self {
+        case .rows(_, let links): links
+        case .places(let places): places.kept
         }
     }
 }

@@ -284,7 +284,7 @@ extension ResultsLinks {
         _ reader: GroupReader, _ versions: RowVersions
     ) {
         if let places = list.places, news.isEmpty, places.hops == nodes.count {
-            for at in nodes.indices { nodes[at].take(PlacedLinks(places, hop: at)) }
+            for at in nodes.indices { nodes[at].take(places.links(hop: at)) }
             hold(places.reached, context, reader, versions)
         } else {
             let kept = list.links

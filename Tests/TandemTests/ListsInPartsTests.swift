@@ -1,0 +1,257 @@
+import TandemEmbedded
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import TestSupport
+import Testing
+
+@testable import Tandem
+@testable import TandemDaemon
+
+/// Lists that are made of the parts of an answer while the rest is under way.
+@MainActor @Suite(.timeLimit(.minutes(5)), .serialized) struct ListsInPartsTests {
+    /// A fake daemon with contents of the names, which sends one a part, and a context that takes places.
+    private func fake(_ names: [String]) throws -> (FakeDaemon, ManagedObjectContext) {
+        let fake = try FakeDaemon(
+            Model {
+                Bucket.entity; Content.entity
+            })
+        let writer = fake.container(author: "writer").makeContext(name: "writer")
+        for name in names { try writer.insert(Content.self).name = name }
+        try writer.save()
+        fake.state.withLock { $0.partBytes = 1 }
+        return (fake, fake.container(cachedRows: 1).makeContext(name: "lists"))
+    }
+
+    private func interrupt(
+        _ fake: FakeDaemon, after messages: Int, always: Bool = false,
+        _ event: FakeDaemon.Interruption
+    ) {
+        fake.state.withLock {
+            $0.interruption = (messages, event)
+            $0.interruptsAll = always
+            $0.requests = []
+        }
+    }
+
+    private func fetches(_ fake: FakeDaemon) -> Int {
+        fake.state.withLock { state in
+            state.requests.count { if case .fetch = $0 { true } else { false } }
+        }
+    }
+
+    private func list(
+        _ context: ManagedObjectContext, sort: [String] = ["name"], sections: String? = nil
+    ) throws -> FetchedResultsController {
+        try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Content", sort: sort.compactMap { SortKey($0) }),
+            context: context, sectionNameKeyPath: sections)
+    }
+
+    private func names(_ list: FetchedResultsController) -> [Value] {
+        list.fetchedObjects.map { $0["name"] }
+    }
+
+    private func texts(_ names: String...) -> [Value] { names.map { .string($0) } }
+
+    // MARK: With a daemon
+
+    /// One that cuts answers into parts of so many bytes, and a container whose lists are fetched as places.
+    private func container(
+        _ daemon: EmbeddedDaemon, _ author: String, cachedRows: Int = 1
+    ) -> PersistentContainer {
+        var limits = ClientLimits()
+        limits.cachedRows = cachedRows
+        return PersistentContainer(
+            entities: [Bucket.self, Content.self], author: author, transport: daemon.transport,
+            limits: limits)
+    }
+
+    private func daemon(partBytes: Int = 1) throws -> EmbeddedDaemon {
+        var configuration = DaemonConfiguration.inMemory()
+        configuration.limits.partBytes = partBytes
+        return try EmbeddedDaemon(configuration)
+    }
+
+    /// Saves random contents of three buckets until it is told to end.
+    private nonisolated func save(
+        _ container: PersistentContainer, _ random: SplitMix, until isOver: Locked<Bool>
+    ) async throws {
+        try await container.withContext { context in
+            var random = random
+            let buckets = try context.fetch(Bucket.self, sort: ["name"])
+            while !isOver.withLock({ $0 }) {
+                let contents = try context.fetch(Content.self)
+                if contents.count > 40, let content = contents.first {
+                    context.delete(content)
+                } else {
+                    let content = try context.insert(Content.self)
+                    content.name = "\(random.next(9))"
+                    content.bucket = random.next(4) == 0 ? nil : buckets[random.next(buckets.count)]
+                }
+                buckets[random.next(buckets.count)].name = "\(random.next(6))"
+                try context.save(policy: .objectTrump)
+            }
+        }
+    }
+
+    private func open(_ list: FetchedResultsController) throws { try list.performFetch() }
+
+    /// Leads a list on, and compares it with what its request picks then.
+    private func check(_ list: FetchedResultsController, _ comment: Comment) throws {
+        // As long as these are held, nothing has to be loaded for their names.
+        let buckets = try list.context.fetch(Bucket.self)
+        let fetched = try list.context.fetch(list.fetchRequest)
+        defer { withExtendedLifetime(buckets) {} }
+        #expect(list.fetchedObjectIDs == fetched.map(\.id), comment)
+        guard list.sectionNameKeyPath != nil else { return }
+        let names = list.sections.flatMap { section in section.objectIDs.map { _ in section.name } }
+        #expect(names == fetched.map { ($0 as? Content)?.bucket?.name ?? "" }, comment)
+    }
+
+    @Test(arguments: 0..<Seed.worlds(2))
+    func `law 4: a list of parts is a fresh fetch, whoever saves meanwhile`(_ run: Int)
+        async throws
+    {
+        let daemon = try daemon(partBytes: [1, 300][run % 2])
+        let writer = container(daemon, "writer")
+        try await writer.withContext { context in
+            for name in ["a", "b", "c"] { try context.insert(Bucket.self).name = name }
+            for name in 0..<40 { try context.insert(Content.self).name = "\(name % 10)" }
+            try context.save()
+        }
+        let isOver = Locked(false)
+        var random = SplitMix(Seed.value(run))
+        let saves = SplitMix(Seed.value(run + 100))
+        let saver = Task.detached { [self] in try await save(writer, saves, until: isOver) }
+        for round in 0..<30 {
+            let context = container(daemon, "list", cachedRows: [1, 1, 65_536][random.next(3)])
+                .makeContext(name: "list")
+            let sorts = [
+                ["bucket.name", "name"], ["-bucket.name"], ["name"], ["-name", "bucket.name"],
+            ]
+            let shape = random.next(sorts.count)
+            let isSectioned = shape < 2 && random.next(2) == 0
+            if random.next(4) == 0 { try context.insert(Content.self).name = "\(random.next(9))" }
+            let list = try list(
+                context, sort: sorts[shape], sections: isSectioned ? "bucket.name" : nil)
+            if random.next(4) == 0 { try await list.performFetch() } else { try open(list) }
+            for _ in 0..<2 {
+                try check(list, "TANDEM_SEED=\(Seed.value(run)) round \(round)")
+            }
+        }
+        isOver.withLock { $0 = true }
+        try await saver.value
+    }
+
+    @Test func `sections out of order are told as of an answer that comes whole`() throws {
+        let daemon = try daemon()
+        let context = container(daemon, "list").makeContext(name: "list")
+        let writer = container(daemon, "writer").makeContext(name: "writer")
+        for name in ["b", "a", "b"] { try writer.insert(Content.self).name = name }
+        try writer.save()
+        let list = try list(context, sort: ["size"], sections: "name")
+        let error = #expect(throws: TandemError.self) { try list.performFetch() }
+        #expect(error?.code == .outOfOrderSection && error?.message.contains("`b`") == true)
+        list.fetchRequest.sort = [SortKey("name")]
+        try list.performFetch()
+        #expect(list.sections.map(\.numberOfObjects) == [1, 2])
+    }
+
+    @Test func `it is told how many objects a list of parts has`() throws {
+        let (_, context) = try fake(["c", "a", "b"])
+        let lines = DebugLogTests.Lines()
+        context.debug = DebugLog("fetch", clock: ManualClock()) { lines.add($0) }
+        try list(context).performFetch()
+        #expect(lines.take().map { $0.contains("count=3 lists=1") } == [true])
+    }
+
+    // MARK: With trouble
+
+    @Test func `an answer that breaks off with its connection is asked for again`() throws {
+        let (fake, context) = try fake(["d", "b", "a", "c"])
+        for messages in 1...4 {
+            interrupt(fake, after: messages, .cut)
+            let list = try list(context, sections: "name")
+            try list.performFetch()
+            #expect(names(list) == texts("a", "b", "c", "d"), "after \(messages)")
+            #expect(list.sections.count == 4 && fetches(fake) == 2, "after \(messages)")
+        }
+        interrupt(fake, after: 2, always: true, .cut)
+        let error = #expect(throws: TandemError.self) { try list(context).performFetch() }
+        #expect(error?.code == .disconnected && fetches(fake) == ClientLimits().readAttempts)
+    }
+
+    @Test func `a failure in place of the rest is thrown, and the connection goes on`()
+        async throws
+    {
+        let (fake, context) = try fake(["b", "a", "c"])
+        let list = try list(context)
+        for isAwaited in [false, true] {
+            interrupt(fake, after: 2, .failure(TandemError(.limitExceeded, "no room")))
+            let error = await #expect(throws: TandemError.self) {
+                if isAwaited { try await list.performFetch() } else { try open(list) }
+            }
+            #expect(error?.code == .limitExceeded)
+            #expect(list.numberOfObjects == 0 && list.position == nil)
+        }
+        try open(list)
+        #expect(names(list) == texts("a", "b", "c"))
+        #expect(fake.hellos().count == 2)
+    }
+
+    @Test func `law 2: what is saved between parts is merged behind them`() throws {
+        let (fake, context) = try fake(["c", "a", "b"])
+        _ = try context.fetchIDs(FetchRequest(entity: "Content"))
+        interrupt(fake, after: 2, .save)
+        let start = fake.end.number
+        let list = try list(context)
+        try list.performFetch()
+        #expect(list.numberOfObjects == 3 && list.position?.number == start)
+        #expect(fetches(fake) == 1)
+        try context.reach(fake.end)
+        #expect(names(list).contains(.string("\(start)")) && list.numberOfObjects == 3)
+    }
+
+    @Test func `parts that contradict their answer end the connection, and nothing is trapped`()
+        throws
+    {
+        let (fake, context) = try fake(["a", "b", "c"])
+        let object = ObjectReference(tag: 2, number: 99)
+        func part(section: UInt32 = 0, hops: Int = 0) -> FetchedPart {
+            var places = ListPlaces(hops: hops)
+            [1].withUnsafeBytes { places.append(object, key: $0, section: section) }
+            for hop in 0..<hops { places.append(link: 1, hop: hop) }
+            return FetchedPart(places: places, hasMore: true)
+        }
+        let stored = try #require(fake.state.withLock { $0.rows.values.first })
+        let row = StoredObject(object: object, version: 1, row: stored.row)
+        let strange = [
+            part(section: 7), part(hops: 1), FetchedPart(hasMore: true),
+            FetchedPart(objects: [row], hasMore: true),
+            FetchedPart(references: [object], places: part().places, hasMore: true),
+        ]
+        for (index, part) in strange.enumerated() {
+            interrupt(fake, after: 2, .part(part))
+            let list = try list(context, sections: "name")
+            try list.performFetch()
+            #expect(names(list) == texts("a", "b", "c"), "part \(index)")
+            #expect(fetches(fake) == 2, "part \(index)")
+        }
+        interrupt(fake, after: 2, always: true, .part(strange[0]))
+        let error = #expect(throws: TandemError.self) { try list(context).performFetch() }
+        #expect(error?.code == .storage)
+    }
+
+    @Test func `objects of another entity are refused`() throws {
+        let (fake, context) = try fake(["a", "b", "c"])
+        var places = ListPlaces()
+        [255].withUnsafeBytes {
+            places.append(ObjectReference(tag: 1, number: 99), key: $0, section: 0)
+        }
+        interrupt(fake, after: 3, .part(FetchedPart(places: places, hasMore: false)))
+        let error = #expect(throws: TandemError.self) { try list(context).performFetch() }
+        #expect(error?.code == .storage)
+    }
+}
