@@ -91,24 +91,7 @@ extension SectionedList {
     /// The numbers of all rows of a part of the list, as for a window of it; cost O(window).
     ///
     /// The range is cut to what there is.
-    public func numbers(in range: Range<Int>) -> [UInt64] {
-        let rows = visible
-        let range = range.clamped(to: 0..<rows.count)
-        var numbers: [UInt64] = []
-        numbers.reserveCapacity(range.count)
-        var offset = 0
-        for ref in rows.order where offset < range.upperBound {
-            let end = offset + Int(ref.count)
-            if end > range.lowerBound && offset < range.upperBound {
-                let part = range.clamped(to: offset..<end)
-                rows.append(
-                    to: &numbers, slot: Int(ref.slot),
-                    items: (part.lowerBound - offset)..<(part.upperBound - offset))
-            }
-            offset = end
-        }
-        return numbers
-    }
+    public func numbers(in range: Range<Int>) -> [UInt64] { references(in: range).map(\.number) }
 }
 
 extension RowStore {

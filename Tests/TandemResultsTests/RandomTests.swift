@@ -197,6 +197,15 @@ struct RandomTests {
             }
             offset = expected.range.upperBound
         }
+        let all = sections.flatMap(\.numbers)
+        for start in [0, all.count / 3, max(0, all.count - 1), all.count + 1] {
+            for count in [0, 1, all.count / 2, all.count + 2] {
+                let part = list.references(in: start..<start + count)
+                let expected = all.dropFirst(start).prefix(count)
+                #expect(part.map(\.number) == Array(expected))
+                #expect(part.allSatisfy { $0.tag == reference.rows[$0.number]?.entityTag })
+            }
+        }
         let leaves = list.rows.leaves.reduce(0) { $0 + $1.count }
         #expect(leaves == reference.rows.count)
     }

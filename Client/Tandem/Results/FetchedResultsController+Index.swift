@@ -43,11 +43,7 @@ extension FetchedResultsController {
     /// Cost: O(part).
     public func objectIDs(in range: Range<Int>) -> [ObjectID] {
         guard let model = plan?.compiled.model else { return [] }
-        let shown = visible
-        return range.clamped(to: 0..<shown.count).map { offset in
-            let identity = shown.identity(at: shown.path(atOffset: offset))
-            return model.id(of: ObjectReference(tag: identity.tag, number: identity.number))
-        }
+        return visible.references(in: range).map { model.id(of: $0) }
     }
 
     /// How many rows of the whole list stand before an object; nil when it is not in the list.

@@ -242,10 +242,7 @@ extension FetchedResultsController: ResultsParticipant {
         let shown = visible
         guard let offset = shown.offset(of: object.number) else { return [] }
         let start = max(0, offset - count / 4)
-        return (start..<min(shown.count, start + count)).map { offset in
-            let identity = shown.identity(at: shown.path(atOffset: offset))
-            return ObjectReference(tag: identity.tag, number: identity.number)
-        }
+        return shown.references(in: start..<start + count)
     }
 
     /// The reference of a row.

@@ -230,20 +230,18 @@ public final class FetchedResultsController {
         guard let model = plan?.compiled.model else { return [] }
         let shown = visible
         return shown.sections.map { section in
-            let ids = section.range.map { place -> ObjectID in
-                let identity = shown.identity(at: shown.path(atOffset: place))
-                return model.id(of: ObjectReference(tag: identity.tag, number: identity.number))
-            }
-            return FetchedResultsSection(name: section.name, objectIDs: ids)
+            FetchedResultsSection(
+                name: section.name,
+                objectIDs: shown.references(in: section.range).map { model.id(of: $0) })
         }
     }
 
     /// The ids of all objects, in order.
-    public var fetchedObjectIDs: [ObjectID] { sections.flatMap(\.objectIDs) }
+    public var fetchedObjectIDs: [ObjectID] { objectIDs(in: 0..<numberOfObjects) }
 
     /// All objects, in order; their rows are loaded when they are read.
     public var fetchedObjects: [ManagedObject] {
-        (0..<numberOfObjects).map { object(at: visible.path(atOffset: $0)) }
+        visible.references(in: 0..<numberOfObjects).map { context.object($0) }
     }
 
     /// How many objects the list shows.
