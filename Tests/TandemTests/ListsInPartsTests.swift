@@ -180,7 +180,7 @@ import Testing
         }
         interrupt(fake, after: 2, always: true, .cut)
         let error = #expect(throws: TandemError.self) { try list(context).performFetch() }
-        #expect(error?.code == .disconnected && fetches(fake) == ClientLimits().readAttempts)
+        #expect(error?.code == .disconnected && fetches(fake) == ClientLimits().requestAttempts)
     }
 
     @Test func `a failure in place of the rest is thrown, and the connection goes on`()
