@@ -27,6 +27,8 @@ final class FakeDaemon: Sendable {
         case failure(TandemError)
         /// Others save something, which is pushed.
         case save
+        /// Something is done, and nothing more comes.
+        case silence(@Sendable () -> Void)
         /// A part comes once more.
         case repetition
         /// Another part comes.
@@ -92,11 +94,13 @@ final class FakeDaemon: Sendable {
         }
     }
 
-    func container(author: String = "test", cachedRows: Int? = nil) -> PersistentContainer {
+    func container(
+        author: String = "test", cachedRows: Int? = nil, answerMilliseconds: UInt64 = 3_600_000
+    ) -> PersistentContainer {
         var limits = ClientLimits()
         limits.cachedRows = cachedRows ?? limits.cachedRows
         // An answer is held until a test has had its turn, which takes long where many wait for the main actor.
-        limits.answerMilliseconds = 3_600_000
+        limits.answerMilliseconds = answerMilliseconds
         return PersistentContainer(author: author, transport: transport, limits: limits)
     }
 

@@ -170,6 +170,7 @@ final class FakeSession: Sendable {
             switch event {
             case .cut: return socket.shutdown()
             case .failure(let error): return send(.failure(error), id)
+            case .silence(let body): return body()
             case .repetition: send(message, id)
             case .part(let part): send(.part(part), id)
             case .save:

@@ -180,7 +180,7 @@ import Testing
         }
         interrupt(fake, after: 2, always: true, .cut)
         let error = #expect(throws: TandemError.self) { try list(context).performFetch() }
-        #expect(error?.code == .disconnected && fetches(fake) == ClientLimits().readAttempts)
+        #expect(error?.code == .disconnected && fetches(fake) == ClientLimits().requestAttempts)
     }
 
     @Test func `a failure in place of the rest is thrown, and the connection goes on`()
@@ -199,6 +199,23 @@ import Testing
         try open(list)
         #expect(names(list) == texts("a", "b", "c"))
         #expect(fake.hellos().count == 2)
+    }
+
+    @Test func `a rest that never comes ends with the time for an answer, or the container`()
+        throws
+    {
+        let (fake, _) = try fake(["b", "a", "c"])
+        for isClosed in [true, false] {
+            let container = fake.container(
+                cachedRows: 1, answerMilliseconds: isClosed ? 3_600_000 : 20)
+            let list = try list(container.makeContext(name: "lists"))
+            interrupt(fake, after: 2, .silence { if isClosed { container.close() } })
+            let error = #expect(throws: TandemError.self) { try list.performFetch() }
+            #expect(error?.code == (isClosed ? .disconnected : .timeout))
+            // It is not asked again.
+            #expect(list.numberOfObjects == 0 && fetches(fake) <= 1)
+            container.close()
+        }
     }
 
     @Test func `law 2: what is saved between parts is merged behind them`() throws {

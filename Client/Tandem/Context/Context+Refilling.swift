@@ -31,7 +31,7 @@ extension ManagedObjectContext {
                 participant.take(.success(fetched), of: fetch)
                 return try self.mergeStep(through: max(target, fetched.answer.position))
             case .failure(let error):
-                if parts?.isLost ?? false, attempt < self.core.limits.readAttempts {
+                if parts?.isLost ?? false, attempt < self.core.limits.requestAttempts {
                     return self.refillStep(participant, fetch, target, attempt: attempt + 1)
                 }
                 if error.isPassing { throw error }

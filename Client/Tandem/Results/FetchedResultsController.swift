@@ -155,7 +155,8 @@ public final class FetchedResultsController {
 
     /// Fetches the list and follows it from now on; blocks.
     ///
-    /// The delegate hears nothing of it. However busy others are, it needs one answer, and merges up to it.
+    /// The delegate hears nothing of it. However busy others are, it needs one answer, and merges up to it. Of an answer that comes in parts
+    /// the list is made as they come; one that breaks off with its connection is asked for again (``ClientLimits/requestAttempts``).
     ///
     /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`, `outOfOrderSection`, `disconnected`,
     /// `limitExceeded`; the list and what it follows are then as they were.
