@@ -299,6 +299,7 @@ extension StoredObjects {
 
     /// Adds the objects of a part behind the others; their bytes are copied.
     public mutating func append(_ part: StoredObjects) {
+        if part.isEmpty { return }
         guard let lying = part.whole else {
             for index in part.indices {
                 part.withRow(at: index) { append($0, version: $1, row: $2.bytes) }

@@ -30,6 +30,7 @@ extension ListPlaces {
     public mutating func append(_ part: ListPlaces) -> Bool {
         let (start, keysStart) = (count, keys.count)
         guard accepts(part), keysStart + part.keys.count <= Int(UInt32.max) else { return false }
+        if part.count == 0 { return true }
         numbers.append(contentsOf: part.numbers)
         keys.append(contentsOf: part.keys)
         keyEnds.append(addingCapacity: part.keyEnds.count) { span in

@@ -88,6 +88,12 @@ struct ListSorter {
         return share
     }
 
+    /// Adds what was taken from the budget for entries of a group that were not passed.
+    private func giveBack(_ left: Int, of count: Int, _ budget: inout Int) {
+        guard count > Self.mostInOneGo else { return }
+        budget += left / Self.passedForOne
+    }
+
     // MARK: Collecting
 
     /// Collects the entries of a group; true when it has all.
@@ -198,6 +204,7 @@ struct ListSorter {
     ) -> Bool {
         let count = entries.count
         let end = appended + share(of: count - appended, in: count, &budget)
+        defer { giveBack(end - appended, of: count, &budget) }
         prefix.withUnsafeBytes { prefix in
             withUnsafeTemporaryAllocation(
                 of: ListPlaces.Placed.self, capacity: min(Self.handedAtOnce, end - appended)

@@ -84,13 +84,18 @@ final class ListWalk: FetchWalk {
         records.bytes - records.count * ListRecordPile.header + prefixBytes
     }
 
+    /// Of an answer in parts no more than one is there in its last form.
     var bytes: Int {
-        records.bytes + segments.count * 2 * MemoryLayout<ListSegment>.stride + keys.bytes
-            + reached.count * 24 + keyBytes + records.count * 12 + sorter.bytes
+        let answer = isScanned && isInParts ? places.bytes : placesBytes
+        return records.bytes + segments.count * 2 * MemoryLayout<ListSegment>.stride
+            + (order?.bytes ?? 0) + keys.bytes + reached.count * 24 + answer + sorter.bytes
     }
 
+    /// The bytes of all objects in their last form.
+    private var placesBytes: Int { keyBytes + count * 12 }
+
     /// Whether the answer is taken in parts; once all keys were read.
-    var isInParts: Bool { partBytes.map { isFit && keyBytes + count * 12 > $0 } ?? false }
+    var isInParts: Bool { partBytes.map { isFit && placesBytes > $0 } ?? false }
 
     /// Goes on until `budget` is used up; true when the answer is made, or can be taken in parts.
     ///

@@ -94,12 +94,15 @@ struct TandemCommand: ParsableCommand {
             text +=
                 ": the directory of a store, which `tandem status` names, as /var/lib/tandem/NAME"
         }
+        if let wrong = wrongVerb(CommandLine.arguments.dropFirst()) {
+            let verb = (["tandem"] + wrong.known).joined(separator: " ")
+            CommandFailure(
+                "\(wrong.text); usage: \(verb) <subcommand>; see `\(verb) --help`", code: 2
+            ).exit()
+        }
         // "Usage: tandem backup …" names everything the verb takes.
         let usage = fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
         let hint = usage.map { "; usage: \($0.dropFirst(7))" } ?? ""
-        if let wrong = wrongVerb(CommandLine.arguments.dropFirst()) {
-            text = wrong
-        }
         let help = (["tandem"] + verb(usage) + ["--help"]).joined(separator: " ")
         CommandFailure("\(text)\(hint); see `\(help)`", code: 2).exit()
     }
@@ -110,8 +113,10 @@ struct TandemCommand: ParsableCommand {
             .map(String.init)
     }
 
-    /// What to say where a verb has to stand, and another word does; nil if none has to, or does.
-    private static func wrongVerb(_ arguments: ArraySlice<String>) -> String? {
+    /// What to say where a verb has to stand behind those that are known, and another word does; nil if none has to, or does.
+    private static func wrongVerb(
+        _ arguments: ArraySlice<String>
+    ) -> (text: String, known: [String])? {
         var (command, known): (any ParsableCommand.Type, [String]) = (Self.self, [])
         for word in arguments {
             if let next = command.subcommand(named: word) {
@@ -122,8 +127,10 @@ struct TandemCommand: ParsableCommand {
             let verbs = command.configuration.subcommands.map { $0._commandName }
             guard !verbs.isEmpty, !word.hasPrefix("-"), word != "help" else { return nil }
             let near = NearWord.nearest(to: word, among: verbs)
-            return "there is no verb `\((known + [word.printable]).joined(separator: " "))`"
+            let text =
+                "there is no verb `\((known + [word.printable]).joined(separator: " "))`"
                 + (near.map { "; did you mean `\((known + [$0]).joined(separator: " "))`?" } ?? "")
+            return (text, known)
         }
         return nil
     }

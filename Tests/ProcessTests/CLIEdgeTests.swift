@@ -218,7 +218,10 @@ import Testing
             (["statis"], "did you mean `status`?"), (["wibble"], "no verb `wibble`; usage"),
             (["lgo", "Team"], "no verb `lgo`; did you mean `log`?"),
             (["fetsh", "Team", "--limit", "3"], "no verb `fetsh`; did you mean `fetch`?"),
-            (["schema", "shwo"], "no verb `schema shwo`; did you mean `schema show`?"),
+            (
+                ["schema", "shwo"],
+                "did you mean `schema show`?; usage: tandem schema <subcommand>; see `tandem schema"
+            ),
             (
                 ["fetch", "Team", "--where", "name = Qatar"],
                 "has name, wins; a text stands in quotes"

@@ -75,7 +75,8 @@ import Testing
         while client.session.read?.answer == nil { try bench.turn() }
         let position = bench.position.number
         for number in 100...399 as ClosedRange<UInt64> {
-            guard client.session.read?.answer?.isDone == false else { break }
+            guard let read = client.session.read, read.answer?.isDone == false else { break }
+            #expect(bench.engine.answerBytes == read.bytes)
             let folder = try bench.bench.reference("Folder", number % 7 + 1)
             try writer.save([
                 number % 5 == 0

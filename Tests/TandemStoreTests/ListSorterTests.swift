@@ -40,6 +40,37 @@ import Testing
         #expect((0..<count).allSatisfy { places.sectionPlace($0) == (isSecond[$0] ? 2 : 1) })
     }
 
+    /// In pieces, with a budget that is enough for all, it takes no more of that than in one.
+    @Test(arguments: [100, 4_097, 9_000], [1, 5_000, 40_000])
+    func `what a part does not take is not counted`(count: Int, bytes: Int) {
+        let records = ListRecords()
+        var segments = [ListSegment(group: 0, section: 0, link: 0, start: 0)]
+        for number in 1...UInt64(count) {
+            // In no order at all.
+            records.append(
+                ObjectReference(tag: 3, number: number), StoreKey.number(number * 7_919 % 10_007))
+            segments[0].count += 1
+        }
+        func sorted(upTo bytes: Int) -> (places: ListPlaces, spent: Int, pieces: Int) {
+            var (all, places) = (ListPlaces(sections: ["a"]), ListPlaces())
+            var (sorter, budget, pieces) = (ListSorter(records), 100_000, 0)
+            var isDone = false
+            while !isDone {
+                isDone = sorter.append(segments[...], [9], to: &places, upTo: bytes, &budget)
+                let belongs = all.append(places)
+                #expect(belongs && (isDone || places.bytes >= bytes))
+                #expect(places.bytes - 64 * 21 < bytes)
+                places = ListPlaces()
+                pieces += 1
+            }
+            return (all, 100_000 - budget, pieces)
+        }
+        let (whole, pieces) = (sorted(upTo: .max), sorted(upTo: bytes))
+        #expect(pieces.places == whole.places && whole.places.count == count)
+        #expect(whole.pieces == 1 && pieces.pieces >= count * 21 / (bytes + 64 * 21))
+        #expect(pieces.spent <= whole.spent + pieces.pieces)
+    }
+
     @Test(arguments: [1, 7, 4_096, 4_097, 9_000])
     func `a group in steps is in the order of its keys`(count: Int) {
         var random = SplitMix64(seed: seed &+ UInt64(count))

@@ -230,10 +230,10 @@ public final class FetchedResultsController {
     public var sections: [FetchedResultsSection] {
         guard let model = plan?.compiled.model else { return [] }
         let shown = visible
+        let all = shown.references(in: 0..<shown.count)
         return shown.sections.map { section in
             FetchedResultsSection(
-                name: section.name,
-                objectIDs: shown.references(in: section.range).map { model.id(of: $0) })
+                name: section.name, objectIDs: all[section.range].map { model.id(of: $0) })
         }
     }
 

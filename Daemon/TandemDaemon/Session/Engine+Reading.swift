@@ -63,7 +63,10 @@ extension Engine {
     private func sendPart(of read: ReadUnderWay, _ session: Session, _ budget: inout Int) {
         // However little there is, a turn brings it nearer to its end.
         var left = max(1, budget)
-        defer { budget = left - DaemonLimits.partReads }
+        defer {
+            budget = left - DaemonLimits.partReads
+            if session.read === read { recount(read) }
+        }
         session.tookAt = clock.monotonicNanoseconds
         repeat {
             guard let message = read.nextMessage(&left) else { return }
@@ -88,6 +91,13 @@ extension Engine {
             .readBytes, limits,
             "answers that are being read hold \(answerBytes) bytes; fetch again when others are done"
         )
+    }
+
+    /// Counts what an answer holds that is put in order while it is sent.
+    private func recount(_ read: ReadUnderWay) {
+        let bytes = read.bytes
+        answerBytes += bytes - read.countedBytes
+        read.countedBytes = bytes
     }
 
     /// Ends other answers until there is room for one: those of which their clients have not taken a part for a while, and then those that
