@@ -113,6 +113,8 @@ extension ByteReader {
         let width = MemoryLayout<Number>.size
         let (size, isTooMuch) = count.multipliedReportingOverflow(by: width)
         let range = try take(isTooMuch ? .max : size, "\(count) numbers of \(width) bytes")
+        // An array of nothing made so would be written where all empty ones are.
+        guard count > 0 else { return [] }
         return bytes.withUnsafeBytes { bytes in
             [Number](unsafeUninitializedCapacity: count) { numbers, made in
                 UnsafeMutableRawBufferPointer(numbers)

@@ -20,6 +20,8 @@ struct WireSubscriber {
         static let state: UInt8 = 78
     }
 
+    /// The version that it speaks, which is that of Protocol.md.
+    private static let protocolVersion: UInt8 = 3
     private static let headerBytes = 12
     /// Where a transaction's position is, from the beginning of a push's payload.
     private static let positionOffset = 8 + 6
@@ -27,7 +29,7 @@ struct WireSubscriber {
     /// Connects and says hello.
     init(_ socket: String, entity: String) throws {
         descriptor = try connected(to: socket)
-        var payload: [UInt8] = [2, 0]
+        var payload = [Self.protocolVersion, 0]
         payload += Self.text("subscriber") + [0, 0, 1] + Self.text(entity)
         let hello = [UInt8(payload.count), 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0] + payload
         guard write(descriptor, hello, hello.count) == hello.count else {
