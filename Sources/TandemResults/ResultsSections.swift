@@ -97,24 +97,15 @@ extension SectionedList {
 extension RowStore {
     var sectionIDs: [SectionIDs] {
         order.map { ref in
+            let section = sections[Int(ref.slot)]
             var numbers: [UInt64] = []
             numbers.reserveCapacity(Int(ref.count))
-            append(to: &numbers, slot: Int(ref.slot), items: 0..<Int(ref.count))
-            return SectionIDs(name: sections[Int(ref.slot)].name, numbers: numbers)
-        }
-    }
-
-    /// Appends the numbers of some items of a section.
-    func append(to numbers: inout [UInt64], slot: Int, items: Range<Int>) {
-        var start = 0
-        for ref in sections[slot].leaves {
-            let leaf = start..<(start + Int(ref.count))
-            let part = items.clamped(to: leaf)
-            for item in part where leaf.contains(item) {
-                numbers.append(leaves[Int(ref.leaf)].number(item - start))
+            for leaf in section.leaves {
+                withLeaf(Int(leaf.leaf)) { rows in
+                    for at in 0..<rows.count { numbers.append(rows.number(at)) }
+                }
             }
-            start = leaf.upperBound
-            if start >= items.upperBound { return }
+            return SectionIDs(name: section.name, numbers: numbers)
         }
     }
 }

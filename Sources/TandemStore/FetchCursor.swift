@@ -129,7 +129,7 @@ public final class FetchCursor {
 
     /// What was found, if that is a list to be taken in parts; after ``step(_:)`` returned true.
     ///
-    /// Then ``result()`` has none of its objects.
+    /// Then ``result()`` has no objects of it, but the names of sections and what is reached.
     public var list: FoundList? {
         guard let walk = walk as? ListWalk, walk.isInParts else { return nil }
         return FoundList(walk)

@@ -16,9 +16,6 @@ public final class FoundList {
         self.walk = walk
     }
 
-    /// The names of sections and what is reached, without objects.
-    public var head: ListPlaces { walk.head }
-
     /// How many objects it has, those included that were taken.
     public var count: Int { walk.count }
 

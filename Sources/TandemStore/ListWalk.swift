@@ -38,7 +38,7 @@ final class ListWalk: FetchWalk {
     private var next = 0
     private var sorter: ListSorter
     /// The names of sections and what is reached.
-    private(set) var head = ListPlaces()
+    private var head = ListPlaces()
     /// What was put in order and not taken.
     private var places = ListPlaces()
     private(set) var rowsRead = 0

@@ -280,7 +280,7 @@ import Testing
                     let expected = try whole.result().places?.withLinks(
                         upTo: Int(list.details.rowsUpTo))
                     #expect(
-                        try gathered(found, &shelf) == expected,
+                        try gathered(found, behind: try cursor.result().places, &shelf) == expected,
                         "seed \(seed) round \(round): \(list) by \(plan.access)")
                 }
             }
@@ -289,9 +289,12 @@ import Testing
     }
 
     /// Takes a list part by part, while others save.
-    private func gathered(_ list: FoundList, _ shelf: inout RandomShelf) throws -> ListPlaces {
+    private func gathered(
+        _ list: FoundList, behind head: ListPlaces?, _ shelf: inout RandomShelf
+    ) throws -> ListPlaces {
         let most = Int.random(in: 1...300, using: &shelf.random)
-        var places = list.head
+        var places = try #require(head)
+        #expect(places.count == 0)
         while !list.isTaken {
             if Bool.random(using: &shelf.random) { try shelf.step() }
             var budget = Int.random(in: 1...6, using: &shelf.random)

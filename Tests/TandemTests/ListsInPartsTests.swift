@@ -13,14 +13,7 @@ import Testing
 @MainActor @Suite(.timeLimit(.minutes(5)), .serialized) struct ListsInPartsTests {
     /// A fake daemon with contents of the names, which sends one a part, and a context that takes places.
     private func fake(_ names: [String]) throws -> (FakeDaemon, ManagedObjectContext) {
-        let fake = try FakeDaemon(
-            Model {
-                Bucket.entity; Content.entity
-            })
-        let writer = fake.container(author: "writer").makeContext(name: "writer")
-        for name in names { try writer.insert(Content.self).name = name }
-        try writer.save()
-        fake.state.withLock { $0.partBytes = 1 }
+        let fake = try FakeDaemon.sendingParts(of: names)
         return (fake, fake.container(cachedRows: 1).makeContext(name: "lists"))
     }
 
@@ -32,12 +25,6 @@ import Testing
             $0.interruption = (messages, event)
             $0.interruptsAll = always
             $0.requests = []
-        }
-    }
-
-    private func fetches(_ fake: FakeDaemon) -> Int {
-        fake.state.withLock { state in
-            state.requests.count { if case .fetch = $0 { true } else { false } }
         }
     }
 
@@ -176,11 +163,11 @@ import Testing
             let list = try list(context, sections: "name")
             try list.performFetch()
             #expect(names(list) == texts("a", "b", "c", "d"), "after \(messages)")
-            #expect(list.sections.count == 4 && fetches(fake) == 2, "after \(messages)")
+            #expect(list.sections.count == 4 && fake.fetchCount == 2, "after \(messages)")
         }
         interrupt(fake, after: 2, always: true, .cut)
         let error = #expect(throws: TandemError.self) { try list(context).performFetch() }
-        #expect(error?.code == .disconnected && fetches(fake) == ClientLimits().requestAttempts)
+        #expect(error?.code == .disconnected && fake.fetchCount == ClientLimits().requestAttempts)
     }
 
     @Test func `a failure in place of the rest is thrown, and the connection goes on`()
@@ -213,7 +200,7 @@ import Testing
             let error = #expect(throws: TandemError.self) { try list.performFetch() }
             #expect(error?.code == (isClosed ? .disconnected : .timeout))
             // It is not asked again.
-            #expect(list.numberOfObjects == 0 && fetches(fake) <= 1)
+            #expect(list.numberOfObjects == 0 && fake.fetchCount <= 1)
             container.close()
         }
     }
@@ -226,7 +213,7 @@ import Testing
         let list = try list(context)
         try list.performFetch()
         #expect(list.numberOfObjects == 3 && list.position?.number == start)
-        #expect(fetches(fake) == 1)
+        #expect(fake.fetchCount == 1)
         try context.reach(fake.end)
         #expect(names(list).contains(.string("\(start)")) && list.numberOfObjects == 3)
     }
@@ -254,7 +241,7 @@ import Testing
             let list = try list(context, sections: "name")
             try list.performFetch()
             #expect(names(list) == texts("a", "b", "c"), "part \(index)")
-            #expect(fetches(fake) == 2, "part \(index)")
+            #expect(fake.fetchCount == 2, "part \(index)")
         }
         interrupt(fake, after: 2, always: true, .part(strange[0]))
         let error = #expect(throws: TandemError.self) { try list(context).performFetch() }

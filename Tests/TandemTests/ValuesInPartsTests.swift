@@ -30,14 +30,7 @@ private struct Name: ObjectValue, Equatable {
 
     /// A fake one with contents of the names, and a context that holds none of them.
     private func fake(_ names: [String]) throws -> (FakeDaemon, ManagedObjectContext) {
-        let fake = try FakeDaemon(
-            Model {
-                Bucket.entity; Content.entity
-            })
-        let writer = fake.container(author: "writer").makeContext(name: "writer")
-        for name in names { try writer.insert(Content.self).name = name }
-        try writer.save()
-        fake.state.withLock { $0.partBytes = 1 }
+        let fake = try FakeDaemon.sendingParts(of: names)
         return (fake, fake.container().makeContext(name: "values"))
     }
 
@@ -45,12 +38,6 @@ private struct Name: ObjectValue, Equatable {
         _ fake: FakeDaemon, after messages: Int, _ event: FakeDaemon.Interruption
     ) {
         fake.state.withLock { $0.interruption = (messages, event) }
-    }
-
-    private func fetches(_ fake: FakeDaemon) -> Int {
-        fake.state.withLock { state in
-            state.requests.count { if case .fetch = $0 { true } else { false } }
-        }
     }
 
     private func names(
@@ -115,10 +102,10 @@ private struct Name: ObjectValue, Equatable {
     @Test func `an answer that breaks off with its connection is asked for again`() throws {
         let (fake, context) = try fake(["a", "b", "c", "d"])
         for messages in 1...4 {
-            let before = fetches(fake)
+            let before = fake.fetchCount
             interrupt(fake, after: messages, .cut)
             #expect(try names(context).sorted() == ["a", "b", "c", "d"], "after \(messages)")
-            #expect(fetches(fake) == before + 2, "after \(messages)")
+            #expect(fake.fetchCount == before + 2, "after \(messages)")
         }
         // So do those that are taken whole.
         interrupt(fake, after: 2, .cut)
@@ -166,7 +153,7 @@ private struct Name: ObjectValue, Equatable {
             #expect(try await context.fetch(request).count == 4)
             let asked = fake.state.withLock { $0.requests }
             again += asked.count { if case .verdicts = $0 { true } else { false } }
-            #expect(fetches(fake) == 1)
+            #expect(fake.fetchCount == 1)
             try await context.reach(fake.end)
         }
         #expect(again == 0 && context.readsAwaited == 0)
