@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .SILENT:
-.PHONY: help demo test format format-check dependencies clean install uninstall
+.PHONY: help demo test check format format-check dependencies clean install uninstall
 
 SOURCES := Package.swift Sources Client Daemon Tests
 # Debian packages without which it does not build.
@@ -38,7 +38,8 @@ INSTALLED := $(PREFIX)/bin/tandem $(PREFIX)/bin/tandemd \
 
 help:
 	echo "make demo          build, then play the World Cup of 2022 over three processes and a daemon"
-	echo "make test          lint, build and run all tests"
+	echo "make test          lint, build and run all tests; TEST='REGULAR EXPRESSION' runs some"
+	echo "make check         the deep kinds of tests, for 30 minutes or MINUTES=N; KINDS=a,b for some"
 	echo "make format        format the sources in place"
 	echo "make format-check  lint the sources, as make test does"
 	echo "make install       build for release and install below PREFIX ($(PREFIX)), behind DESTDIR"
@@ -53,34 +54,25 @@ demo: dependencies
 	echo "== the World Cup of 2022: a daemon, a process that plays, a process that shows the table"
 	exec "$$bin/worldcup" demo --tandemd "$$bin/tandemd" $(DEMO)
 
+# TEST='REGULAR EXPRESSION' runs only tests whose ids match; JOBS=N sets the number of processes at a time.
 test: PACKAGES += $(ORACLE_PACKAGES) $(TEST_PACKAGES)
 test: dependencies format-check
 	echo "== building everything, tests included"
 	swift build --build-tests
 	echo "== running the tests"
-	mkdir -p .build
-	logs=$$(mktemp -d .build/test.XXXXXX)
-	TMPDIR=$$(mktemp -d)
-	# Some tests are other users, who have to pass through.
-	chmod 711 "$$TMPDIR"
-	export TMPDIR
-	bin=$$(swift build --show-bin-path)/tandemPackageTests.xctest
-	# The client library's tests share their process's main thread: theirs is one of its own, beside that of all others.
-	# Few run at once, so that the time limit of each is about itself.
-	run() {
-	    exec timeout --kill-after=10 1200 "$$bin" --testing-library swift-testing \
-	        --experimental-maximum-parallelization-width 8 "$${@:2}" > >(tee "$$logs/$$1") 2>&1
-	}
-	status=0
-	run library --filter '^TandemTests\.' & library=$$!
-	trap 'kill "$$library" 2>/dev/null || true; rm -rf "$$logs" "$$TMPDIR"' EXIT
-	(run others --skip '^TandemTests\.') || status=$$?
-	wait "$$library" || status=$$?
-	for log in library others; do
-	    grep -aF '✘' "$$logs/$$log" || true
-	    echo "== $$log: $$(grep -E 'Test run with .* (passed|failed)' "$$logs/$$log" | tail -1 || true)"
-	done
-	exit $$status
+	options=(--durations Tests/suite-durations.tsv --measured .build/suite-durations.tsv)
+	[[ -z $${JOBS:-} ]] || options+=(--jobs "$$JOBS")
+	[[ -z $${TEST:-} ]] || options+=(--filter "$$TEST")
+	exec "$$(swift build --show-bin-path)/TestRunner" test "$${options[@]}"
+
+# KINDS=worlds,images runs only these; SEED=N begins with another seed; Tests/README.md has the list.
+check: PACKAGES += $(ORACLE_PACKAGES) $(TEST_PACKAGES)
+check: dependencies
+	swift build --product TestRunner
+	options=(--minutes "$${MINUTES:-30}")
+	[[ -z $${KINDS:-} ]] || options+=(--kinds "$$KINDS")
+	[[ -z $${SEED:-} ]] || options+=(--seed "$$SEED")
+	exec "$$(swift build --show-bin-path)/TestRunner" check "$${options[@]}"
 
 format-check:
 	echo "== linting"
@@ -114,7 +106,7 @@ dependencies:
 	"$${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"
 
 clean:
-	rm -rf .build Tests/Benchmarks/.build
+	rm -rf .build .build-tsan .build-release Tests/Benchmarks/.build
 
 # Nothing is started or enabled: README.md says how. The units name the binaries where they were put.
 install:

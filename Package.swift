@@ -21,7 +21,8 @@ func suite(
     _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []
 ) -> Target {
     .testTarget(
-        name: name, dependencies: dependencies, path: "Tests/\(name)", exclude: exclude,
+        name: name, dependencies: dependencies + ["TestSupport"], path: "Tests/\(name)",
+        exclude: exclude,
         swiftSettings: strict)
 }
 
@@ -31,18 +32,18 @@ let suites: [Target] = [
     suite("TandemQueryTests", ["FuzzTargets", "TandemIO", "TandemModel", "TandemQuery"]),
     suite(
         "TandemResultsTests",
-        ["TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TestSupport"]),
+        ["TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TestWorlds"]),
     suite("TandemJournalTests", ["TandemIO", "TandemJournal"], exclude: ["Fixtures"]),
     suite("TandemStoreTests", ["TandemIO", "TandemModel", "TandemQuery", "TandemStore"]),
     suite(
         "TandemWireTests", ["FuzzTargets", "TandemIO", "TandemModel", "TandemQuery", "TandemWire"]),
     suite("TandemDaemonTests", ["TandemDaemon", "TandemWire", "TandemModel"]),
-    suite("TandemTests", ["Tandem", "TandemEmbedded", "TandemDaemon", "TestSupport"]),
+    suite("TandemTests", ["Tandem", "TandemEmbedded", "TandemDaemon", "TestWorlds"]),
     suite(
         "ProcessTests",
         [
             "Tandem", "TandemIO", "TandemJournal", "TandemStore", "tandemd", "tandem", "worldcup",
-            "TestSupport", "FuzzTargets",
+            "TestWorlds", "FuzzTargets",
         ], exclude: ["Flights", "Golden"]),
     // The recorder is preloaded C, built by the tests.
     suite("FaultTests", ["TandemDaemon", "tandemd"], exclude: ["Recorder"]),
@@ -51,6 +52,7 @@ let suites: [Target] = [
         ["TandemDaemon", "TandemIO", "TandemJournal", "TandemModel", "TandemStore", "TandemWire"]),
     suite("FuzzTests", ["FuzzTargets", "TandemIO"]),
     suite("OracleTests", ["CSQLite", "Tandem", "TandemEmbedded", "TandemIO"]),
+    suite("TestRunnerTests", ["TandemIO", "TestRunner"]),
     suite("TidyTests", []),
 ]
 
@@ -137,9 +139,17 @@ let package = Package(
         .executableTarget(
             name: "worldcup", dependencies: ["Tandem", arguments], path: "Sources/worldcup",
             resources: [.copy("Resources/worldcup-2022.json")], swiftSettings: strict),
-        // What several test targets use: random worlds, and plain rules to judge lists by.
+        // What all test targets use: seeds, directories, threads that may block.
         .target(
-            name: "TestSupport", dependencies: ["Tandem"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["TandemIO"], path: "Tests/TestSupport",
+            swiftSettings: strict),
+        // Random object graphs, and a plain implementation of lists to compare with.
+        .target(
+            name: "TestWorlds", dependencies: ["Tandem", "TestSupport"], path: "Tests/TestWorlds",
+            swiftSettings: strict),
+        // Runs each suite in a process of its own.
+        .executableTarget(
+            name: "TestRunner", dependencies: ["TandemIO", arguments], path: "Tests/TestRunner",
             swiftSettings: strict),
         // What holds for any input whatever: run by FuzzTests, and under libFuzzer by Tests/Fuzzing.
         .target(

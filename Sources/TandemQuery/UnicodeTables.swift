@@ -10,11 +10,16 @@ public enum UnicodeTables {
     public static let version: String = {
         var newest: (major: Int, minor: Int) = (0, 0)
         for plane in planes {
-            for value in plane {
-                guard let age = Unicode.Scalar(value)?.properties.age, age > newest else {
-                    continue
+            // Not a `for`: without optimization, a range's iterator costs more than the look-up.
+            var value = plane.lowerBound
+            while value <= plane.upperBound {
+                if let age = Unicode.Scalar(value)?.properties.age,
+                    age.major > newest.major
+                        || age.major == newest.major && age.minor > newest.minor
+                {
+                    newest = age
                 }
-                newest = age
+                value += 1
             }
         }
         return "\(newest.major).\(newest.minor)"

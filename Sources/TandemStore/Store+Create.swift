@@ -33,7 +33,10 @@ extension Store {
         } catch let error as StoreError {
             throw error
         } catch {
-            throw StoreError(.failed, "cannot create the store at \(path): \(error)")
+            throw StoreError(
+                .failed,
+                "cannot create the store at \(path): \(error); "
+                    + "check the owner, the mode and the disk, then start again")
         }
     }
 

@@ -1,18 +1,21 @@
+import TestSupport
 import Testing
 
 /// Power cuts at random moments of real daemons' lives: journal and LMDB together.
-@Suite struct CrashImageTests {
+@Suite(.ownThread) struct CrashImageTests {
     /// Recorded stores; each gives its part of the images.
-    static let worlds = max(8, imageCount / 250)
+    static let worlds = max(4, imageCount / 125)
 
     @Test(arguments: 0..<worlds)
     func `laws 1, 3 and 6: every crash image recovers to what was acknowledged`(
         _ number: Int
     ) throws {
-        var world = try World(seed: seed &+ UInt64(number), in: try Scratch())
+        var world = try World(seed: seed &+ UInt64(number), in: try Scratch(inMemory: true))
         // Some stores have a past whose writes the page cache still holds.
-        for _ in 0..<number % 3 { try world.live(World.Life(steps: 15, isStopped: false)) }
-        try world.live(World.Life(steps: 75, isStopped: number % 2 == 0))
+        for _ in 0..<number % 3 {
+            try world.live(World.Life(steps: Volume.of(8, deep: 15), isStopped: false))
+        }
+        try world.live(World.Life(steps: Volume.of(40, deep: 75), isStopped: number % 2 == 0))
         let (found, reference) = world.violations()
         #expect(found.isEmpty, "TANDEM_SEED=\(seed): \(found)")
         guard let reference else { return }
@@ -31,7 +34,7 @@ import Testing
     }
 
     @Test func `law 3: images of stores that were hardly begun recover too`() throws {
-        var world = try World(seed: seed, in: try Scratch())
+        var world = try World(seed: seed, in: try Scratch(inMemory: true))
         try world.live(World.Life(steps: 0, isStopped: false))
         let (found, reference) = world.violations()
         #expect(found.isEmpty, "TANDEM_SEED=\(seed): \(found)")
@@ -41,13 +44,13 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<max(2, imageCount / 500))
+    @Test(arguments: 0..<max(1, imageCount / 500))
     func `laws 1, 3 and 6: a store lives on after a power cut, and survives the next ones`(
         _ number: Int
     ) throws {
         var random = SplitMix64(seed: seed &+ UInt64(number) &* 77)
-        var world = try World(seed: random.next(), in: try Scratch())
-        for generation in 0..<4 {
+        var world = try World(seed: random.next(), in: try Scratch(inMemory: true))
+        for generation in 0..<Volume.of(2, deep: 4) {
             try world.live(World.Life(steps: 20, isStopped: Bool.random(using: &random)))
             let (found, reference) = world.violations()
             let what = "TANDEM_SEED=\(seed) chain \(number), generation \(generation)"
@@ -70,8 +73,9 @@ import Testing
 
     /// What was answered may be lost then, but only from the end, and the store is never ahead.
     @Test func `laws 1 and 6: images with relaxed durability are a beginning of what was`() throws {
-        var world = try World(seed: seed, in: try Scratch())
-        try world.live(World.Life(steps: 60, isStopped: false, durability: "relaxed"))
+        var world = try World(seed: seed, in: try Scratch(inMemory: true))
+        try world.live(
+            World.Life(steps: Volume.of(30, deep: 60), isStopped: false, durability: "relaxed"))
         let (found, reference) = world.violations()
         #expect(found.isEmpty, "TANDEM_SEED=\(seed): \(found)")
         guard let reference else { return }

@@ -1,4 +1,5 @@
 import TandemIO
+import TestSupport
 
 /// What a crash keeps of what was not synced: a pure function of its seed.
 struct CrashLuck {
@@ -72,6 +73,3 @@ struct CrashLuck {
         return random.next()
     }
 }
-
-/// SplitMix64: small, seeded, the same everywhere.
-typealias SplitMix64 = SeededGenerator

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TandemIO
+import TestSupport
 
 /// A disk that plays a recording and can lose its power after any record.
 ///

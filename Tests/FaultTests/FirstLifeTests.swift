@@ -1,12 +1,13 @@
+import TestSupport
 import Testing
 
 /// The shrunk cases of what the images found.
-@Suite struct FirstLifeTests {
+@Suite(.ownThread) struct FirstLifeTests {
     /// LMDB never syncs the name of its file: the journal then stood beside a new store of another log.
     @Test func `law 3: a power cut after the first saves leaves store and journal together`()
         throws
     {
-        var world = try World(seed: seed, in: try Scratch())
+        var world = try World(seed: seed, in: try Scratch(inMemory: true))
         try world.live(World.Life(steps: 3, isStopped: false))
         try expectNoLoss(world)
     }
@@ -16,7 +17,7 @@ import Testing
     func `law 3: a kill between making a directory and syncing its name, then a power cut`(
         _ number: Int
     ) throws {
-        var world = try World(seed: seed, in: try Scratch())
+        var world = try World(seed: seed, in: try Scratch(inMemory: true))
         let life = World.Life(faults: "dirsync,/disk,\(number),kill", steps: 0)
         #expect(try world.live(life).status == .signalled(9))
         try world.live(World.Life(steps: 3, isStopped: false))

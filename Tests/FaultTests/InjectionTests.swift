@@ -1,10 +1,11 @@
 import TandemIO
+import TestSupport
 import Testing
 
 /// Calls that fail: the first, the second, … until a life passes without.
-@Suite struct InjectionTests {
+@Suite(.ownThread) struct InjectionTests {
     /// How many calls are passed over between two that fail; 1 with a large TANDEM_IMAGES.
-    static let stride = imageCount > 1_000 ? 1 : 4
+    static let stride = imageCount > 1_000 ? 1 : Volume.of(17, deep: 4)
 
     /// What goes wrong, and whether a life with it may go on.
     static let faults = [
@@ -22,7 +23,7 @@ import Testing
         _ fault: String
     ) throws {
         let number = Self.faults.firstIndex(of: fault) ?? 0
-        var world = try World(seed: seed &+ UInt64(number), in: try Scratch())
+        var world = try World(seed: seed &+ UInt64(number), in: try Scratch(inMemory: true))
         var n = 1 + Int((seed &+ UInt64(number)) % UInt64(Self.stride))
         while true {
             let faults = fault.split(separator: "N").joined(separator: "\(n)")

@@ -1,9 +1,10 @@
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 
 /// A flush that does nothing has to be found: else the images prove nothing.
-@Suite struct NegativeControlTests {
+@Suite(.ownThread) struct NegativeControlTests {
     @Test(arguments: ["sync,/journal/,1+,lie", "dirsync,/,1+,lie"])
     func `a journal whose flushes do nothing is caught`(_ faults: String) throws {
         let world = try World.ordinary(seed: seed, steps: 30, faults: faults)
@@ -18,14 +19,14 @@ import Testing
 
     /// In a process of its own, for a store with lost pages may take the process with it.
     @Test func `an LMDB whose flushes do nothing is caught`() async throws {
-        let scratch = try Scratch()
+        let scratch = try Scratch(inMemory: true)
         await #expect(processExitsWith: .failure) { [path = scratch.path as String] in
             exit(NegativeControlTests.status("sync,data.mdb,1+,lie", path))
         }
     }
 
     @Test func `the same LMDB with real flushes is not`() async throws {
-        let scratch = try Scratch()
+        let scratch = try Scratch(inMemory: true)
         await #expect(processExitsWith: .success) { [path = scratch.path as String] in
             exit(NegativeControlTests.status("", path))
         }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TandemIO
+import TestSupport
 import Testing
 
 /// The recorder, built once per run of the tests by the system's compiler.

@@ -3,6 +3,7 @@ import TandemIO
 import TandemJournal
 import TandemModel
 import TandemStore
+import TestSupport
 
 /// What is in the journal, and the hash that the store has to have at each of its positions.
 struct Reference: Sendable {
@@ -13,7 +14,7 @@ struct Reference: Sendable {
     /// Applies a journal's transactions one by one to an empty store.
     init(_ encoded: [EncodedTransaction], onlyLast: Bool = false) throws {
         self.encoded = encoded
-        let scratch = try Scratch()
+        let scratch = try Scratch(inMemory: true)
         let store = try Store.open(
             path: scratch.path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 1))
         defer { store.close() }

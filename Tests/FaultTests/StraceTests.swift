@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TandemIO
+import TestSupport
 import Testing
 
 /// The same faults made by the kernel's own means: nothing of ours is preloaded.
-@Suite struct StraceTests {
+@Suite(.ownThread) struct StraceTests {
     /// Whether strace is there and may trace.
     static let isThere: Bool = {
         let words = ["-qq", "-o", "/dev/null", "/bin/true"]
@@ -20,7 +21,7 @@ import Testing
     func `laws 1 and 3: a call that the kernel fails ends the daemon and loses nothing`(
         _ injection: String, _ code: Int32
     ) throws {
-        let place = try FaultPlace(try Scratch())
+        let place = try FaultPlace(try Scratch(inMemory: true))
         let call = String(injection.prefix { $0 != ":" })
         let words = [
             // With -D the daemon is our child, not strace.

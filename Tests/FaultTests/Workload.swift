@@ -1,5 +1,6 @@
 import TandemModel
 import TandemWire
+import TestSupport
 
 /// Random saves, batches, leases, acknowledgements and pauses of two clients; keeps what was answered.
 struct Workload {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
 /// Recorded lives of daemons on one store, from which crash images are made.
@@ -48,7 +49,7 @@ struct World {
     /// A store as a power cut left it.
     init(after image: Image, seed: UInt64) throws {
         self.seed = seed
-        scratch = try Scratch()
+        scratch = try Scratch(inMemory: true)
         let copy = scratch.path + "/beginning"
         try FileManager.default.copyItem(atPath: image.place.disk, toPath: copy)
         try FileManager.default.copyItem(
@@ -61,7 +62,7 @@ struct World {
 
     /// One life that nothing goes wrong in.
     static func ordinary(seed: UInt64, steps: Int, faults: String = "") throws -> World {
-        try ordinary(seed: seed, steps: steps, faults: faults, in: try Scratch())
+        try ordinary(seed: seed, steps: steps, faults: faults, in: try Scratch(inMemory: true))
     }
 
     static func ordinary(

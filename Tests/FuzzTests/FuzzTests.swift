@@ -1,14 +1,11 @@
 import FoundationEssentials
 import FuzzTargets
 import TandemIO
+import TestSupport
 import Testing
 
 /// The targets of `Tests/Fuzzing`, without libFuzzer: all of the committed corpus, and some thousand changes of it.
-struct FuzzTests {
-    /// The seed of the changes: `TANDEM_SEED`, or a fixed one.
-    private static let seed =
-        ThisProcess.environment("TANDEM_SEED").flatMap { UInt64($0) } ?? 20_261_121
-
+@Suite(.ownThread) struct FuzzTests {
     private static let folder: String = {
         var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
         parts.removeLast(2)
@@ -32,7 +29,7 @@ struct FuzzTests {
     @Test(arguments: FuzzTarget.all.map(\.name))
     func `law 7: no change of an input breaks a property`(name: String) throws {
         let target = try #require(FuzzTarget.named(name))
-        var mutator = Mutator(try Self.corpus(name) + target.seeds(), seed: Self.seed)
+        var mutator = Mutator(try Self.corpus(name) + target.seeds(), seed: seed)
         for _ in 0..<500 { tryOut(mutator.next(), target) }
     }
 
@@ -53,7 +50,7 @@ struct FuzzTests {
         } catch {
             Issue.record(
                 """
-                \(target.name): \(error), seed \(Self.seed), input \
+                \(target.name): \(error), TANDEM_SEED=\(seed), input \
                 \(Data(input).base64EncodedString())
                 """)
         }

@@ -2,14 +2,13 @@ import Foundation
 import Tandem
 import TandemEmbedded
 import TandemIO
+import TestSupport
 import Testing
 
 /// Random requests on random objects of random models: what the daemon answers is what the request means, and what SQLite answers.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct OracleTests {
-    private static let seed =
-        ProcessInfo.processInfo.environment["TANDEM_SEED"].flatMap { UInt64($0) } ?? 20_261_122
-    private static let worlds =
-        ProcessInfo.processInfo.environment["TANDEM_WORLDS"].flatMap { Int($0) } ?? 6
+@MainActor @Suite struct OracleTests {
+    private static let seed = TestSeed.value(or: 20_261_122)
+    private static let worlds = Volume.variable("TANDEM_WORLDS", or: 3, deep: 6)
 
     @Test func `the daemon, what a request means, and SQLite agree`() throws {
         var accesses: Set<String> = []
@@ -27,7 +26,9 @@ import Testing
                 let request = try question.request()
                 let what = "seed \(seed) question \(number): \(request)"
                 let all = question.all(world)
-                #expect(try question.all(database, world) == all, "SQLite, \(what)")
+                #expect(
+                    try question.all(database, world) == all, "SQLite, TANDEM_SEED=\(seed), \(what)"
+                )
                 let found = try context.fetch(request).map(\.id.number)
                 #expect(found == question.part(of: all), "\(what)")
                 #expect(

@@ -1,6 +1,7 @@
 import Foundation
 import Tandem
 import TandemIO
+import TestSupport
 
 /// A random model with objects of it, in plain dictionaries.
 struct OracleWorld {

@@ -4,7 +4,7 @@ import TandemModel
 import Testing
 
 /// The verb `batch` of the bridge.
-@Suite(.serialized) struct BridgeBatchTests {
+@Suite(.ownThread, .serialized) struct BridgeBatchTests {
     @Test func `batch inserts, updates and deletes, and lists follow before the answer`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }

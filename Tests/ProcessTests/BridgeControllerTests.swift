@@ -4,7 +4,7 @@ import TandemIO
 import TandemModel
 import Testing
 
-@Suite(.serialized) struct BridgeControllerTests {
+@Suite(.ownThread, .serialized) struct BridgeControllerTests {
     private let contents = #"""
         {"do": "save", "ops": [
         {"insert": "Team", "as": "a", "set": {"name": "A", "zone": "Africa", "wins": 1}},

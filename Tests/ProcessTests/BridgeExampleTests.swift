@@ -1,10 +1,11 @@
 import Foundation
 import Glibc
 import TandemIO
+import TestSupport
 import Testing
 
 /// The page of examples for other languages: each is run as it stands there, and prints what stands below it.
-@Suite(.timeLimit(.minutes(2))) struct BridgeExampleTests {
+@Suite(.ownThread) struct BridgeExampleTests {
     /// A piece of a program, and what it prints.
     struct Example: CustomTestStringConvertible, Sendable {
         var language: String

@@ -2,10 +2,11 @@ import FuzzTargets
 import Glibc
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
 /// Lines that are nearly requests.
-@Suite struct BridgeLinesTests {
+@Suite(.ownThread) struct BridgeLinesTests {
     private static let requests = [
         #"{"id": 1, "do": "save", "ops": [{"insert": "Team", "as": "t", "set": {"name": "a", "wins": 3}}]}"#,
         #"{"id": 1, "do": "save", "ops": [{"update": "Team/1", "set": {"born": "2022-11-20T16:00:00Z", "budget": "1.5"}, "add": {"tags": ["Tag/2"]}}], "policy": "overwrite", "saveId": "x"}"#,

@@ -3,7 +3,7 @@ import TandemIO
 import TandemModel
 import Testing
 
-@Suite(.serialized) struct BridgeTests {
+@Suite(.ownThread, .serialized) struct BridgeTests {
     @Test func `schema reads an empty store, installs a model and tells others`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }

@@ -1,9 +1,10 @@
 import Glibc
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
-@Suite(.serialized) struct BridgeWireTests {
+@Suite(.ownThread) struct BridgeWireTests {
     @Test func `wrong input gets an answer and changes nothing`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }

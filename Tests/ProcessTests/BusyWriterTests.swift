@@ -4,7 +4,7 @@ import TandemModel
 import Testing
 
 /// Lists whose membership only the daemon can tell, under a stream of saves from another process.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct BusyWriterTests {
+@Suite(.ownThread, .serialized) struct BusyWriterTests {
     private static let teams = 12
 
     /// A process that saves without a pause until it is told to stop; what went wrong is kept.

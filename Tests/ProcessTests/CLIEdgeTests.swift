@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// `tandem` where it is easily led astray: migrated stores, numbers out of range, directories that hold no store.
-@Suite(.timeLimit(.minutes(2))) struct CLIEdgeTests {
+@Suite(.ownThread) struct CLIEdgeTests {
     let place: Place
 
     init() throws { place = try Place() }

@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// What the verbs of care print, byte for byte; what differs from run to run has a word in its place.
-@Suite(.timeLimit(.minutes(3))) struct CareGoldenTests {
+@Suite(.ownThread) struct CareGoldenTests {
     let place: Place
     let daemon: DaemonProcess
 

@@ -9,7 +9,7 @@ import TandemWire
 import Testing
 
 /// `tandem check`, `dump`, `rebuild`, `backup` and `restore` as people run them, on a real daemon's directory.
-@Suite(.serialized, .timeLimit(.minutes(4))) struct CareTests {
+@Suite(.ownThread, .serialized) struct CareTests {
     let place: Place
     let files = RealFileSystem()
     var backup: String { place.path + "/backup" }

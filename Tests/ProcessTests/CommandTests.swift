@@ -1,10 +1,11 @@
 import Foundation
 import Tandem
 import TandemIO
+import TestSupport
 import Testing
 
 /// `tandem` and `tandemd` as people run them: what they print, and the exit code.
-@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+@Suite(.ownThread) struct CommandTests {
     let place: Place
     let daemon: DaemonProcess
 

@@ -5,7 +5,7 @@ import TandemIO
 import Testing
 
 /// The configuration of a real `tandemd`, and what the roles in it do to real processes.
-@Suite(.serialized) struct ConfigurationTests {
+@Suite(.ownThread, .serialized) struct ConfigurationTests {
     private func file(_ text: String, in place: Place) throws -> String {
         let path = place.store + ".yaml"
         try Data(text.utf8).write(to: URL(filePath: path))

@@ -4,7 +4,7 @@ import TandemModel
 import Testing
 
 /// The variable itself, read by a process of its own.
-@Suite struct DebugVariableTests {
+@Suite(.ownThread) struct DebugVariableTests {
     @Test
     func `with TANDEM_DEBUG=1 a process tells on standard error what it does, and only there`()
         throws

@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// What `make demo` runs, without a terminal.
-@Suite(.timeLimit(.minutes(3))) struct DemoTests {
+@Suite(.ownThread) struct DemoTests {
     private func demo(_ place: Place, _ shell: String = "exec \"$0\" \"$@\"") throws -> CommandRun {
         let products = DaemonProcess.products
         return try CommandRun(

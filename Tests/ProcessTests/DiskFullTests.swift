@@ -3,12 +3,13 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// A daemon that runs out of room in the middle of saves, seen by real clients.
-@Suite(.serialized) struct DiskFullTests {
+@Suite(.ownThread) struct DiskFullTests {
     /// Daemon, a reader with a controller, a saver, and what takes their room.
     private final class World {
         let scarcity: Scarcity
@@ -145,7 +146,13 @@ import Testing
         #expect((status["readOnlySince"]?.number ?? 0) > 1_700_000_000)
     }
 
-    @Test(arguments: Scarcity.possible, [SIGKILL, SIGTERM])
+    /// Each shortage with one way to end, and in the deep run with both.
+    private static let ends =
+        Scarcity.possible.enumerated().map { ($1, $0 % 2 == 0 ? SIGKILL : SIGTERM) }
+        + Volume.of(
+            [], deep: Scarcity.possible.enumerated().map { ($1, $0 % 2 == 0 ? SIGTERM : SIGKILL) })
+
+    @Test(arguments: ends)
     func `law 3: a daemon that ends without room starts without room and has everything`(
         _ scarcity: Scarcity, _ signal: Int32
     ) throws {

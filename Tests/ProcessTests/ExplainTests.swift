@@ -3,7 +3,7 @@ import Tandem
 import Testing
 
 /// `tandem explain` as people run it.
-@Suite(.timeLimit(.minutes(2))) struct ExplainTests {
+@Suite(.ownThread) struct ExplainTests {
     private static let model = """
         {"entities": {"Team": {"attributes": {"zone": {"type": "string"}, "wins": {"type": "int"}, \
         "code": {"type": "int"}}, "uniqueness": [["code"], ["zone", "wins"]], \

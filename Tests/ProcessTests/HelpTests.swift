@@ -2,7 +2,7 @@ import Tandem
 import Testing
 
 /// The help of each verb fits a screen: 80 columns and 40 lines.
-@Suite(.timeLimit(.minutes(2))) struct HelpTests {
+@Suite(.ownThread) struct HelpTests {
     private func verbs(_ command: JSON, _ parents: [String]) -> [[String]] {
         (command["subcommands"]?.array ?? []).flatMap { verb -> [[String]] in
             guard let name = verb["commandName"]?.string, name != "help" else { return [] }

@@ -6,7 +6,7 @@ import TandemWire
 import Testing
 
 /// Clients that do what none should; a well-behaved one saves and follows on beside them.
-@Suite struct HostileClientTests {
+@Suite(.ownThread) struct HostileClientTests {
     @Test func `law 7: half a frame, cut at any byte, holds nobody up and is let go of`() throws {
         let world = try HostileWorld()
         try world.goOn()

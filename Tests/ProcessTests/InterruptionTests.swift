@@ -28,7 +28,7 @@ enum Interruption: String, CaseIterable, Sendable {
 }
 
 /// What a client hears when it is interrupted: laws 2, 4 and 5.
-@MainActor @Suite(.serialized, .timeLimit(.minutes(5))) struct InterruptionTests {
+@MainActor @Suite(.serialized) struct InterruptionTests {
     @Test(arguments: Interruption.plain)
     func `laws 2, 4 and 5: behind an interruption a list has one change, and no save is missed`(
         _ interruption: Interruption

@@ -7,15 +7,16 @@ import TandemJournal
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
-@Suite(.serialized) struct KillTests {
-    @Test func `laws 1 to 3: fifty kills lose nothing, repeat nothing, leave no gap`() throws {
+@Suite(.ownThread, .serialized) struct KillTests {
+    @Test func `laws 1 to 3: kills lose nothing, repeat nothing, leave no gap`() throws {
         var random = SplitMix64(seed: seed)
         let place = try Place()
         let savers = [Saver("one", place), Saver("two", place)]
         let listener = Listener(place)
-        for round in 0..<50 {
+        for round in 0..<Volume.of(16, deep: 50) {
             let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
             let acknowledged = DispatchSemaphore(value: 0)
             let threads =
@@ -129,12 +130,6 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 }
-
-/// The seed of randomized tests: TANDEM_SEED, or a fixed one.
-let seed: UInt64 = ThisProcess.environment("TANDEM_SEED").flatMap { UInt64($0) } ?? 20_261_121
-
-/// SplitMix64: small, seeded, the same everywhere.
-typealias SplitMix64 = SeededGenerator
 
 /// A directory for store and socket that goes away with the test.
 final class Place: Sendable {

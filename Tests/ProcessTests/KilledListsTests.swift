@@ -2,11 +2,12 @@ import Glibc
 import Tandem
 import TandemIO
 import TestSupport
+import TestWorlds
 import Testing
 
 /// Random worlds whose daemon is a process that is killed, or stopped, while lists are watched (laws 4 and 5).
-@MainActor @Suite(.serialized, .timeLimit(.minutes(5))) struct KilledListsTests {
-    @Test(arguments: 0..<Seed.worlds(2))
+@MainActor @Suite(.serialized) struct KilledListsTests {
+    @Test(arguments: 0..<Seed.worlds(2, deep: 2))
     func `laws 4 and 5: lists live through a daemon that is killed in the middle of saves`(
         _ run: Int
     ) async throws {
@@ -17,7 +18,7 @@ import Testing
         let world = try RandomWorld(
             .socketPath(daemon.place.socket), isHarsh: true, windowSlack: run % 4, &random)
         let watched = try world.controllers(count: 8, &random)
-        for round in 0..<30 {
+        for round in 0..<Volume.of(16, deep: 30) {
             try saves(world, daemon, &random)
             try world.disturb(&random)
             for _ in 0...random.next(4) { await Task.yield() }

@@ -5,7 +5,7 @@ import TandemModel
 import Testing
 
 /// A client is killed at each of the calls that it makes around a save.
-@Suite struct KilledSaverTests {
+@Suite(.ownThread) struct KilledSaverTests {
     /// Whether strace is there and may trace.
     static let isThere: Bool = {
         let words = ["-qq", "-o", "/dev/null", "/bin/true"]

@@ -1,10 +1,11 @@
 import Foundation
 import Tandem
 import TandemIO
+import TestSupport
 import Testing
 
 /// Two versions of an app on one store: the older one declares what it knew before the migration.
-@Suite(.timeLimit(.minutes(3))) @MainActor struct ModelVersionTests {
+@Suite @MainActor struct ModelVersionTests {
     let place: Place
     let daemon: DaemonProcess
     private static let older = Model {
@@ -170,7 +171,7 @@ import Testing
 }
 
 /// `tandem schema` on a daemon.
-@Suite(.timeLimit(.minutes(3))) struct SchemaCommandTests {
+@Suite(.ownThread) struct SchemaCommandTests {
     let place: Place
     let daemon: DaemonProcess
 

@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// Ordered relationships through the bridge and the tool: arrays in, the same arrays out, wherever they are read.
-@Suite(.timeLimit(.minutes(3))) struct OrderedTests {
+@Suite(.ownThread) struct OrderedTests {
     private static let model = """
         {"entities": {
             "Team": {"attributes": {"name": {"type": "string"}}, "relationships": {

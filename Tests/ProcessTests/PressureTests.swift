@@ -4,10 +4,11 @@ import Glibc
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 /// Memory, clocks and clients that stand still.
-@Suite(.serialized) struct PressureTests {
+@Suite(.ownThread, .serialized) struct PressureTests {
     @Test(.enabled(if: isInstalled("prlimit"), "prlimit is not installed"))
     func `laws 2 and 3: a daemon that runs out of memory is as one that was killed`() throws {
         let place = try Place()

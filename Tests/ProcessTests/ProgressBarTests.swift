@@ -3,7 +3,7 @@ import Testing
 @testable import tandem
 
 /// The line that a bar draws: it fits the terminal, and says how long the rest takes.
-@Suite struct ProgressBarTests {
+@Suite(.ownThread) struct ProgressBarTests {
     @Test func `a bar fits its width, and tells share and rest`() {
         let line = { (done: UInt64, seconds: Double, width: Int) in
             ProgressBar.line("check", done, of: 200, seconds: seconds, width: width)

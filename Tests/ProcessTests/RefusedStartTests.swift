@@ -8,9 +8,17 @@ import TandemWire
 import Testing
 
 /// What a daemon does not start on, and that it leaves everything as it found it.
-@Suite(.serialized) struct RefusedStartTests {
+@Suite(.ownThread, .serialized) struct RefusedStartTests {
     /// A store with some segments of journal, left by a daemon that was killed.
     private func world() throws -> Place {
+        let place = try Place()
+        try FileManager.default.copyItem(atPath: try Self.made.get().store, toPath: place.store)
+        return place
+    }
+
+    private static let made = Result { try makeWorld() }
+
+    private static func makeWorld() throws -> Place {
         let place = try Place()
         let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         let bridge = try BridgeProcess(place.socket)

@@ -1,11 +1,11 @@
 import Glibc
 import Tandem
 import TandemModel
-import TestSupport
+import TestWorlds
 import Testing
 
 /// The scenarios of `SiblingContextTests` with the saver in a process of its own.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct SiblingProcessTests {
+@MainActor @Suite struct SiblingProcessTests {
     private func play(_ scenario: SiblingScenario, _ hasPredicate: Bool) throws {
         let world = try BridgedDaemon()
         defer { world.daemon.end(SIGTERM) }

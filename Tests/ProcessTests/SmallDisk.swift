@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import TandemIO
+import TestSupport
 import Testing
 
 /// A small file system of its own, mounted for one test.

@@ -7,7 +7,7 @@ import Testing
 /// A change of the model that is larger than what LMDB keeps in memory, on a disk that fills up meanwhile.
 ///
 /// Takes two gigabytes of memory: only with `TANDEM_SPILL` in the environment.
-@Suite(.serialized) struct SpillTests {
+@Suite(.ownThread, .serialized) struct SpillTests {
     static let isWanted =
         ThisProcess.environment("TANDEM_SPILL") != nil && SmallDisk.canMount(.tmpfs)
     /// Each takes a page of its own; LMDB keeps 131,071 of them.

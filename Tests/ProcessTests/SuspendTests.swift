@@ -13,7 +13,7 @@ func stand(_ process: pid_t) throws {
 }
 
 /// A machine that sleeps: daemon and clients stand still together; when they go on only the wall clock has moved.
-@Suite(.timeLimit(.minutes(3))) struct SuspendTests {
+@Suite(.ownThread) struct SuspendTests {
     private let place: Place
 
     init() throws { place = try Place() }

@@ -3,7 +3,7 @@ import Testing
 @testable import tandem
 
 /// Tables on a terminal: columns stay below their headings, however wide a value is.
-@Suite struct TextTableTests {
+@Suite(.ownThread) struct TextTableTests {
     @Test func `a column is as wide as its widest value`() {
         let table = TextTable(
             headings: ["ID", "AUTHOR", "NAME"],

@@ -6,7 +6,7 @@ import Testing
 @testable import tandem
 
 /// `tandem top` beside a daemon.
-@Suite(.timeLimit(.minutes(2))) struct TopTests {
+@Suite(.ownThread) struct TopTests {
     let place: Place
     let daemon: DaemonProcess
 

@@ -69,7 +69,7 @@ final class LosingProxy: Sendable {
     }
 }
 
-@MainActor @Suite(.serialized, .timeLimit(.minutes(10))) struct TornSaveTests {
+@MainActor @Suite(.serialized) struct TornSaveTests {
     @Test
     func `law 3: a daemon killed between commit and answer has saved once, with the first ids`()
         throws

@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// `tandem vacuum` and `disk-usage` as people run them, beside a daemon and without one.
-@Suite(.timeLimit(.minutes(2))) struct VacuumCommandTests {
+@Suite(.ownThread) struct VacuumCommandTests {
     let place: Place
 
     init() throws { place = try Place() }

@@ -6,7 +6,7 @@ import TandemStore
 import Testing
 
 /// `tandem verify` on whole and damaged journals and stores, each damage with its file and offset.
-@Suite(.timeLimit(.minutes(2))) struct VerifyTests {
+@Suite(.ownThread) struct VerifyTests {
     let place: Place
     let files = RealFileSystem()
 

@@ -1,10 +1,11 @@
 import Foundation
 import Tandem
 import TandemIO
+import TestSupport
 import Testing
 
 /// `tandem watch` beside a daemon: lines and objects elsewhere, a drawn list on a terminal.
-@Suite(.timeLimit(.minutes(2))) struct WatchTests {
+@Suite(.ownThread) struct WatchTests {
     let place: Place
     let daemon: DaemonProcess
 

@@ -1,7 +1,8 @@
+import TestSupport
 import Testing
 
 /// What is broken on purpose has to be found; otherwise the oracle's silence means nothing.
-@Suite struct NegativeControlTests {
+@Suite(.ownThread) struct NegativeControlTests {
     /// The law that the oracle reports in one of a few worlds.
     private func found(_ sabotage: Sabotage, steps: Int = 160) throws -> Set<Int> {
         var laws: Set<Int> = []

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Large answers, which go out in parts between which others are served.
-@Suite struct AnswerPartTests {
+@Suite(.ownThread) struct AnswerPartTests {
     /// Nodes, and a daemon that sends each as a part.
     private func bench(_ count: UInt64 = 30, partBytes: Int = 1) throws -> EngineBench {
         var limits = DaemonLimits()

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Batches beside the saves of others, and what becomes of them when something comes between.
-@Suite struct BatchFairnessTests {
+@Suite(.ownThread) struct BatchFairnessTests {
     private func world(
         _ count: UInt64, limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy()
     ) throws -> (bench: EngineBench, client: Peer) {

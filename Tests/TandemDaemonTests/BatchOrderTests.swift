@@ -3,12 +3,13 @@ import TandemModel
 import TandemQuery
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// What a batch found is picked and put in order in steps, too.
-@Suite struct BatchOrderTests {
+@Suite(.ownThread) struct BatchOrderTests {
     @Test func `elements are put in order in steps as in one go`() {
         var random = SplitMix64(seed: seed)
         for count in [0, 1, 2, 7, 100, 1_000] {

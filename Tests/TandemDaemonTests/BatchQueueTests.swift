@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Batches that wait: whose turn it is, what they meet when it comes, and what others do to objects to come.
-@Suite struct BatchQueueTests {
+@Suite(.ownThread) struct BatchQueueTests {
     private func world(
         _ count: UInt64, limits: DaemonLimits = DaemonLimits()
     ) throws -> (bench: EngineBench, client: Peer) {

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Batches that are repeated: each object is done once, whatever came between.
-@Suite struct BatchRepeatTests {
+@Suite(.ownThread) struct BatchRepeatTests {
     private func world(
         _ count: UInt64, limits: DaemonLimits = DaemonLimits()
     ) throws -> (bench: EngineBench, client: Peer) {

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 /// What a batch does to the objects of a request, and in which transactions.
-@Suite struct BatchTests {
+@Suite(.ownThread) struct BatchTests {
     private func world(
         _ count: UInt64, _ values: @escaping (UInt64) -> [String: Value] = { _ in [:] }
     ) throws -> (bench: EngineBench, client: Peer) {

@@ -1,6 +1,7 @@
 import TandemModel
 import TandemQuery
 import TandemStore
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
@@ -12,7 +13,7 @@ private let pages = Model {
     }
 }
 
-struct BlobTests {
+@Suite(.ownThread) struct BlobTests {
     let bench: CommitBench
 
     init() throws { bench = try CommitBench(model: pages) }

@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Questions that their clients give up.
-@Suite struct CancelTests {
+@Suite(.ownThread) struct CancelTests {
     /// Nodes that no index finds, and a daemon that looks at ten of them in a turn.
     private func bench(_ count: UInt64 = 300) throws -> EngineBench {
         var limits = DaemonLimits()

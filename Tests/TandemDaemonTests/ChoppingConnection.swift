@@ -1,4 +1,5 @@
 import TandemIO
+import TestSupport
 import Testing
 
 @testable import TandemDaemon

@@ -3,12 +3,13 @@ import TandemModel
 import TandemQuery
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// A fetch of values in steps between which others save is one at the end.
-@Suite struct ColumnStepTests {
+@Suite(.ownThread) struct ColumnStepTests {
     private static func columns(
         _ names: [String], by groups: [String] = [], distinct: Bool = false
     ) -> FetchColumns {

@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Uniqueness over several properties, one of them a relationship.
-@Suite struct CompoundUniquenessTests {
+@Suite(.ownThread) struct CompoundUniquenessTests {
     private let model = Model {
         Entity("Team") { Relationship("players", to: "Player", inverse: "team", toMany: true) }
         Entity("Player", uniqueness: [["team", "shirt"], ["first", "last"]]) {

@@ -3,12 +3,13 @@ import TandemJournal
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Named consumers of the journal, from the wire to what is kept.
-@Suite struct ConsumerTests {
+@Suite(.ownThread) struct ConsumerTests {
     private static let text = Value.string(String(repeating: "x", count: 30_000))
     private static let owner = PeerCredentials(uid: 5_001, gid: 5_001, pid: 11)
     private static let other = PeerCredentials(uid: 5_002, gid: 5_002, pid: 12)

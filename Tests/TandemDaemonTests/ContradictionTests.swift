@@ -8,7 +8,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Saves that contradict the model: whatever they say, they are refused or mean something, and nobody else is harmed.
-@Suite struct ContradictionTests {
+@Suite(.ownThread) struct ContradictionTests {
     private let bench: EngineBench
     private let honest: Peer
     private let hostile: Peer

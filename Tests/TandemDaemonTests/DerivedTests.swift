@@ -1,6 +1,7 @@
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
@@ -63,7 +64,7 @@ extension CommitBench {
 }
 
 /// Derived attributes are what a recount gives, whatever is saved, and however the store came about.
-@Suite struct DerivedTests {
+@Suite(.ownThread) struct DerivedTests {
     @Test
     func
         `law 6: derived attributes are what a recount gives, after random saves and from the journal alone`()

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 /// What the daemon tells of how it fetches.
-@Suite struct ExplainTests {
+@Suite(.ownThread) struct ExplainTests {
     @Test func `index, rows read and rows returned are told, to readers too`() throws {
         var policy = RolePolicy()
         policy.users[.reader] = [5_001]

@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Whose turn it is: nobody waits for all that somebody else wants.
-@Suite struct FairnessTests {
+@Suite(.ownThread) struct FairnessTests {
     @Test func `law 7: one save is in the first batch, however many another client has queued`()
         throws
     {

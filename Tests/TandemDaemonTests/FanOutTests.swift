@@ -2,12 +2,13 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Who gets what, when many sessions follow different entities.
-@Suite struct FanOutTests {
+@Suite(.ownThread) struct FanOutTests {
     @Test(arguments: 0..<6)
     func `law 2: each session gets what it follows, once and in order, whatever others do`(
         round: Int

@@ -3,6 +3,7 @@ import TandemModel
 import TandemQuery
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
@@ -55,7 +56,7 @@ private struct Placed: Equatable {
 }
 
 /// A fetch in steps between which others save is a fetch at the end.
-@Suite struct FetchStepTests {
+@Suite(.ownThread) struct FetchStepTests {
     /// Lists that are found by each kind of access path, beside those of the verdicts.
     private static func requests(_ random: inout SplitMix64) throws -> [FetchRequest] {
         let group = ObjectID(entity: "Group", number: UInt64.random(in: 1...30, using: &random))

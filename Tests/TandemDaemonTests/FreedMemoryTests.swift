@@ -3,7 +3,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Memory that large reads freed goes back to the system once, a while after the last of them.
-@Suite struct FreedMemoryTests {
+@Suite(.ownThread) struct FreedMemoryTests {
     @Test func `it goes a while after the last large read, and once`() {
         var freed = FreedMemory()
         let pause = DaemonLimits.freedMemoryNanoseconds

@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Saves that arrive while others are planned go into the same flush, and are told of nothing before it.
-@Suite struct GatherTests {
+@Suite(.ownThread) struct GatherTests {
     @Test func `law1: what a gathered save was refused for is not told before the flush`() throws {
         let bench = try EngineBench()
         let (first, second) = (try bench.client(), try bench.client())

@@ -1,12 +1,13 @@
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Durations in buckets, and what the engine notes in them.
-@Suite struct HistogramTests {
+@Suite(.ownThread) struct HistogramTests {
     @Test func `every duration lies in the first bucket whose bound is not below it`() {
         var random = SplitMix64(seed: seed)
         var durations: [UInt64] = [0, 1, 999, 1_000, 1_001, 2_000, 2_001, 4_000, .max]

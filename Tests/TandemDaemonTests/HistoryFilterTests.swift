@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Which transactions a history gives of those that change properties.
-@Suite struct HistoryFilterTests {
+@Suite(.ownThread) struct HistoryFilterTests {
     private func given(
         _ bench: CommitBench, _ properties: [(entity: String, name: String)]
     ) throws -> [UInt64] {

@@ -2,12 +2,13 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// What is passed over of a history by what is known of it, and that this never leaves anything out.
-@Suite struct HistoryIndexTests {
+@Suite(.ownThread) struct HistoryIndexTests {
     // MARK: Random logs
 
     private func transaction(_ position: UInt64, _ random: inout SplitMix64) -> EncodedTransaction {

@@ -2,11 +2,12 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
-@Suite struct HostileTests {
+@Suite(.ownThread) struct HostileTests {
     /// What must close a connection: the bytes, sent before or after the welcome.
     private func attacks() throws -> [(name: String, bytes: [UInt8])] {
         var hello: [UInt8] = []
@@ -94,7 +95,7 @@ import Testing
             try bench.bench.insert("Group", 3),
         ])
         var kinds: Set<ClientMessage.Kind> = []
-        for round in UInt64(0)..<900 {
+        for round in UInt64(0)..<Volume.of(300, deep: 900) {
             let peer = try bench.client()
             let messages = try requests(of: peer, bench, round)
             var bytes: [UInt8] = []

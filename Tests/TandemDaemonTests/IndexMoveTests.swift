@@ -2,12 +2,13 @@ import TandemModel
 import TandemQuery
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Objects that move within an index over related objects while that is walked, by properties that no condition names.
-@Suite struct IndexMoveTests {
+@Suite(.ownThread) struct IndexMoveTests {
     private static let model = Model {
         Entity("Folder", indexes: [["kind", "size"]]) {
             Attribute("kind", .string)

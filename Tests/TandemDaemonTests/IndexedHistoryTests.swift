@@ -3,12 +3,13 @@ import TandemJournal
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// A daemon answers about history by the indexes of the journal's segments as it does by reading everything.
-@Suite struct IndexedHistoryTests {
+@Suite(.ownThread) struct IndexedHistoryTests {
     private static let entities = ["Node", "Leaf", "Badge", "Tag", "Group"]
     private static let texts = [
         "Node": "name", "Leaf": "name", "Badge": "text", "Tag": "label", "Group": "title",

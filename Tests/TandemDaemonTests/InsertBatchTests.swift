@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Batch inserts beside the saves of others, and rows that can't be inserted.
-@Suite struct InsertBatchTests {
+@Suite(.ownThread) struct InsertBatchTests {
     private func world(
         limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy()
     ) throws -> (bench: EngineBench, client: Peer) {

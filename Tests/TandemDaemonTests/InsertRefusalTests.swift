@@ -1,12 +1,13 @@
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Rows of a batch insert that can't be inserted: all of them are named, at once, and none that can.
-@Suite struct InsertRefusalTests {
+@Suite(.ownThread) struct InsertRefusalTests {
     /// What a row sets, and what is to become of it when rows are inserted one by one.
     private struct Row {
         var values: [String: Value]

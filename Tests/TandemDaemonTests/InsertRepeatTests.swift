@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Batch inserts that are repeated: each row is inserted once, whatever came between.
-@Suite struct InsertRepeatTests {
+@Suite(.ownThread) struct InsertRepeatTests {
     private func bench(limits: DaemonLimits = DaemonLimits()) throws -> EngineBench {
         try EngineBench(clock: ManualClock(), limits: limits)
     }

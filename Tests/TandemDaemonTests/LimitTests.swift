@@ -2,12 +2,13 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Every limit that a configuration can set, reached with a small value.
-struct LimitTests {
+@Suite(.ownThread) struct LimitTests {
     @Test(arguments: Limit.allCases)
     func `law 8: every limit has an answer and is counted when it is reached`(
         _ limit: Limit

@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Long lists that an index gives: their first part is sent while the rest is put in order.
-@Suite struct ListInPartsTests {
+@Suite(.ownThread) struct ListInPartsTests {
     private static let model = Model {
         Entity("Folder") {
             Attribute("name", .string)

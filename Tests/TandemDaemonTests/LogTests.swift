@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Lines of the log: their form, their names, and what stays out of them.
-@Suite struct LogTests {
+@Suite(.ownThread) struct LogTests {
     @Test func `a line is a name, fields, and a message`() {
         #expect(
             LogLine.text(.stopped, ["position": 7, "duration_us": 12])

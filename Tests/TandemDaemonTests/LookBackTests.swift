@@ -2,12 +2,13 @@ import TandemModel
 import TandemQuery
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// What is read at an earlier position is what was read when the daemon stood there.
-@Suite struct LookBackTests {
+@Suite(.ownThread) struct LookBackTests {
     /// What there was at a position.
     private struct Moment {
         let position: UInt64

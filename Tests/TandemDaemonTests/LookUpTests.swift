@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// A fetch by a unique value is answered at once, and like any other.
-@Suite struct LookUpTests {
+@Suite(.ownThread) struct LookUpTests {
     private let bench: EngineBench
     private let saver: Peer
     private let asker: Peer

@@ -1,12 +1,13 @@
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// What the loop does with clients that want more than their share of it.
-@Suite struct LoopTests {
+@Suite(.ownThread) struct LoopTests {
     /// A client that saves as fast as it can, and the daemon's loop around its session.
     private struct World {
         let bench: EngineBench

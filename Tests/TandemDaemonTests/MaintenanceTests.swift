@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemDaemon
 
-@Suite struct MaintenanceTests {
+@Suite(.ownThread) struct MaintenanceTests {
     @Test func `readers and the map are looked at now and then, and told of once`() throws {
         let bench = try CommitBench()
         var maintenance = Maintenance()

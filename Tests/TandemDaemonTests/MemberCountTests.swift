@@ -1,12 +1,13 @@
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// The rules for the number of members, which is counted no further than they ask.
-@Suite struct MemberCountTests {
+@Suite(.ownThread) struct MemberCountTests {
     private let model = Model {
         Entity("Team") {
             Relationship("players", to: "Player", inverse: "team", toMany: true, min: 2, max: 4)

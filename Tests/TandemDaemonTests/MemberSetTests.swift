@@ -1,10 +1,11 @@
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Members that come and go are kept once each, in whatever order they come.
-@Suite struct MemberSetTests {
+@Suite(.ownThread) struct MemberSetTests {
     @Test func `it has what a set has, by number`() {
         var random = SplitMix64(seed: seed)
         for round in 0..<200 {

@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Apps of other models than the store's.
-@Suite struct ModelHelloTests {
+@Suite(.ownThread) struct ModelHelloTests {
     private func model(
         _ max: NumberLimit? = 10, default value: Value = .null, more: [Attribute] = [],
         pattern: String? = nil, uniqueness: [[String]] = []

@@ -2,12 +2,13 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// What is read by reference in steps between which others save is what is read at the end.
-@Suite struct ObjectStepTests {
+@Suite(.ownThread) struct ObjectStepTests {
     /// Some objects, and members of others with their rows.
     private func read(
         _ bench: CommitBench, _ random: inout SplitMix64, at position: UInt64 = 0

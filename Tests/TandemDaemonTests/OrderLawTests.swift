@@ -1,12 +1,13 @@
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Random saves of ordered relationships against sets with ranks in memory.
-@Suite struct OrderLawTests {
+@Suite(.ownThread) struct OrderLawTests {
     @Test func `law 6: random saves give the orders of a naive model, at every position too`()
         throws
     {

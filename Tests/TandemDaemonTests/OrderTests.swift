@@ -1,12 +1,13 @@
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// What saves do to the order of a relationship.
-@Suite struct OrderTests {
+@Suite(.ownThread) struct OrderTests {
     @Test func `whoever comes by the to-one end is the last, several by number`() throws {
         let bench = try CommitBench(model: orderModel)
         try bench.makeTeam(3)

@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Requests in slots that are of another model than the store's.
-@Suite struct OtherModelTests {
+@Suite(.ownThread) struct OtherModelTests {
     private let hash = StableHash([1])
     private let before = Model {
         Entity("Node") {

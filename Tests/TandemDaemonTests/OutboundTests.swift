@@ -1,12 +1,13 @@
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// What waits for a socket, and the bodies that sessions share.
-@Suite struct OutboundTests {
+@Suite(.ownThread) struct OutboundTests {
     @Test(arguments: 0..<8)
     func `law 2: own bytes and shared bodies go out in order, however the socket takes them`(
         round: Int

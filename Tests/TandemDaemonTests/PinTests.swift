@@ -8,7 +8,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Pins as leases: what they hold back, and when they end.
-@Suite struct PinTests {
+@Suite(.ownThread) struct PinTests {
     private let clock = ManualClock(
         monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
     private let text = Value.string(String(repeating: "x", count: 30_000))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-@Suite struct PlannerTests {
+@Suite(.ownThread) struct PlannerTests {
     // MARK: Inverses
 
     @Test func `one to one is kept at both ends and steals from the old partner`() throws {

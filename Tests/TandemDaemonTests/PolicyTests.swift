@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-@Suite struct PolicyTests {
+@Suite(.ownThread) struct PolicyTests {
     /// A node that two clients know at version 2; one of them has saved name and rank at version 3.
     private func conflicted() throws -> CommitBench {
         let bench = try CommitBench()

@@ -3,11 +3,12 @@ import TandemJournal
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
-@Suite struct PowerCutTests {
+@Suite(.ownThread) struct PowerCutTests {
     @Test func `law 1: when the flush fails nobody learns of the save and the daemon ends`() throws
     {
         for isWrite in [false, true] {

@@ -1,13 +1,14 @@
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Sessions that stand at the same place and get the same bytes.
-@Suite struct PushRunTests {
-    @Test(arguments: 0..<8)
+@Suite(.ownThread) struct PushRunTests {
+    @Test(arguments: 0..<Volume.of(3, deep: 8))
     func `law 2: who gets the same as others misses nothing, however the sockets take it`(
         round: Int
     ) throws {

@@ -1,11 +1,12 @@
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
-@Suite struct RandomGraphTests {
+@Suite(.ownThread) struct RandomGraphTests {
     @Test func `law 6: random saves give the graph that a naive model gives, and its replay`()
         throws
     {

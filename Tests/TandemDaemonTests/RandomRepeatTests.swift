@@ -1,11 +1,12 @@
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
-@Suite struct RandomRepeatTests {
+@Suite(.ownThread) struct RandomRepeatTests {
     @Test func `law 3: random saves repeated at random moments get their first answers`() throws {
         var repeats = 0
         for round in UInt64(0)..<12 {

@@ -1,6 +1,7 @@
 import TandemIO
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon

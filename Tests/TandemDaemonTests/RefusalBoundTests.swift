@@ -1,12 +1,13 @@
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// What is said of rows that can't be inserted takes a bounded number of rounds and bytes, whatever the rows are.
-@Suite struct RefusalBoundTests {
+@Suite(.ownThread) struct RefusalBoundTests {
     private func bench(_ model: Model = graphModel) throws -> (EngineBench, Peer, UInt64) {
         let bench = try EngineBench(model: model, clock: ManualClock())
         let client = try bench.client()

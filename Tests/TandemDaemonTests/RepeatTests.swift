@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-@Suite struct RepeatTests {
+@Suite(.ownThread) struct RepeatTests {
     private let hash = StableHash([1])
 
     /// A bench with Node 10 (code "k") and Node 20 with its child 21.

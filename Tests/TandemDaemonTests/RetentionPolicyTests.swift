@@ -1,9 +1,10 @@
 import TandemJournal
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
-@Suite struct RetentionPolicyTests {
+@Suite(.ownThread) struct RetentionPolicyTests {
     /// Ten segments of ten positions and a hundred bytes; the last one is being written.
     let segments = (0..<10 as Range<UInt64>).map {
         JournalSegment(first: $0 * 10 + 1, last: $0 * 10 + 10, bytes: 100)

@@ -25,7 +25,7 @@ private final class StillPoller: Readiness {
     }
 }
 
-@Suite struct RetentionTests {
+@Suite(.ownThread) struct RetentionTests {
     let text = Value.string(String(repeating: "x", count: 30_000))
 
     /// Saves nodes of 30 kB from a number on, four of which fill a segment, and makes a checkpoint.

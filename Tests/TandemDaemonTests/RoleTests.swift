@@ -2,12 +2,13 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Who may do what.
-struct RoleTests {
+@Suite(.ownThread) struct RoleTests {
     static let reader = PeerCredentials(uid: 5_001, gid: 5_001, pid: 11)
     private static let writer = PeerCredentials(uid: 5_002, gid: 5_002, pid: 12)
     private static let admin = PeerCredentials(uid: 5_003, gid: 5_003, pid: 13, groups: [77])

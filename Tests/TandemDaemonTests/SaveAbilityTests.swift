@@ -3,7 +3,7 @@ import Testing
 
 @testable import TandemDaemon
 
-@Suite struct SaveAbilityTests {
+@Suite(.ownThread) struct SaveAbilityTests {
     private let second = DaemonLimits.spaceRetryNanoseconds
 
     @Test func `a daemon that lacks nothing takes saves and has nothing to look at`() {

@@ -2,11 +2,12 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
-@Suite struct SessionTests {
+@Suite(.ownThread) struct SessionTests {
     @Test func `hello installs the first model and takes an older one from then on`() throws {
         let bench = try EngineBench(model: Model())
         let small = Model { Entity("Thing") { Attribute("a", .string) } }

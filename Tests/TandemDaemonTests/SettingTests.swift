@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TandemJournal
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Keys, values and what is wrong with them.
-struct SettingTests {
+@Suite(.ownThread) struct SettingTests {
     private let defaults = DaemonConfiguration(store: "/store", socket: "/socket")
     private let names = NameLookup(
         user: { ["alice": 7, "bob": 8][$0] }, group: { ["staff": 70][$0] })

@@ -2,12 +2,13 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// What the committer does when disk or map run out, with a disk and a clock of the test's own.
-@Suite struct ShortageTests {
+@Suite(.ownThread) struct ShortageTests {
     private let text = Value.string(String(repeating: "x", count: 20_000))
 
     private func fill(_ client: Peer, _ bench: EngineBench) throws -> UInt64 {

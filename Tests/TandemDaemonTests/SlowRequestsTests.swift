@@ -8,7 +8,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Which requests the daemon remembers as slow.
-@Suite struct SlowRequestsTests {
+@Suite(.ownThread) struct SlowRequestsTests {
     private func request(_ client: UInt64, _ milliseconds: UInt64, at second: UInt64 = 1)
         -> SlowRequests.Request
     {

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 /// When the loop looks again and again for the next question instead of going to sleep.
-@Suite struct SpinTests {
+@Suite(.ownThread) struct SpinTests {
     /// A poller on which nothing happens until a time, by a clock that moves with every look.
     private final class Waits: Readiness {
         let clock: ManualClock

@@ -5,7 +5,7 @@ import Testing
 @testable import TandemDaemon
 
 /// What the service manager hears, on a clock that only the test moves.
-@Suite struct SupervisionTests {
+@Suite(.ownThread) struct SupervisionTests {
     let clock = ManualClock(monotonicNanoseconds: 1)
     let heard = Log()
 

@@ -4,15 +4,10 @@ import TandemJournal
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
-
-/// The seed of randomized tests: TANDEM_SEED, or a fixed one.
-let seed: UInt64 = ThisProcess.environment("TANDEM_SEED").flatMap { UInt64($0) } ?? 20_261_121
-
-/// SplitMix64: small, seeded, the same everywhere.
-typealias SplitMix64 = SeededGenerator
 
 /// Every kind pair of relationships and every delete rule.
 let graphModel = Model {
@@ -52,19 +47,6 @@ let graphModel = Model {
         Attribute("size", .int, min: 1, max: 9)
         Attribute("text", .string, min: 2, max: 3)
     }
-}
-
-/// A directory that goes away with the test.
-final class Scratch: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.path + "/tandem-daemon-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
 func dump(_ store: Store) throws -> [String] {

@@ -14,7 +14,7 @@ extension ManualClock {
 }
 
 /// A machine that slept: nobody is late for what could not happen meanwhile.
-@Suite struct SuspendTests {
+@Suite(.ownThread) struct SuspendTests {
     let clock = ManualClock(
         monotonicNanoseconds: 1_000_000_000, wallMicroseconds: 1_700_000_000_000_000)
 

@@ -4,7 +4,7 @@ import Testing
 @testable import TandemDaemon
 
 /// The newest transactions in memory.
-@Suite struct TransactionRingTests {
+@Suite(.ownThread) struct TransactionRingTests {
     @Test func `holds transactions in no more storage than it counts`() throws {
         var ring = TransactionRing()
         for position in UInt64(1)...50 {

@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// What a journal that can't be read just now, as without descriptors, does to whom.
-@Suite struct UnreadableTests {
+@Suite(.ownThread) struct UnreadableTests {
     private var smallRing: DaemonLimits {
         var limits = DaemonLimits()
         limits.ringTransactions = 1

@@ -8,7 +8,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Giving up journal on request: what goes, what stays, and who hears of it.
-@Suite struct VacuumTests {
+@Suite(.ownThread) struct VacuumTests {
     private static let text = Value.string(String(repeating: "x", count: 30_000))
 
     /// Saves nodes of 30 kB, four of which fill a segment.

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemStore
 
 /// A verdict says what is so, or that it can't be told.
-@Suite struct VerdictFailureTests {
+@Suite(.ownThread) struct VerdictFailureTests {
     /// A node of a group with a tag, and the position before it was last changed.
     private func prepared() throws -> (bench: CommitBench, from: UInt64) {
         let bench = try CommitBench()

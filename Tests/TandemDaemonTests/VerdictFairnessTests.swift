@@ -8,7 +8,7 @@ import Testing
 @testable import TandemDaemon
 
 /// A question for verdicts that has to look at much is worked off in steps, between which others save.
-@Suite struct VerdictFairnessTests {
+@Suite(.ownThread) struct VerdictFairnessTests {
     /// A group of so many nodes, in steps of so many reads.
     private func bench(
         _ count: Int, sliceReads: Int, limits given: DaemonLimits = DaemonLimits()

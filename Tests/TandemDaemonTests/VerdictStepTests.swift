@@ -2,12 +2,13 @@ import TandemModel
 import TandemQuery
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Verdicts in steps between which others save are verdicts at the end.
-@Suite struct VerdictStepTests {
+@Suite(.ownThread) struct VerdictStepTests {
     /// Works a question off in small steps, between some of which others save; returns how many steps that took.
     private func run(
         _ question: inout VerdictsUnderWay, _ graph: inout RandomGraph,

@@ -2,11 +2,12 @@ import TandemModel
 import TandemQuery
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
-@Suite struct VerdictTests {
+@Suite(.ownThread) struct VerdictTests {
     /// Predicate, sort, section and refresh paths over every kind of hop.
     static let lists: [VerdictItem] = {
         func item(

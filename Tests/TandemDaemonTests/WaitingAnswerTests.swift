@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemDaemon
 
-@Suite struct WaitingAnswerTests {
+@Suite(.ownThread) struct WaitingAnswerTests {
     @Test func `verdicts come behind the pushes of their window and move the cursor`() throws {
         let bench = try EngineBench()
         let writer = try bench.client()

@@ -1,10 +1,11 @@
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// Who waits for a number, and that those who wait for another one cost nothing.
-@Suite struct WaitingQueueTests {
+@Suite(.ownThread) struct WaitingQueueTests {
     @Test func `the first is always one with the least number, whoever comes, goes and changes`() {
         var random = SplitMix64(seed: seed)
         var queue = WaitingQueue()

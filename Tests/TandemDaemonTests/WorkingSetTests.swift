@@ -1,10 +1,11 @@
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import TandemDaemon
 
 /// The objects of a save are found by number, in whatever order they came.
-@Suite struct WorkingSetTests {
+@Suite(.ownThread) struct WorkingSetTests {
     @Test func `a set finds what a dictionary finds, ascending or not`() throws {
         let model = try CompiledModel(graphModel)
         let entity = try #require(model.entities.first)

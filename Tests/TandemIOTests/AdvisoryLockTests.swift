@@ -3,7 +3,7 @@ import TandemIO
 import Testing
 
 /// A lock on a file that has content of its own.
-@Suite struct AdvisoryLockTests {
+@Suite(.ownThread) struct AdvisoryLockTests {
     private let path = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"
 
     private func isLocked() -> Bool {

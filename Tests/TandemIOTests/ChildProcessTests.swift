@@ -1,7 +1,7 @@
 import TandemIO
 import Testing
 
-@Suite struct ChildProcessTests {
+@Suite(.ownThread) struct ChildProcessTests {
     @Test func outputIsReadAndTheCodeIsKept() throws {
         let child = try ChildProcess.start(
             "/bin/sh", ["-c", "read line; echo \"got $line\"; exit 7"], input: .pipe, output: .pipe)

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import TandemIO
@@ -19,7 +20,7 @@ final class Scratch {
     }
 }
 
-@Suite struct FileTests {
+@Suite(.ownThread) struct FileTests {
     @Test func realFilesKeepWhatIsWritten() throws {
         let scratch = try Scratch("files")
         let files = RealFileSystem()

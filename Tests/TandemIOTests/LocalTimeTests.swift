@@ -2,7 +2,7 @@ import TandemIO
 import Testing
 
 /// Times of the wall's clock; those of zones are in ProcessTests, where a process has its own `TZ`.
-@Suite struct LocalTimeTests {
+@Suite(.ownThread) struct LocalTimeTests {
     @Test func `UTC there and back`() throws {
         let time = try #require(LocalTime(seconds: 1_792_888_200, isUTC: true))
         #expect((time.year, time.month, time.day) == (2026, 10, 25))

@@ -3,7 +3,7 @@ import Glibc
 import TandemIO
 import Testing
 
-@Suite struct LockFileTests {
+@Suite(.ownThread) struct LockFileTests {
     /// As a child does between its fork and its program's start.
     @Test func `a released lock is free although somebody else still has its descriptor`() throws {
         let path = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"

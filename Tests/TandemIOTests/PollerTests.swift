@@ -1,9 +1,10 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import TandemIO
 
-@Suite struct PollerTests {
+@Suite(.ownThread) struct PollerTests {
     @Test func pollerTellsWhatIsReady() throws {
         let poller = try Poller()
         let (left, right) = try Socket.pair()
@@ -57,7 +58,7 @@ import Testing
     }
 }
 
-@Suite struct ProcessTests {
+@Suite(.ownThread) struct ProcessTests {
     @Test func randomBytesDiffer() {
         #expect(ThisProcess.randomBytes(16) != ThisProcess.randomBytes(16))
         #expect(ThisProcess.randomBytes(0).isEmpty)

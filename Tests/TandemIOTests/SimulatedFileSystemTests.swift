@@ -1,7 +1,8 @@
 import TandemIO
+import TestSupport
 import Testing
 
-@Suite struct SimulatedFileSystemTests {
+@Suite(.ownThread) struct SimulatedFileSystemTests {
     let disk = SimulatedFileSystem()
 
     func make(_ path: String, _ bytes: [UInt8], synced: Bool) throws -> any File {

@@ -1,9 +1,10 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import TandemIO
 
-@Suite struct SocketTests {
+@Suite(.ownThread) struct SocketTests {
     func read(_ socket: Socket, _ count: Int) throws -> (ReadResult, [UInt8]) {
         var bytes = [UInt8](repeating: 0, count: count)
         var result = ReadResult.wouldBlock

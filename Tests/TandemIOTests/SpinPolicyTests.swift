@@ -3,7 +3,7 @@ import Testing
 
 @testable import TandemIO
 
-@Suite struct SpinPolicyTests {
+@Suite(.ownThread) struct SpinPolicyTests {
     private func policy(cores: Int = 2) -> SpinPolicy {
         SpinPolicy(longestNanoseconds: 100, cores: cores)
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import TandemIO
 
 /// Signs of life: given for completed work only, early enough, and never twice as often as needed.
-@Suite struct WatchdogTests {
+@Suite(.ownThread) struct WatchdogTests {
     @Test func `a sign is due half a timeout after the last, when work was completed`() {
         var schedule = WatchdogSchedule(timeoutMicroseconds: 2_000, now: 10)
         #expect(schedule.interval == 1_000_000)

@@ -1,9 +1,10 @@
 import Glibc
 import TandemIO
 import TandemJournal
+import TestSupport
 import Testing
 
-@Suite struct AppendTests {
+@Suite(.ownThread) struct AppendTests {
     let disk = SimulatedFileSystem()
 
     @Test func positionsBeginAtOneAndHaveNoGaps() throws {

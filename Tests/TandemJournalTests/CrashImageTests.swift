@@ -1,13 +1,14 @@
 import TandemIO
 import TandemJournal
+import TestSupport
 import Testing
 
 /// Builds what power cuts leave of a run of the journal, and recovers it.
 ///
-/// `TANDEM_IMAGES` says how many images, 1,000 by default; each is recovered, crashed again during
+/// `TANDEM_IMAGES` says how many images, 200 by default, 1,000 with `TANDEM_DEEP`; each is recovered, crashed again during
 /// that recovery, and recovered once more.
-@Suite struct CrashImageTests {
-    let images = max(1, ThisProcess.environment("TANDEM_IMAGES").flatMap { Int($0) } ?? 1_000)
+@Suite(.ownThread) struct CrashImageTests {
+    let images = max(1, Volume.variable("TANDEM_IMAGES", or: 200, deep: 1_000))
 
     @Test func law3AcknowledgedBatchesSurviveACrashAtAnyMomentAndAnotherDuringRecovery() throws {
         let run = try RecordedRun(seed: seed)

@@ -1,9 +1,10 @@
 import TandemIO
+import TestSupport
 import Testing
 
 @testable import TandemJournal
 
-@Suite struct FaultTests {
+@Suite(.ownThread) struct FaultTests {
     let disk = SimulatedFileSystem()
 
     @Test func failedSyncIsFinal() throws {

@@ -7,7 +7,7 @@ import Testing
 ///
 /// They lie in `Fixtures/v1`, a folder each, are never written again, and only added to. How they
 /// came about is in ``FixtureMaker``.
-@Suite struct FixtureTests {
+@Suite(.ownThread) struct FixtureTests {
     /// What opening must come to, when all is verified, and when the tail is, if that differs.
     ///
     /// Damage that was not looked for must be found by reading, in the same words.

@@ -1,10 +1,11 @@
 import TandemIO
+import TestSupport
 import Testing
 
 @testable import TandemJournal
 
 /// Reads the page `IndexFormat.md` and holds the code to it.
-@Suite struct IndexFormatTests {
+@Suite(.ownThread) struct IndexFormatTests {
     private func page() throws -> [Substring] {
         let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
         let root = parts.dropLast(3).joined(separator: "/")

@@ -1,10 +1,11 @@
 import TandemIO
+import TestSupport
 import Testing
 
 @testable import TandemJournal
 
 /// Reading by the indexes of sealed segments gives what reading everything gives.
-@Suite struct IndexedReadingTests {
+@Suite(.ownThread) struct IndexedReadingTests {
     private func indexPaths(_ disk: any FileSystem) throws -> [String] {
         try disk.list(directory).filter { $0.hasSuffix(".index") }.map { directory + "/" + $0 }
     }

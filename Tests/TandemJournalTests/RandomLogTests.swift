@@ -1,10 +1,11 @@
 import TandemIO
 import TandemJournal
+import TestSupport
 import Testing
 
 /// Random appends, trims, epochs, reads, full disks and power cuts against a list of what was
 /// acknowledged.
-@Suite struct RandomLogTests {
+@Suite(.ownThread) struct RandomLogTests {
     @Test(arguments: [Durability.full, .relaxed])
     func laws1To3HoldOverRandomAppendsTrimsEpochsAndCrashes(_ durability: Durability) throws {
         for number in 0..<20 as Range<UInt64> {

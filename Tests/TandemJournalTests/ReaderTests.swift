@@ -3,7 +3,7 @@ import Testing
 
 @testable import TandemJournal
 
-@Suite struct ReaderTests {
+@Suite(.ownThread) struct ReaderTests {
     let disk = SimulatedFileSystem()
 
     func reader(from position: UInt64 = 1) -> JournalReader {

@@ -1,9 +1,10 @@
 import TandemIO
+import TestSupport
 import Testing
 
 @testable import TandemJournal
 
-@Suite struct RecoveryTests {
+@Suite(.ownThread) struct RecoveryTests {
     /// Five batches of two in one segment, closed.
     func fiveBatches(_ options: JournalOptions = smallOptions()) throws -> SimulatedFileSystem {
         let disk = SimulatedFileSystem()

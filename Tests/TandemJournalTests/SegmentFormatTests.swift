@@ -1,10 +1,11 @@
 import TandemIO
+import TestSupport
 import Testing
 
 @testable import TandemJournal
 
 /// Reads the page `SegmentFormat.md` and holds the code to it.
-@Suite struct SegmentFormatTests {
+@Suite(.ownThread) struct SegmentFormatTests {
     /// The page as lines.
     func page() throws -> [Substring] {
         let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)

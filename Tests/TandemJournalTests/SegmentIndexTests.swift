@@ -1,10 +1,11 @@
 import TandemIO
+import TestSupport
 import Testing
 
 @testable import TandemJournal
 
 /// The index of a segment as a value: what is put in is found, and nothing else.
-@Suite struct SegmentIndexTests {
+@Suite(.ownThread) struct SegmentIndexTests {
     private static let segment = IndexedSegment(
         SegmentHeader(
             identity: identity, previousChecksum: 5, firstPosition: 100, firstBatch: 7,

@@ -1,4 +1,5 @@
 import TandemIO
+import TestSupport
 import Testing
 
 @testable import TandemJournal
@@ -65,8 +66,5 @@ func journalError(_ body: () throws -> Void) -> JournalError? {
         return error as? JournalError
     }
 }
-
-/// The seed of randomized tests: TANDEM_SEED, or a fixed one.
-let seed: UInt64 = ThisProcess.environment("TANDEM_SEED").flatMap { UInt64($0) } ?? 20_261_121
 
 let firstSegment = directory + "/0000000000000001.journal"

@@ -2,7 +2,7 @@ import Testing
 
 @testable import TandemJournal
 
-@Suite struct VacuumPlanTests {
+@Suite(.ownThread) struct VacuumPlanTests {
     /// Ten segments of ten positions and a hundred bytes; the last one is being written.
     let segments = (0..<10 as Range<UInt64>).map {
         JournalSegment(first: $0 * 10 + 1, last: $0 * 10 + 10, bytes: 100)

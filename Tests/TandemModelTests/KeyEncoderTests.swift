@@ -1,4 +1,5 @@
 import TandemModel
+import TestSupport
 import Testing
 
 struct KeyEncoderTests {

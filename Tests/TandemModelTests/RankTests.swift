@@ -1,4 +1,5 @@
 import TandemModel
+import TestSupport
 import Testing
 
 /// Ranks, and how those of a list are chosen.

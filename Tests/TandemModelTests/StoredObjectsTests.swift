@@ -1,4 +1,5 @@
 import TandemModel
+import TestSupport
 import Testing
 
 /// Many rows in one buffer are the same objects as an array of them.

@@ -1,15 +1,7 @@
 import FoundationEssentials
 import TandemIO
 import TandemModel
-
-/// SplitMix64: small, seeded, the same everywhere.
-typealias SplitMix64 = SeededGenerator
-
-/// The seed of randomized tests: `TANDEM_SEED`, or any.
-var seed: UInt64 {
-    ProcessInfo.processInfo.environment["TANDEM_SEED"].flatMap(UInt64.init)
-        ?? 20_261_121
-}
+import TestSupport
 
 let sampleModel = Model {
     Entity("Bucket") {

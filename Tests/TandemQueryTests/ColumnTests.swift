@@ -1,5 +1,6 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 /// Rows of values and groups against plain loops over the same objects.

@@ -3,15 +3,7 @@ import FuzzTargets
 import TandemIO
 import TandemModel
 import TandemQuery
-
-/// SplitMix64: small, seeded, the same everywhere.
-typealias SplitMix64 = SeededGenerator
-
-/// The seed of randomized tests: `TANDEM_SEED`, or any.
-var seed: UInt64 {
-    ProcessInfo.processInfo.environment["TANDEM_SEED"].flatMap(UInt64.init)
-        ?? 20_261_121
-}
+import TestSupport
 
 /// A graph in memory, written as dictionaries of values; what is in `hidden` is not held.
 struct Graph: GraphReader {

@@ -1,5 +1,6 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 /// Evaluates predicates over the graph's dictionaries, as slowly and plainly as the rules are written.

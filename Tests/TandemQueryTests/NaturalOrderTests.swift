@@ -1,4 +1,5 @@
 import TandemQuery
+import TestSupport
 import Testing
 
 /// Natural order against a plain comparison of the same texts, cut into words and numbers.

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 struct ParserTests {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TandemModel
 import TandemQuery
+import TestSupport
 
 /// Makes predicates of any shape that a parser could give.
 struct RandomPredicate {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import TandemResults
@@ -12,7 +13,7 @@ struct LinkTableTests {
 
     @Test(arguments: [(4, 60), (3, 3_000), (900, 1_500), (40, 3_000)])
     func aLinkTableHoldsWhatTwoDictionariesHold(_ objects: UInt64, _ rows: UInt64) {
-        let seed = SplitMix64.seed(8)
+        let seed = TestSeed.value(or: 8)
         var random = SplitMix64(seed: seed)
         var reached: [UInt64: UInt64] = [:]
         for _ in 0..<(rows / 2) {
@@ -70,7 +71,7 @@ struct LinkTableTests {
     }
 
     @Test func aNumberTableHoldsWhatADictionaryHolds() {
-        let seed = SplitMix64.seed(9)
+        let seed = TestSeed.value(or: 9)
         var random = SplitMix64(seed: seed)
         var places: [UInt64: Int] = [:]
         var table = NumberTable()
@@ -107,7 +108,7 @@ struct LinkTableTests {
     }
 
     @Test func numbersFarApartArePackedAsTheyAre() {
-        let seed = SplitMix64.seed(10)
+        let seed = TestSeed.value(or: 10)
         var random = SplitMix64(seed: seed)
         for isFar in [false, true] {
             var all: [UInt64] = []
@@ -136,7 +137,7 @@ struct LinkTableTests {
     }
 
     @Test func keysInPartsCompareAsInOne() {
-        let seed = SplitMix64.seed(11)
+        let seed = TestSeed.value(or: 11)
         var random = SplitMix64(seed: seed)
         func key() -> [UInt8] {
             (0..<Int.random(in: 0...20, using: &random)).map { _ in

@@ -1,5 +1,6 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemResults
@@ -66,7 +67,7 @@ struct PlacesTests {
     @Test(arguments: [1, 7, 100, 1_000], [(true, 5), (true, 90), (false, 3)])
     func law4AListOfPartsIsThatOfTheWhole(_ most: Int, _ shape: (isSectioned: Bool, sections: Int))
     {
-        let seed = SplitMix64.seed(74)
+        let seed = TestSeed.value(or: 74)
         var world = RandomTests.World(seed: seed)
         world.reference = Reference((0..<900).map { _ in world.fresh(shape.sections) })
         let sorted = world.reference.rows.values.sorted { $0.precedes($1) }
@@ -103,7 +104,7 @@ struct PlacesTests {
 
     @Test(arguments: [(true, 5, 0), (true, 5, 400), (true, 90, 900), (false, 3, 700)])
     func law4AListOfPlacesIsTheListOfTheirRows(_ isSectioned: Bool, _ sections: Int, _ rows: Int) {
-        let seed = SplitMix64.seed(71)
+        let seed = TestSeed.value(or: 71)
         var world = RandomTests.World(seed: seed)
         world.reference = Reference((0..<rows).map { _ in world.fresh(sections) })
         // Numbers that need all their bits, and only one tag now and then.
@@ -172,7 +173,7 @@ struct PlacesTests {
 
     @Test(arguments: [(1, 300), (40, 2_000), (2_500, 2_000)])
     func aLinkTableOfPlacesHoldsWhatTheirLinksSay(_ objects: Int, _ rows: Int) {
-        let seed = SplitMix64.seed(72)
+        let seed = TestSeed.value(or: 72)
         var random = SplitMix64(seed: seed)
         let numbers = (1...UInt64(rows)).map { $0 % 50 == 0 ? $0 << 33 : $0 }
             .shuffled(using: &random)
@@ -204,7 +205,7 @@ struct PlacesTests {
     }
 
     @Test func ascendingOrderIsThatOfASort() {
-        let seed = SplitMix64.seed(73)
+        let seed = TestSeed.value(or: 73)
         var random = SplitMix64(seed: seed)
         for bits in [0, 1, 10, 11, 12, 33, 63, 64] {
             let base = UInt64.random(in: 0...(1 << 20), using: &random)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import TandemResults
@@ -73,11 +74,11 @@ struct RandomTests {
 
     @Test(arguments: [(7, 30), (30, 400), (400, 600)])
     func law5HoldsOverLongLives(_ sections: Int, _ rows: Int) throws {
-        let seed = SplitMix64.seed(UInt64(sections))
+        let seed = TestSeed.value(or: UInt64(sections))
         var world = World(seed: seed)
         world.reference = Reference((0..<rows).map { _ in world.fresh(sections) })
         var list = SectionedList(sectioned: true, rows: Array(world.reference.rows.values))
-        for round in 0..<120 {
+        for round in 0..<Volume.of(40, deep: 120) {
             let edits = world.edits(sections)
             let new = world.reference.after(edits)
             guard case .changed(let change) = list.apply(edits) else {
@@ -93,7 +94,7 @@ struct RandomTests {
     }
 
     @Test func leavesSplitAndMergeInLargeLists() {
-        let seed = SplitMix64.seed(99)
+        let seed = TestSeed.value(or: 99)
         var random = SplitMix64(seed: seed)
         var list = SectionedList(sectioned: false)
         var reference = Reference(sectioned: false)
@@ -121,7 +122,7 @@ struct RandomTests {
     }
 
     @Test func law5HoldsThroughFailuresAndRecoveries() throws {
-        let seed = SplitMix64.seed(5)
+        let seed = TestSeed.value(or: 5)
         var random = SplitMix64(seed: seed)
         var good = Reference()
         var current = Reference()
@@ -155,7 +156,7 @@ struct RandomTests {
     }
 
     @Test func mergedChangesAreTheNetEffect() throws {
-        let seed = SplitMix64.seed(17)
+        let seed = TestSeed.value(or: 17)
         var world = World(seed: seed)
         world.reference = Reference((0..<60).map { _ in world.fresh(6) })
         var list = SectionedList(sectioned: true, rows: Array(world.reference.rows.values))

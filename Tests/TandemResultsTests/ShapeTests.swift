@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import TandemResults
@@ -46,7 +47,7 @@ struct ShapeTests {
     }
 
     @Test func aDifferenceOfNumbersReplaysToo() throws {
-        var random = SplitMix64(seed: SplitMix64.seed(3))
+        var random = SplitMix64(seed: TestSeed.value(or: 3))
         var list = SectionedList(sectioned: false, rows: (1...20).map { row($0, [UInt8($0)]) })
         for _ in 0..<200 {
             let before = list.numbers(in: 0..<list.count)
@@ -94,7 +95,7 @@ struct ShapeTests {
     }
 
     @Test func theReverseIndexHoldsEveryLinkOnce() {
-        var random = SplitMix64(seed: SplitMix64.seed(8))
+        var random = SplitMix64(seed: TestSeed.value(or: 8))
         var index = ReverseIndex()
         var model: [UInt64: Set<UInt64>] = [:]
         for _ in 0..<5000 {

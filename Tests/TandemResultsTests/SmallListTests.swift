@@ -1,4 +1,4 @@
-import TestSupport
+import TestWorlds
 import Testing
 
 @testable import TandemResults

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import TandemResults
@@ -37,7 +38,7 @@ struct StoreTests {
 
     @Test(arguments: [(3, 200), (40, 300)])
     func law4AListEditedStepByStepEqualsOneBuiltAtTheEnd(_ sections: Int, _ rows: Int) {
-        let seed = SplitMix64.seed(41)
+        let seed = TestSeed.value(or: 41)
         var world = RandomTests.World(seed: seed)
         world.reference = Reference((0..<rows).map { _ in world.fresh(sections) })
         let first = Array(world.reference.rows.values)
@@ -72,7 +73,7 @@ struct StoreTests {
     @Test func longKeysAreSplitByBytes() {
         var list = SectionedList(sectioned: false)
         var reference = Reference(sectioned: false)
-        var random = SplitMix64(seed: SplitMix64.seed(4))
+        var random = SplitMix64(seed: TestSeed.value(or: 4))
         for number in 0..<150 {
             let stem = [UInt8](repeating: 7, count: Int.random(in: 0...4000, using: &random))
             let tail = UInt8.random(in: 0...255, using: &random)

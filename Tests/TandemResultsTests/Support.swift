@@ -1,18 +1,9 @@
 import FoundationEssentials
 import TandemIO
+import TestSupport
 import Testing
 
 @testable import TandemResults
-
-/// A small generator whose seed is printed with a failure; `TANDEM_SEED` repeats a run.
-typealias SplitMix64 = SeededGenerator
-
-extension SplitMix64 {
-    /// TANDEM_SEED if it is set, else the given seed.
-    static func seed(_ preset: UInt64) -> UInt64 {
-        ProcessInfo.processInfo.environment["TANDEM_SEED"].flatMap { UInt64($0) } ?? preset
-    }
-}
 
 /// A row whose key is its bytes and whose tag follows from its number.
 func row(_ number: UInt64, _ key: [UInt8], _ section: String = "") -> ResultRow {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemStore
 
-@Suite struct ApplyTests {
+@Suite(.ownThread) struct ApplyTests {
     @Test func `inserts, updates and deletes are seen at once with their version`() throws {
         let bench = try StoreBench()
         try bench.apply([try bench.insert("Team", 1, ["name": .string("A"), "wins": .int(3)])])

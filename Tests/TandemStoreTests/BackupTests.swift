@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// Copies of a store: made beside writers, refused when damaged, brought back whole or not at all.
-@Suite struct BackupTests {
+@Suite(.ownThread) struct BackupTests {
     let scratch: Scratch
     let files = RealFileSystem()
     var backup: String { scratch.path + "/backup" }

@@ -1,10 +1,11 @@
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// A row that is kept in memory goes with whatever changes or moves the row in LMDB.
-@Suite struct CachedRowTests {
+@Suite(.ownThread) struct CachedRowTests {
     /// What the store says of every number, with the rows that are kept in memory and without.
     private func compare(_ bench: StoreBench, _ what: String) throws {
         let model = try bench.model

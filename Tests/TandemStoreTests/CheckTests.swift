@@ -1,10 +1,11 @@
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// `check` finds every kind of damage, and its repair gives back what was there.
-@Suite struct CheckTests {
+@Suite(.ownThread) struct CheckTests {
     static let icon = Blob([UInt8](repeating: 7, count: 70_000))
     static let unused = Blob([UInt8](repeating: 8, count: 70_000))
 

@@ -5,7 +5,7 @@ import Testing
 @testable import TandemStore
 
 /// Entries of indexes that were made by other tables are made anew when the store is opened, all of them, once.
-@Suite struct CollationTests {
+@Suite(.ownThread) struct CollationTests {
     private func filled() throws -> StoreBench {
         let bench = try StoreBench()
         try bench.apply(

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
-@Suite struct CreationTests {
+@Suite(.ownThread) struct CreationTests {
     @Test func `a store that was half made is made anew`() throws {
         let scratch = try Scratch()
         let workshop = scratch.path + "/new"

@@ -1,10 +1,11 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
-@Suite struct DurabilityTests {
+@Suite(.ownThread) struct DurabilityTests {
     @Test func `revert and reopening go back to the checkpoint`() throws {
         let bench = try StoreBench()
         try bench.apply([try bench.insert("Team", 1, ["name": .string("A")])])

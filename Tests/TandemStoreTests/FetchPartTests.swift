@@ -1,11 +1,12 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// What is wanted of a fetch changes what is copied, never what is found.
-@Suite struct FetchPartTests {
+@Suite(.ownThread) struct FetchPartTests {
     private let predicates = [
         "goals > 3", "note BEGINSWITH 'n1'", "goals == 2", "team.wins > 2", "ANY tags.label != nil",
     ]

@@ -1,11 +1,12 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// Every plan of a request gives what a look at every object gives, also while the store changes.
-@Suite struct FetchPlanTests {
+@Suite(.ownThread) struct FetchPlanTests {
     /// Every plan, with every plan for the related objects that it goes back from.
     private static func plans(_ request: CompiledRequest, _ part: FetchPart) -> [FetchPlan] {
         let unions = (try? FetchPlan.unions(for: request) { $0[0] }) ?? []

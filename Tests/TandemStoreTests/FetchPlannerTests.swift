@@ -1,11 +1,12 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// The plan that is taken reads what it has to and no more.
-@Suite struct FetchPlannerTests {
+@Suite(.ownThread) struct FetchPlannerTests {
     /// 2,000 files in 20 folders of 100 each, one of which is rare, with sizes from 0 to 99; every 500th has the one red label.
     private func bench() throws -> StoreBench {
         let bench = try StoreBench(model: shelfModel)
@@ -55,7 +56,8 @@ import Testing
         return try bench.store.fetch(try CompiledRequest(request, in: try bench.model), for: part)
     }
 
-    @Test(arguments: [
+    /// A predicate, the plan that it is read by, and the most rows that this may read.
+    private static let plans = [
         ("size == 5", "index (size)", 20), ("size IN {5, 7, 5}", "index (size)", 40),
         ("size >= 98", "index (size)", 40),
         ("size > 3 AND size <= 7 AND size != 5", "index (size)", 80),
@@ -97,16 +99,18 @@ import Testing
         ("code IN {\(codes(100..<1_900))}", "scan", 2_000), ("shelf == 3", "scan", 2_000),
         ("size >= 2", "scan", 2_000), ("kind == 'b'", "scan", 2_000),
         ("folder.kind == 'usual'", "scan", 2_000), ("isOld == nil", "scan", 2_000),
-    ])
-    func `a predicate reads the rows that its index leads to`(
-        _ format: String, _ plan: String, _ rows: Int
-    ) throws {
+    ]
+
+    @Test func `a predicate reads the rows that its index leads to`() throws {
         let bench = try bench()
-        let found = try explain(bench, format)
-        #expect(found.plan == plan)
-        #expect(found.rowsRead <= rows, "\(found.rowsRead)")
-        let all = try explain(bench, "(\(format)) OR FALSEPREDICATE")
-        #expect(all.plan == "scan" && all.objects == found.objects && !all.objects.isEmpty)
+        for (format, plan, rows) in Self.plans {
+            let found = try explain(bench, format)
+            #expect(found.plan == plan, "\(format)")
+            #expect(found.rowsRead <= rows, "\(format)")
+            let all = try explain(bench, "(\(format)) OR FALSEPREDICATE")
+            #expect(all.plan == "scan" && all.objects == found.objects, "\(format)")
+            #expect(!all.objects.isEmpty, "\(format)")
+        }
     }
 
     @Test(arguments: [

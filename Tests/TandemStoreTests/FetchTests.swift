@@ -1,10 +1,11 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
-@Suite struct FetchTests {
+@Suite(.ownThread) struct FetchTests {
     @Test func `law 6: a random history is rebuilt from its transactions byte for byte`() throws {
         var random = RandomLeague(try StoreBench(), seed: seed)
         for step in 0..<150 {

@@ -1,11 +1,12 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// Sorting by groups is sorting by whole keys.
-@Suite struct GroupedSortTests {
+@Suite(.ownThread) struct GroupedSortTests {
     @Test func `entries come in the order of whole keys, whatever the steps`() throws {
         var random = SplitMix64(seed: seed)
         for round in 0..<12 {

@@ -1,11 +1,12 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// Rows that are judged where they lie in LMDB's pages.
-@Suite struct InPlaceTests {
+@Suite(.ownThread) struct InPlaceTests {
     @Test func `rows in pages are judged and sorted as their copies are`() throws {
         var random = RandomLeague(try StoreBench(), seed: seed &+ 5)
         for round in 0..<30 {

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// Indexes over attributes of every type find what a scan finds.
-@Suite struct IndexTypesTests {
+@Suite(.ownThread) struct IndexTypesTests {
     private static func model(isIndexed: Bool) -> Model {
         let types = AttributeType.allCases
         return Model {

@@ -1,10 +1,11 @@
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// What looks at eight bytes of a key at once says the same as one byte after the other.
-@Suite struct KeyEndTests {
+@Suite(.ownThread) struct KeyEndTests {
     private static func bytes(_ count: Int, _ random: inout SplitMix64) -> [UInt8] {
         (0..<count).map { _ in [0, 0, 0xff, 0xff, 7].randomElement(using: &random) ?? 0 }
     }

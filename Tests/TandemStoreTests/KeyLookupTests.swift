@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// What a look-up by a unique value finds is what a fetch finds.
-@Suite struct KeyLookupTests {
+@Suite(.ownThread) struct KeyLookupTests {
     private func request(_ entity: String, _ key: String, _ value: Value) -> FetchRequest {
         let comparison = Comparison(.keyPath([key]), .equal, .constant(value))
         return FetchRequest(entity: entity, predicate: .comparison(comparison))

@@ -1,11 +1,12 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// Where the objects of a list stand is the same by every plan, whether rows are read for that or the keys of an index.
-@Suite struct ListPlanTests {
+@Suite(.ownThread) struct ListPlanTests {
     /// A list, with what it asks for beside the order.
     private struct List {
         var request: FetchRequest
@@ -152,7 +153,7 @@ import Testing
         isMoving: Bool
     ) throws {
         var byKeys = 0
-        for round in UInt64(0)..<6 {
+        for round in UInt64(0)..<Volume.of(4, deep: 6) {
             var shelf = try RandomShelf(seed: seed &+ 500 &+ round, objects: 60)
             for _ in 0..<16 {
                 var list = try list(&shelf, isMoving: isMoving)
@@ -246,7 +247,7 @@ import Testing
 
     @Test func `law 4: every plan says it while others save`() throws {
         var without = 0
-        for round in UInt64(0)..<10 {
+        for round in UInt64(0)..<Volume.of(6, deep: 10) {
             var shelf = try RandomShelf(seed: seed &+ 400 &+ round, objects: 50)
             for _ in 0..<14 {
                 let list = try list(&shelf, isMoving: true)

@@ -1,11 +1,12 @@
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// Groups of a list are put in order some at a time, few and many objects, short keys and long ones.
-@Suite struct ListSorterTests {
+@Suite(.ownThread) struct ListSorterTests {
     /// Sorting five thousand in steps of 50 would take more than twenty-five of them.
     @Test(arguments: [2, 100, 4_096, 5_000], [false, true])
     func `a group that came in order, or in the opposite one, is not sorted`(

@@ -4,7 +4,7 @@ import Testing
 @testable import TandemStore
 
 /// Changes of the model that lose something, or that demand something of what is stored.
-@Suite struct LossyMigrationTests {
+@Suite(.ownThread) struct LossyMigrationTests {
     private func changed(_ body: (inout Model) throws -> Void) rethrows -> Model {
         var model = leagueModel
         try body(&model)

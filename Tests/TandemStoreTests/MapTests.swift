@@ -1,11 +1,12 @@
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// Maps that are far too small, at every place where a map can be full.
-@Suite struct MapTests {
+@Suite(.ownThread) struct MapTests {
     @Test func `law 3: a stream in tiny maps loses nothing, wherever the map is full`() throws {
         for round in UInt64(0)..<6 {
             let seed = seed &+ round

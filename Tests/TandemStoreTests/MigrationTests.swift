@@ -33,7 +33,7 @@ private let laterModel = Model {
     Entity("Veteran", parent: "Captain") { Attribute("until", .int) }
 }
 
-@Suite struct MigrationTests {
+@Suite(.ownThread) struct MigrationTests {
     private func filled() throws -> StoreBench {
         let bench = try StoreBench()
         let team = try bench.reference("Team", 1)

@@ -4,7 +4,7 @@ import Testing
 @testable import TandemStore
 
 /// What `check` finds in ordered relationships: rows and links that disagree, and places that can't be read.
-@Suite struct OrderCheckTests {
+@Suite(.ownThread) struct OrderCheckTests {
     private static let model = Model {
         Entity("Team") {
             Relationship("line", to: "Player", inverse: "team", toMany: true, ordered: true)

@@ -4,7 +4,7 @@ import Testing
 @testable import TandemStore
 
 /// The graph at an earlier position.
-@Suite struct PastGraphTests {
+@Suite(.ownThread) struct PastGraphTests {
     @Test func `the past of an object is not that of another entity's object with its number`()
         throws
     {

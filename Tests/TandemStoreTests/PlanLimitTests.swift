@@ -5,7 +5,7 @@ import Testing
 @testable import TandemStore
 
 /// Plans for requests that planning itself could fall over.
-@Suite struct PlanLimitTests {
+@Suite(.ownThread) struct PlanLimitTests {
     @Test func `rows of subentities are sampled by their own layout`() throws {
         let bench = try StoreBench(
             model: Model {

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// Law 6: the journal alone gives the store, whatever has become of the old one.
-@Suite struct RebuildTests {
+@Suite(.ownThread) struct RebuildTests {
     let identity = StoreIdentity(log: LogID(high: 1, low: 2), epoch: 3)
 
     private func rebuild(

@@ -84,7 +84,7 @@ extension StoreBench {
     }
 }
 
-@Suite struct RenameTests {
+@Suite(.ownThread) struct RenameTests {
     @Test func `law 6: attributes, relationships and entities are renamed with all they have`()
         throws
     {

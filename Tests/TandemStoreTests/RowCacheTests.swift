@@ -1,10 +1,11 @@
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
 /// What is kept in memory, or found through a cursor that stays open, is what LMDB has.
-@Suite struct RowCacheTests {
+@Suite(.ownThread) struct RowCacheTests {
     @Test func `law 6: a row that is kept in memory is the row in the store`() throws {
         let bench = try StoreBench()
         var random = SplitMix64(seed: seed)

@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
-@Suite struct RunMergeTests {
+@Suite(.ownThread) struct RunMergeTests {
     @Test func `runs become one in order, whatever the steps and when they come`() {
         var random = SplitMix64(seed: seed)
         for _ in 0..<200 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TandemStore
 
-@Suite struct SavesTests {
+@Suite(.ownThread) struct SavesTests {
     private func answer(_ position: UInt64, _ objects: [ObjectReference?] = []) -> SavedOnce {
         SavedOnce(
             position: position, contentHash: StableHash([3]), wrote: false, inserted: objects)

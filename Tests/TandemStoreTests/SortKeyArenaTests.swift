@@ -1,9 +1,10 @@
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import TandemStore
 
-@Suite struct SortKeyArenaTests {
+@Suite(.ownThread) struct SortKeyArenaTests {
     @Test func `entries are in the order of their keys' bytes, then of the objects`() {
         var random = SplitMix64(seed: seed)
         for _ in 0..<50 {

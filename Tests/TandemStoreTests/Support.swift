@@ -2,16 +2,10 @@ import FoundationEssentials
 import TandemIO
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemStore
-
-/// The seed of randomized tests: TANDEM_SEED, or a fixed one.
-let seed: UInt64 =
-    ProcessInfo.processInfo.environment["TANDEM_SEED"].flatMap { UInt64($0) } ?? 20_261_121
-
-/// SplitMix64: small, seeded, the same everywhere.
-typealias SplitMix64 = SeededGenerator
 
 /// Teams with players, captains among them, and tags on players.
 let leagueModel = Model {
@@ -35,19 +29,6 @@ let leagueModel = Model {
         Attribute("label", .string)
         Relationship("players", to: "Player", inverse: "tags", toMany: true)
     }
-}
-
-/// A directory that goes away with the test.
-final class Scratch {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.path + "/tandem-store-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
 /// A store in a directory of its own, and every transaction that was applied to it.

@@ -12,7 +12,7 @@ final class Page: ManagedObject, ManagedEntity {
     }
 }
 
-@MainActor @Suite(.timeLimit(.minutes(5))) struct `Values that are too long for a row` {
+@MainActor @Suite struct `Values that are too long for a row` {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext

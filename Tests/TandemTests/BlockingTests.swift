@@ -28,7 +28,7 @@ private actor Saver {
 }
 
 /// Blocking saves need no thread but their own, so that a daemon inside the process can always answer them.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct BlockingTests {
+@MainActor @Suite struct BlockingTests {
     let fixture: Fixture
     let context: ManagedObjectContext
 

@@ -6,7 +6,7 @@ import Testing
 @testable import Tandem
 
 /// How callers who block wait for answers: looking again and again as long as answers come early.
-@Suite(.timeLimit(.minutes(5))) struct CallerSpinTests {
+@Suite(.ownThread) struct CallerSpinTests {
     /// A clock by which every look is so much later than the one before.
     private final class StridingClock: Clock {
         private let stride: UInt64

@@ -1,7 +1,7 @@
 import Tandem
 import Testing
 
-@Suite struct `Callers that block read their answers themselves` {
+@Suite(.ownThread) struct `Callers that block read their answers themselves` {
     @Test @MainActor func `and every one gets its own while pushes come in`() async throws {
         let fixture = try Fixture()
         let shared = fixture.container("shared")

@@ -7,7 +7,7 @@ import Testing
 @testable import Tandem
 
 /// Fetches that are awaited by tasks which are cancelled.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct CancelTests {
+@MainActor @Suite struct CancelTests {
     let daemon: EmbeddedDaemon
     let script: ScriptedTransport
     let context: ManagedObjectContext

@@ -1,11 +1,12 @@
 import TandemModel
 import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
 
 /// Changes found by number, against a dictionary.
-struct ChangeTableTests {
+@Suite(.ownThread) struct ChangeTableTests {
     @Test func aChangeTableFindsWhatADictionaryFinds() {
         let seed = Seed.value(0)
         var random = SplitMix(seed)

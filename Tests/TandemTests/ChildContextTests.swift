@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// Contexts that save into another one.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ChildContextTests {
+@MainActor @Suite struct ChildContextTests {
     let fixture: Fixture
     let parent: ManagedObjectContext
     let child: ManagedObjectContext

@@ -4,7 +4,7 @@ import TandemQuery
 import Testing
 
 /// What others do while a child has edits, and what the parent does.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ChildMergingTests {
+@MainActor @Suite struct ChildMergingTests {
     let fixture: Fixture
     let parent: ManagedObjectContext
     let child: ManagedObjectContext

@@ -6,7 +6,7 @@ import Testing
 @testable import Tandem
 
 /// Values and groups come from the daemon, of what is saved, now and at earlier positions.
-@MainActor @Suite(.timeLimit(.minutes(2))) struct ColumnFetchTests {
+@MainActor @Suite struct ColumnFetchTests {
     let container: PersistentContainer
     let context: ManagedObjectContext
     let filled: Position

@@ -1,13 +1,13 @@
 import TandemIO
 import TandemModel
 import TandemQuery
-import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
 
 /// How a connection is made again, and what is told of it meanwhile.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ConnectingTests {
+@MainActor @Suite struct ConnectingTests {
     @Test func `law8: pauses double up to their bound, with a jitter that the generator decides`() {
         var limits = ClientLimits()
         limits.firstBackoffMilliseconds = 8

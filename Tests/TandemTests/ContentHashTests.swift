@@ -1,6 +1,7 @@
 import TandemModel
 import TandemWire
 import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
@@ -59,7 +60,7 @@ private struct PlainHash {
     }
 }
 
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ContentHashTests {
+@MainActor @Suite struct ContentHashTests {
     private static let model = Model(entities: [
         Entity("Member") {
             Attribute("name", .string)

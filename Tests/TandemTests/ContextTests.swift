@@ -6,7 +6,7 @@ import Testing
 /// The model of these tests.
 let buckets = Model(Bucket.self, Content.self)
 
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ContextTests {
+@MainActor @Suite struct ContextTests {
     let daemon: FakeDaemon
     let container: PersistentContainer
     let context: ManagedObjectContext

@@ -1,11 +1,12 @@
 import Tandem
 import TandemDaemon
 import TandemQuery
+import TestSupport
 import Testing
 
 /// A client keeps to what the daemon's welcome asks for.
 @MainActor
-struct DaemonLimitTests {
+@Suite(.ownThread) struct DaemonLimitTests {
     private func controller(
         _ context: ManagedObjectContext
     ) throws -> FetchedResultsController {

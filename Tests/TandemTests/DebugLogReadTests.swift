@@ -1,13 +1,13 @@
 import TandemIO
 import TandemModel
 import TandemQuery
-import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
 
 /// What `TANDEM_DEBUG` lets a process tell of what is asked beside plain fetches, faults and saves.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct DebugLogReadTests {
+@MainActor @Suite struct DebugLogReadTests {
     private let fixture: Fixture
     private let writer: ManagedObjectContext
     private let reader: ManagedObjectContext

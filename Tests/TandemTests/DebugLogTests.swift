@@ -4,7 +4,7 @@ import Testing
 @testable import Tandem
 
 /// What `TANDEM_DEBUG` lets a process tell.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct DebugLogTests {
+@MainActor @Suite struct DebugLogTests {
     /// The lines that were written.
     final class Lines: Sendable {
         private let state = Locked([String]())

@@ -3,7 +3,7 @@ import TandemModel
 import Testing
 
 /// What delete rules lead to, before the save and after it.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct DeleteRuleTests {
+@MainActor @Suite struct DeleteRuleTests {
     let fixture: Fixture
     let context: ManagedObjectContext
     let other: ManagedObjectContext

@@ -4,6 +4,7 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
@@ -35,7 +36,7 @@ final class Singer: ManagedObject, ManagedEntity {
 }
 
 /// Derived attributes as a context shows them, before a save and after.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct DerivedTests {
+@MainActor @Suite struct DerivedTests {
     let container: PersistentContainer
     let context: ManagedObjectContext
 

@@ -1,10 +1,11 @@
 import TandemModel
 import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
 
-@MainActor @Suite(.timeLimit(.minutes(5))) struct EditedObjectsTests {
+@MainActor @Suite struct EditedObjectsTests {
     @Test(arguments: 0..<8)
     func `are those with edits, in the order of their first change, whatever is done`(
         run: Int

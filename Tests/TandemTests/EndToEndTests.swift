@@ -1,7 +1,7 @@
 import Tandem
 import Testing
 
-@Suite struct `A save in one context reaches another` {
+@Suite(.ownThread) struct `A save in one context reaches another` {
     @Test @MainActor func `as an insert, an update and a deletion`() throws {
         let fixture = try Fixture()
         let writer = fixture.container("writer").makeContext(name: "main")

@@ -7,7 +7,7 @@ import Testing
 @testable import Tandem
 
 /// Sequences that a slow or unlucky reader reads: nothing is left out silently (law 8).
-@MainActor @Suite(.timeLimit(.minutes(5))) struct EventTests {
+@MainActor @Suite struct EventTests {
     @Test func `law8: a slow reader of connection events is told how many it missed`() async {
         let feed = ConnectionFeed(limit: 3)
         func event(_ number: UInt64) -> ConnectionEvent {

@@ -4,7 +4,7 @@ import Testing
 @testable import Tandem
 
 /// What a save leaves behind that fails, or whose own transaction could not be merged.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct FailedSaveTests {
+@MainActor @Suite struct FailedSaveTests {
     let daemon: FakeDaemon
     let context: ManagedObjectContext
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Tandem
 
 /// Objects where they do not belong: of another context, or of an entity that a relationship does not lead to.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ForeignObjectTests {
+@MainActor @Suite struct ForeignObjectTests {
     @Test func `edited objects are removed by themselves, not by others of the same serial`()
         throws
     {

@@ -6,7 +6,7 @@ import Testing
 @testable import Tandem
 
 /// Readers of the journal that come too late, and their way back.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct HistoryExpiryTests {
+@MainActor @Suite struct HistoryExpiryTests {
     /// What is kept of the journal by the daemon that starts next.
     private let policy: Locked<RetentionPolicy>
     private let fixture: Fixture

@@ -6,7 +6,7 @@ import TandemIO
 import Testing
 
 /// Containers over a store that is on no disk.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct InMemoryTests {
+@MainActor @Suite struct InMemoryTests {
     private func content(_ context: ManagedObjectContext, _ name: String) throws -> Content {
         let content = try context.insert(Content.self)
         content.name = name

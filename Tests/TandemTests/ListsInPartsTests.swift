@@ -3,14 +3,14 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
-import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
 @testable import TandemDaemon
 
 /// Lists that are made of the parts of an answer while the rest is under way.
-@MainActor @Suite(.timeLimit(.minutes(5)), .serialized) struct ListsInPartsTests {
+@MainActor @Suite(.serialized) struct ListsInPartsTests {
     /// A fake daemon with contents of the names, which sends one a part, and a context that takes places.
     private func fake(_ names: [String]) throws -> (FakeDaemon, ManagedObjectContext) {
         let fake = try FakeDaemon.sendingParts(of: names)
@@ -97,7 +97,7 @@ import Testing
         #expect(names == fetched.map { ($0 as? Content)?.bucket?.name ?? "" }, comment)
     }
 
-    @Test(arguments: 0..<Seed.worlds(2))
+    @Test(arguments: 0..<Seed.worlds(2, deep: 2))
     func `law 4: a list of parts is a fresh fetch, whoever saves meanwhile`(_ run: Int)
         async throws
     {

@@ -4,7 +4,7 @@ import TandemQuery
 import Testing
 
 /// A blocking fetch stands where the context does, whatever others do between question and answer.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct LookUpTests {
+@MainActor @Suite struct LookUpTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext

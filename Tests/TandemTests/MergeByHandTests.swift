@@ -3,7 +3,7 @@ import TandemModel
 import Testing
 
 /// Contexts that are told what to merge.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct MergeByHandTests {
+@MainActor @Suite struct MergeByHandTests {
     let fixture: Fixture
     let container: PersistentContainer
     let writer: ManagedObjectContext

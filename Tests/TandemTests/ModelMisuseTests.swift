@@ -57,7 +57,7 @@ final class Shown: ManagedObject, ManagedEntity {
 }
 
 /// Models and classes that can't be used fail at once, without a daemon.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ModelMisuseTests {
+@MainActor @Suite struct ModelMisuseTests {
     /// A container that would wait long for a daemon that is not there.
     private func failure(
         _ types: [any ManagedEntity.Type] = [], model: Model? = nil
@@ -113,7 +113,7 @@ final class Shown: ManagedObject, ManagedEntity {
 }
 
 /// An app that declares less than the store has.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct PartialModelTests {
+@MainActor @Suite struct PartialModelTests {
     private let whole = Model {
         Entity("Item") {
             Attribute("alpha", .string)

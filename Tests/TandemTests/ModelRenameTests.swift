@@ -6,7 +6,7 @@ import Testing
 /// Edits that are pending while another model comes: with other names, or without what they are of.
 ///
 /// The app declares nothing, so nobody but the context itself looks whether they still fit.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ModelRenameTests {
+@MainActor @Suite struct ModelRenameTests {
     private let fixture: Fixture
     private let installer: PersistentContainer
     private let context: ManagedObjectContext

@@ -1,10 +1,10 @@
 import TandemModel
-import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
 
-@Suite struct NumberFilterTests {
+@Suite(.ownThread) struct NumberFilterTests {
     @Test func `no number that was taken in is denied`() {
         for run in 0..<8 {
             var random = SplitMix(Seed.value(run))

@@ -16,7 +16,7 @@ private struct ContentRow: ObjectValue, Equatable {
 }
 
 /// Values made of objects, and ids with a class, on their way to other contexts.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ObjectValueTests {
+@MainActor @Suite struct ObjectValueTests {
     let fixture: Fixture
     let container: PersistentContainer
     let context: ManagedObjectContext

@@ -3,7 +3,7 @@ import TandemModel
 import Testing
 
 /// What a context tells of its objects, and when.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ObjectsChangeTests {
+@MainActor @Suite struct ObjectsChangeTests {
     /// What was told, by name and in order.
     final class Told {
         var changes: [ObjectsChange] = []

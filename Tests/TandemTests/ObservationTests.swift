@@ -7,7 +7,7 @@ import Testing
 @testable import Tandem
 
 /// Objects under `withObservationTracking`: who read a property hears of that one, of edits and merges alike.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ObservationTests {
+@MainActor @Suite struct ObservationTests {
     /// Whether what was read is about to change.
     final class Probe: Sendable {
         private let fired = Atomic<Bool>(false)

@@ -1,12 +1,13 @@
 import TandemModel
 import TandemQuery
 import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
 
 /// What those hear who hold no list: which objects a save touched that match a predicate, before it or after.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ObserverTests {
+@MainActor @Suite struct ObserverTests {
     let daemon: FakeDaemon
     let context: ManagedObjectContext
 

@@ -7,7 +7,7 @@ import Testing
 @testable import Tandem
 
 /// Predicates over optionals find what Swift's own evaluation of them does, object by object.
-@MainActor @Suite(.timeLimit(.minutes(2))) struct OptionalPredicateTests {
+@MainActor @Suite struct OptionalPredicateTests {
     private let context: ManagedObjectContext
     private let clubs: [Club]
 

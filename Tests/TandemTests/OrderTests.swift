@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Tandem
 import TandemModel
-import TestSupport
+import TestWorlds
 import Testing
 
 final class Squad: ManagedObject, ManagedEntity {
@@ -41,7 +41,7 @@ final class Song: ManagedObject, ManagedEntity {
 let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self]
 
 /// Ordered relationships as an app sees them.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct OrderTests {
+@MainActor @Suite struct OrderTests {
     let fixture: Fixture
     let context: ManagedObjectContext
     let squad: Squad

@@ -5,7 +5,7 @@ import Testing
 @testable import Tandem
 
 /// Another client installs a model between two requests of a context that does not know yet.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct OtherModelTests {
+@MainActor @Suite struct OtherModelTests {
     let fixture: Fixture
     let context: ManagedObjectContext
     let other: PersistentContainer

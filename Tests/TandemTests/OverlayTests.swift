@@ -5,7 +5,7 @@ import Testing
 @testable import Tandem
 
 /// Fetches of a context with unsaved edits: these change the place of the objects edited, and of those whose order hangs on one.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct OverlayTests {
+@MainActor @Suite struct OverlayTests {
     let fixture: Fixture
     let contents: [ObjectID]
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ParticipantTests {
+@MainActor @Suite struct ParticipantTests {
     let daemon: FakeDaemon
     let container: PersistentContainer
     let context: ManagedObjectContext
@@ -175,7 +175,7 @@ import Testing
     private func slot(_ name: String) -> Int { daemon.entity("Content").slot(of: name) ?? -1 }
 }
 
-@Suite struct NetEffectTests {
+@Suite(.ownThread) struct NetEffectTests {
     let model: CompiledModel
     let entity: CompiledEntity
 

@@ -1,10 +1,10 @@
 import TandemModel
-import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
 
-@Suite struct PassingTargetsTests {
+@Suite(.ownThread) struct PassingTargetsTests {
     private let entity: CompiledEntity
 
     init() throws {

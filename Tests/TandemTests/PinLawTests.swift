@@ -2,19 +2,20 @@ import TandemDaemon
 import TandemModel
 import TandemWire
 import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
 
 /// Pinned contexts against copies of the graph that were kept when it stood there, while others save.
-@MainActor @Suite(.serialized, .timeLimit(.minutes(5))) struct PinLawTests {
+@MainActor @Suite(.serialized) struct PinLawTests {
     /// The graph at a position.
     private struct Moment {
         let position: Position
         let dump: Dump
     }
 
-    @Test(arguments: 0..<Seed.worlds(4))
+    @Test(arguments: 0..<Seed.worlds(2, deep: 4))
     func
         `laws 4 and 5: a context shows what there was where it is pinned, as one change when it is moved`(
             _ run: Int
@@ -25,10 +26,10 @@ import Testing
         let world = try RandomWorld(fixture.transport, windowSlack: run % 4, &random)
         var watched = try world.controllers(count: 6, &random)
         watched += try world.controllers(count: 4, isLimited: true, &random)
-        try await check(world, watched, rounds: 40, run, &random) { _ in }
+        try await check(world, watched, rounds: Volume.of(24, deep: 40), run, &random) { _ in }
     }
 
-    @Test(arguments: 0..<Seed.worlds(3))
+    @Test(arguments: 0..<Seed.worlds(2, deep: 3))
     func
         `laws 4 and 5: pins live through restarts, lost connections and retention, or say that they ended`(
             _ run: Int
@@ -44,7 +45,7 @@ import Testing
         var random = SplitMix(Seed.value(run))
         let world = try RandomWorld(fixture.transport, isHarsh: true, windowSlack: run % 4, &random)
         let watched = try world.controllers(count: 6, &random)
-        try await check(world, watched, rounds: 60, run, &random) { random in
+        try await check(world, watched, rounds: Volume.of(30, deep: 60), run, &random) { random in
             switch random.next(8) {
             case 0: try fixture.restart()
             case 1: fixture.cutConnections()

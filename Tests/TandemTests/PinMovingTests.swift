@@ -6,7 +6,7 @@ import Testing
 @testable import Tandem
 
 /// What happens at a pin while the context is on its way to another position, and who is told of which save.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct PinMovingTests {
+@MainActor @Suite struct PinMovingTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext

@@ -6,7 +6,7 @@ import Testing
 @testable import Tandem
 
 /// Contexts that stay where they are pinned.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct PinTests {
+@MainActor @Suite struct PinTests {
     private let all = FetchRequest(entity: "Content", sort: ["size"])
 
     /// A writer's objects, and a reader that stands behind their save.

@@ -23,7 +23,7 @@ final class Tag: ManagedObject, ManagedEntity {
     }
 }
 
-@MainActor @Suite(.timeLimit(.minutes(5))) struct PolicyTests {
+@MainActor @Suite struct PolicyTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext

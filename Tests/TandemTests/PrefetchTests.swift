@@ -7,7 +7,7 @@ import Testing
 @testable import Tandem
 
 /// What a fetch may bring along or leave out: related objects, rows, pending edits.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct PrefetchTests {
+@MainActor @Suite struct PrefetchTests {
     private let daemon: EmbeddedDaemon
     private let script: ScriptedTransport
     private let writer: ManagedObjectContext

@@ -6,7 +6,7 @@ import Testing
 @testable import Tandem
 
 /// Lists that are declared, observe themselves, and take their elements from the store or from literal values.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct QueryTests {
+@MainActor @Suite struct QueryTests {
     struct Row: ObjectValue, Equatable {
         var name: String
         var size: Int

@@ -6,7 +6,7 @@ import Testing
 @testable import Tandem
 
 /// A process that follows nothing lets its connection's thread rest: callers read their own answers.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct `A connection that nothing is expected of` {
+@MainActor @Suite struct `A connection that nothing is expected of` {
     private func savedOnce(_ container: PersistentContainer) throws {
         let context = container.makeContext(name: "quiet")
         try context.insert("Content")["size"] = .int(1)

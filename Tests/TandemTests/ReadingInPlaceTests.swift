@@ -2,6 +2,7 @@ import FoundationEssentials
 import TandemEmbedded
 import TandemModel
 import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
@@ -107,7 +108,7 @@ private struct AllShown: ObjectValue, Equatable {
 }
 
 /// Properties that are read where their row lies show what the object has.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ReadingInPlaceTests {
+@MainActor @Suite struct ReadingInPlaceTests {
     private let daemon: EmbeddedDaemon
     private let writer: ManagedObjectContext
     private let reader: ManagedObjectContext

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ReconnectTests {
+@MainActor @Suite struct ReconnectTests {
     let daemon: FakeDaemon
     let container: PersistentContainer
     let context: ManagedObjectContext

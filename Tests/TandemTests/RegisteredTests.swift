@@ -5,7 +5,7 @@ import Testing
 @testable import Tandem
 
 /// Which objects a context knows, and how all of them become faults.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct RegisteredTests {
+@MainActor @Suite struct RegisteredTests {
     let daemon: FakeDaemon
     let context: ManagedObjectContext
 

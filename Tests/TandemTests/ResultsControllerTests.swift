@@ -3,7 +3,7 @@ import TandemIO
 import Testing
 
 /// Results controllers over the real daemon, the cases that people know by name.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsControllerTests {
+@MainActor @Suite struct ResultsControllerTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext

@@ -7,7 +7,7 @@ import Testing
 @testable import Tandem
 
 /// Edits over lists where contexts rest, windows run out and sums are kept.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsEditsTests {
+@MainActor @Suite struct ResultsEditsTests {
     let fixture: Fixture
     let theirs: ManagedObjectContext
     let buckets: [Bucket]

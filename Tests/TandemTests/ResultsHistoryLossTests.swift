@@ -5,7 +5,7 @@ import Testing
 @testable import Tandem
 
 /// Law 5 where history is lost: what lists report when their context starts anew in the same epoch.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsHistoryLossTests {
+@MainActor @Suite struct ResultsHistoryLossTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext

@@ -2,6 +2,7 @@ import TandemDaemon
 import TandemModel
 import TandemResults
 import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
@@ -9,8 +10,8 @@ import Testing
 /// Random saves through a real daemon, watched by controllers of many shapes (laws 4 and 5).
 ///
 /// Every list is compared with a fresh one and with what the plain rules make of a dump of the graph.
-@MainActor @Suite(.serialized, .timeLimit(.minutes(5))) struct ResultsLawTests {
-    @Test(arguments: 0..<Seed.worlds(6))
+@MainActor @Suite(.serialized) struct ResultsLawTests {
+    @Test(arguments: 0..<Seed.worlds(3, deep: 6))
     func `laws 4 and 5: every list equals a fresh fetch, every change leads to it`(_ run: Int)
         async throws
     {
@@ -18,10 +19,10 @@ import Testing
         var random = SplitMix(Seed.value(run))
         let world = try RandomWorld(fixture.transport, &random)
         let watched = try world.controllers(count: 10, &random)
-        try await check(world, watched, rounds: 40, run, &random)
+        try await check(world, watched, rounds: Volume.of(24, deep: 40), run, &random)
     }
 
-    @Test(arguments: 0..<Seed.worlds(4))
+    @Test(arguments: 0..<Seed.worlds(2, deep: 4))
     func `laws 4 and 5: windows equal a fresh fetch, however little is held beyond them`(_ run: Int)
         async throws
     {
@@ -30,16 +31,16 @@ import Testing
         let world = try RandomWorld(fixture.transport, windowSlack: run % 4, &random)
         for _ in 0..<10 { try world.save(&random) }
         let watched = try world.controllers(count: 12, isLimited: true, &random)
-        try await check(world, watched, rounds: 60, run, &random)
+        try await check(world, watched, rounds: Volume.of(36, deep: 60), run, &random)
     }
 
-    @Test(arguments: 0..<Seed.worlds(4))
+    @Test(arguments: 0..<Seed.worlds(2, deep: 4))
     func `laws 4 and 5: lists follow batches like saves`(_ run: Int) async throws {
         let fixture = try Fixture([])
         var random = SplitMix(Seed.value(run))
         let world = try RandomWorld(fixture.transport, windowSlack: 1 + run % 3, &random)
         let watched = try world.controllers(count: 8, &random)
-        for round in 0..<30 {
+        for round in 0..<Volume.of(20, deep: 30) {
             await Task.yield()
             var position = try world.save(&random)
             if random.next(2) == 0 { position = try world.batch(&random) }
@@ -49,7 +50,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<Seed.worlds(3))
+    @Test(arguments: 0..<Seed.worlds(2, deep: 3))
     func `laws 4 and 5: lists live through restarts, other epochs, lost connections and pauses`(
         _ run: Int
     ) async throws {
@@ -57,7 +58,7 @@ import Testing
         var random = SplitMix(Seed.value(run))
         let world = try RandomWorld(fixture.transport, isHarsh: true, windowSlack: run % 4, &random)
         let watched = try world.controllers(count: 8, &random)
-        for round in 0..<30 {
+        for round in 0..<Volume.of(20, deep: 30) {
             let position = try trouble(world, fixture, &random)
             // A reader that merges unprompted gets the chance to.
             for _ in 0...random.next(4) { await Task.yield() }
@@ -124,7 +125,7 @@ import Testing
 }
 
 /// Random edits of a part of a result, against the whole result (law 4).
-@Suite struct HeldRowsTests {
+@Suite(.ownThread) struct HeldRowsTests {
     @Test(arguments: 0..<20)
     func `law4: what is held of a result up to its edge is what the whole result begins with`(
         _ run: Int

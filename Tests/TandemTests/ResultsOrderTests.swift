@@ -2,7 +2,7 @@ import Tandem
 import Testing
 
 /// Results controllers while an order changes: that of their own rows, and that of an ordered relationship.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsOrderTests {
+@MainActor @Suite struct ResultsOrderTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext

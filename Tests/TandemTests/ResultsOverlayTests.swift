@@ -1,12 +1,13 @@
 import TandemModel
 import TandemResults
 import TestSupport
+import TestWorlds
 import Testing
 
 @testable import Tandem
 
 /// Unsaved edits over the lists of their context.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsOverlayTests {
+@MainActor @Suite struct ResultsOverlayTests {
     let fixture: Fixture
     let mine: ManagedObjectContext
     let theirs: ManagedObjectContext

@@ -7,7 +7,7 @@ import Testing
 @testable import Tandem
 
 /// What a controller does when the stream breaks, when it opens amid a storm, and at the edge of a window.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsRecoveryTests {
+@MainActor @Suite struct ResultsRecoveryTests {
     private func controller(
         _ context: ManagedObjectContext, _ format: String? = nil, sort: [String] = ["name"],
         limit: Int? = nil, entity: String = "Content"

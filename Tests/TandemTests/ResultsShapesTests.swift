@@ -6,7 +6,7 @@ import Testing
 @testable import Tandem
 
 /// The forms in which a list and its changes are handed out.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsShapesTests {
+@MainActor @Suite struct ResultsShapesTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext

@@ -3,7 +3,7 @@ import TandemResults
 import Testing
 
 /// The sequences of a controller's changes: their policies and what refetches mean to them.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ResultsStreamTests {
+@MainActor @Suite struct ResultsStreamTests {
     let daemon: FakeDaemon
     let container: PersistentContainer
     let context: ManagedObjectContext

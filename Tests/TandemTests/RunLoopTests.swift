@@ -3,7 +3,7 @@ import TandemIO
 import Testing
 
 /// A context that belongs to a run loop which Swift knows nothing of.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct RunLoopTests {
+@MainActor @Suite struct RunLoopTests {
     let fixture: Fixture
     let loop: HandMadeLoop
     let window: LoopWindow

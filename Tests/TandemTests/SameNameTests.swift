@@ -3,7 +3,7 @@ import TandemModel
 import Testing
 
 /// What Core Data says of names that are names here, too: line by line, where no other test does.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct SameNameTests {
+@MainActor @Suite struct SameNameTests {
     /// How often a list changed.
     private final class Counter: FetchedResultsControllerDelegate {
         var count = 0

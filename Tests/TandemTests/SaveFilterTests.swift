@@ -5,7 +5,7 @@ import Testing
 @testable import Tandem
 
 /// Which saves those hear of who list saves.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct SaveFilterTests {
+@MainActor @Suite struct SaveFilterTests {
     let daemon: FakeDaemon
     let container: PersistentContainer
     let context: ManagedObjectContext

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Tandem
 
-@Suite struct SaveIDTests {
+@Suite(.ownThread) struct SaveIDTests {
     @Test func `law3: no two ids are the same, of one context or of several`() {
         var ids = Set<[UInt8]>()
         for _ in 0..<8 {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-@MainActor @Suite(.timeLimit(.minutes(5))) struct SaveRepeatTests {
+@MainActor @Suite struct SaveRepeatTests {
     let daemon: FakeDaemon
     /// Whether connections are refused.
     let isAway = Locked(false)
@@ -212,7 +212,7 @@ final class Person: ManagedObject, ManagedEntity {
     }
 }
 
-@MainActor @Suite(.timeLimit(.minutes(5))) struct SameContentTests {
+@MainActor @Suite struct SameContentTests {
     let fixture: Fixture
     /// Contexts of three processes, so to speak: each has later numbers than the one before.
     let contexts: [ManagedObjectContext]

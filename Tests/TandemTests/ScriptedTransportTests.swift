@@ -4,7 +4,7 @@ import TandemEmbedded
 import Testing
 
 /// A daemon driven by hand, as app authors have it.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ScriptedTransportTests {
+@MainActor @Suite struct ScriptedTransportTests {
     let daemon: EmbeddedDaemon
     let script: ScriptedTransport
     let context: ManagedObjectContext

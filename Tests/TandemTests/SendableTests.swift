@@ -5,7 +5,7 @@ import TandemResults
 import Testing
 
 /// What may go from actor to actor, as the compiler sees it.
-@Suite struct SendableTests {
+@Suite(.ownThread) struct SendableTests {
     private func isSendable<Value>(_: Value.Type) -> Bool { false }
     private func isSendable<Value: Sendable>(_: Value.Type) -> Bool { true }
 

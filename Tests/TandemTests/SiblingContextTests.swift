@@ -1,12 +1,12 @@
 import Tandem
 import TandemModel
-import TestSupport
+import TestWorlds
 import Testing
 
 /// Two contexts on one store: what one saves, the list of the other tells, whether or not its objects were ever loaded there.
 ///
 /// Each with and without a predicate; the same between processes is in `SiblingProcessTests`.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct SiblingContextTests {
+@MainActor @Suite struct SiblingContextTests {
     let fixture: Fixture
     let background: ManagedObjectContext
     let main: ManagedObjectContext

@@ -6,7 +6,7 @@ import Testing
 @testable import Tandem
 
 /// What a program that asks little takes: few numbers, and little time where there is no daemon.
-@Suite(.timeLimit(.minutes(1))) struct SmallLeaseTests {
+@Suite(.ownThread) struct SmallLeaseTests {
     @Test func `blocks of numbers double from few to thousands`() {
         var numbers = LeasedNumbers()
         var (next, counts): (UInt64, [UInt32]) = (1, [])

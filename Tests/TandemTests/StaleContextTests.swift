@@ -3,7 +3,7 @@ import TandemModel
 import Testing
 
 /// What a context that does not know yet what others did may save, under each policy.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct StaleContextTests {
+@MainActor @Suite struct StaleContextTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext

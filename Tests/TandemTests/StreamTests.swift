@@ -1,26 +1,15 @@
 import FoundationEssentials
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import Tandem
 
-/// A small generator whose seed is printed with a failure; `TANDEM_SEED` repeats a run.
-typealias SplitMix64 = SeededGenerator
-
-extension SplitMix64 {
-    static func seed() -> UInt64 {
-        if let text = ProcessInfo.processInfo.environment["TANDEM_SEED"], let seed = UInt64(text) {
-            return seed
-        }
-        return 20_261_121
-    }
-}
-
 /// Real daemon, several processes' worth of containers, random saves.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct StreamTests {
+@MainActor @Suite struct StreamTests {
     @Test func `law2: every context ends with the same graph, whatever it merged when`() throws {
-        let seed = SplitMix64.seed()
+        let seed = TestSeed.value(or: 20_261_121)
         var random = SplitMix64(seed: seed)
         let fixture = try Fixture()
         let contexts = (0..<3).map { fixture.container("p\($0)").makeContext(name: "c\($0)") }

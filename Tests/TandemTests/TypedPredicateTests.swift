@@ -58,7 +58,7 @@ final class Member: ManagedObject, ManagedEntity {
 }
 
 /// Typed predicates are the same trees as their texts.
-@Suite struct TypedPredicateTests {
+@Suite(.ownThread) struct TypedPredicateTests {
     private let day = Date(timeIntervalSince1970: 86_400)
     private let seven = ObjectID(entity: "Club", number: 7)
 
@@ -285,7 +285,7 @@ final class Member: ManagedObject, ManagedEntity {
 }
 
 /// Typed predicates fetch what their texts do.
-@MainActor @Suite(.timeLimit(.minutes(2))) struct TypedFetchTests {
+@MainActor @Suite struct TypedFetchTests {
     /// Clubs with 0 to 5 wins, each but the last with a member of twice as many goals.
     private func filled() throws -> ManagedObjectContext {
         let container = try PersistentContainer.inMemory(entities: [Club.self, Member.self])

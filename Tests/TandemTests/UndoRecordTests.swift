@@ -4,7 +4,7 @@ import Testing
 @testable import Tandem
 
 /// Steps lead back to the objects that the context shows, however long nobody held these.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct UndoRecordTests {
+@MainActor @Suite struct UndoRecordTests {
     private let daemon: FakeDaemon
     private let stored: ObjectReference
     private let context: ManagedObjectContext

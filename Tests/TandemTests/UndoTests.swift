@@ -12,7 +12,7 @@ final class Strict: ManagedObject, ManagedEntity {
     }
 }
 
-@MainActor @Suite(.timeLimit(.minutes(5))) struct UndoTests {
+@MainActor @Suite struct UndoTests {
     let context: ManagedObjectContext
 
     init() throws {

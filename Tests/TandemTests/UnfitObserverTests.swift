@@ -5,7 +5,7 @@ import Testing
 @testable import Tandem
 
 /// Those who hear of saves, when the model changes so that it lacks what they look at.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct UnfitObserverTests {
+@MainActor @Suite struct UnfitObserverTests {
     private let fixture: Fixture
     private let other: PersistentContainer
     private let container: PersistentContainer

@@ -38,7 +38,7 @@ final class Guarded: ManagedObject, ManagedEntity {
 }
 
 /// What is checked before a save leaves the process, and that it is what the daemon says.
-@MainActor @Suite(.timeLimit(.minutes(5))) struct ValidationTests {
+@MainActor @Suite struct ValidationTests {
     private static let model = Model {
         Entity("Person") {
             Attribute("name", .string, optional: false, min: 2, max: 4)

@@ -1,6 +1,7 @@
 import FuzzTargets
 import TandemModel
 import TandemQuery
+import TestSupport
 import Testing
 
 @testable import TandemWire

@@ -2,6 +2,7 @@ import FuzzTargets
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 /// What a hostile or broken peer may send: an error or a message, never a trap.

@@ -1,6 +1,7 @@
 import FuzzTargets
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 struct MessageCodingTests {

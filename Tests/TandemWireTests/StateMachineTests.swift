@@ -1,6 +1,7 @@
 import FuzzTargets
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 private let log = LogID(high: 1, low: 2)

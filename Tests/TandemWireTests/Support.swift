@@ -2,11 +2,11 @@ import FuzzTargets
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 
 /// The seed of this run: `TANDEM_SEED`, or a random one that failures print.
 let seed: UInt64 =
-    ThisProcess.environment("TANDEM_SEED").flatMap { UInt64($0) }
-    ?? UInt64.random(in: 0...UInt64(UInt32.max))
+    TestSeed.value(or: UInt64.random(in: 0...UInt64(UInt32.max)))
 
 extension MessageMaker {
     /// A maker of this run's messages.

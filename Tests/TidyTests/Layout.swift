@@ -51,7 +51,15 @@ enum Layout {
             name: "tandem", folder: "Sources", imports: ["Tandem", "TandemJournal", "TandemStore"],
             isEdge: true, hasFrontPage: false),
         Target(
-            name: "TestSupport", folder: "Tests", imports: ["Tandem"], hasFrontPage: false),
+            name: "TestSupport", folder: "Tests", imports: ["TandemIO"], mayUseKernel: true,
+            hasFrontPage: false),
+        Target(
+            name: "TestWorlds", folder: "Tests", imports: ["Tandem", "TestSupport"],
+            hasFrontPage: false),
+        // It reads `/proc` and ends processes.
+        Target(
+            name: "TestRunner", folder: "Tests", imports: ["TandemIO"], mayUseKernel: true,
+            isEdge: true, hasFrontPage: false),
         Target(
             name: "FuzzTargets", folder: "Tests",
             imports: [

@@ -157,6 +157,21 @@ import Testing
             ])
     }
 
+    @Test func `a suite that may block a cooperative thread is found`() {
+        func found(_ text: String, in target: String = "ProcessTests") -> Int {
+            IsolationRules.unisolated(file("Tests/\(target)/A.swift", text)).count
+        }
+        #expect(found("@Suite struct ATests {\n    @Test func a() {}\n}") == 1)
+        #expect(found("@Suite(.serialized)\nstruct ATests {") == 1)
+        #expect(found("struct ATests {\n    @Test func a() {}\n}") == 1)
+        #expect(found("@Test func free() {}") == 1)
+        #expect(found("@Suite(.ownThread, .serialized) struct ATests {") == 0)
+        #expect(found("@Suite(\n    .ownThread,\n    .serialized)\nstruct ATests {") == 0)
+        #expect(found("@MainActor @Suite struct ATests {") == 0)
+        #expect(found("@Suite @MainActor struct ATests {") == 0)
+        #expect(found("@Suite struct ATests {", in: "TandemModelTests") == 0)
+    }
+
     @Test func `a readme that forgets a target is found`() {
         let all = Layout.targets.map { "`\($0.name)`" }
         #expect(PackageRules.readme(all.joined(separator: " ")) == [])

@@ -16,6 +16,10 @@ import Testing
 
     @Test func `tests do not sleep`() throws { try expectNone(swift(Rules.sleeps)) }
 
+    @Test func `tests that may block say where they run`() throws {
+        try expectNone(swift(IsolationRules.unisolated))
+    }
+
     @Test func `the top level is what the design names`() throws {
         try expectNone(PackageRules.topLevel(Tree.names().filter { $0 != "Package.resolved" }))
     }

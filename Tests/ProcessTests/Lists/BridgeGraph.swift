@@ -1,5 +1,5 @@
 import TandemModel
-import TestSupport
+import TestWorlds
 import Testing
 
 /// A graph of a random model behind bridges: what it holds, as plain values, and random saves of it.

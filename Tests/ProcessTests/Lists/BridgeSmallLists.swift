@@ -1,6 +1,6 @@
 import Glibc
 import TandemModel
-import TestSupport
+import TestWorlds
 import Testing
 
 /// Many small lists in one daemon, each in a box of its own, and what viewers in four ways were told of them.

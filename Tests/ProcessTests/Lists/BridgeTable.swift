@@ -1,5 +1,5 @@
 import TandemModel
-import TestSupport
+import TestWorlds
 import Testing
 
 /// What a bridge writes of lists, as a table has it.

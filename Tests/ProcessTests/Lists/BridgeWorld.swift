@@ -1,6 +1,6 @@
 import Glibc
 import TandemModel
-import TestSupport
+import TestWorlds
 import Testing
 
 /// A random world behind bridges: lists of random shapes, each watched in four ways, and judged by plain rules.

@@ -7,7 +7,7 @@ import Testing
 @testable import tandem
 
 /// `tandem` on a directory whose sealed segments have indexes: it prints what it prints without them, and reads little.
-@Suite(.timeLimit(.minutes(2))) struct IndexedLogTests {
+@Suite(.ownThread) struct IndexedLogTests {
     private let files = RealFileSystem()
     private let journal: MadeJournal
     private var folder: String { journal.store + "/journal" }

@@ -6,7 +6,7 @@ import TandemJournal
 import Testing
 
 /// `tandem log -f` goes on whatever becomes of the daemon and the journal.
-@Suite(.timeLimit(.minutes(3))) struct LogFollowTests {
+@Suite(.ownThread) struct LogFollowTests {
     let place: Place
 
     init() throws { place = try Place() }

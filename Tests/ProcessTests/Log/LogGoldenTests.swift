@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// `tandem log` in every format, over a journal of which every byte is known.
-@Suite(.timeLimit(.minutes(2))) struct LogGoldenTests {
+@Suite(.ownThread) struct LogGoldenTests {
     let journal: MadeJournal
 
     init() throws { journal = try MadeJournal() }

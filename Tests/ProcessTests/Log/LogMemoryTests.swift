@@ -2,34 +2,39 @@ import Foundation
 import Glibc
 import Tandem
 import TandemIO
+import TestSupport
 import Testing
 
 /// What `tandem log` holds does not grow with the journal, in any direction, from a daemon or a directory.
-@Suite(.timeLimit(.minutes(5))) struct LogMemoryTests {
+@Suite(.ownThread) struct LogMemoryTests {
     private static let small = 1_000
     private static let bytes = 4_000
+    /// A journal and one of eight times its size, each with its store; all tests only read them.
+    private static let journals = Result {
+        try [small, 8 * small].map { count in
+            let journal = try MadeJournal(transactions: count, bytes: bytes)
+            try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
+            return journal
+        }
+    }
     /// `F_SETPIPE_SZ`, which Swift's module of the C library leaves out.
     private static let setPipeSize: CInt = 1_031
 
-    @Test(arguments: [
-        ["-r"], ["-n", "1000000"], [], ["-n", "3", "-t", "rare"], ["-r", "-o", "short"],
-    ])
+    private static let directions: [[String]] = [["-r"], ["-n", "3", "-t", "rare"]]
+    private static let more: [[String]] = [["-n", "1000000"], [], ["-r", "-o", "short"]]
+
+    @Test(arguments: directions + Volume.of([], deep: more))
     func `memory stays as it is over eight times the journal`(_ options: [String]) throws {
-        let offline = try [Self.small, 8 * Self.small].map { count in
-            let journal = try MadeJournal(transactions: count, bytes: Self.bytes)
-            return try Self.peak(["-D", journal.store] + options)
-        }
-        // Eight times the journal is 32 MiB.
+        let offline = try Self.journals.get().map { try Self.peak(["-D", $0.store] + options) }
+        // The larger journal has 28 MB more.
         #expect(offline[1] < offline[0] + (12 << 20), "\(offline)")
     }
 
-    @Test(arguments: [["-r"], ["-n", "1000000"]])
+    @Test(arguments: Volume.of([["-n", "1000000"]], deep: [["-n", "1000000"], ["-r"]]))
     func `memory stays as it is when a daemon has eight times the journal`(
         _ options: [String]
     ) throws {
-        let online = try [Self.small, 8 * Self.small].map { count in
-            let journal = try MadeJournal(transactions: count, bytes: Self.bytes)
-            try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
+        let online = try Self.journals.get().map { journal in
             let socket = journal.place.socket
             let daemon = try DaemonProcess.serving(store: journal.store, socket: socket)
             defer { daemon.end(SIGTERM) }

@@ -4,7 +4,7 @@ import Testing
 @testable import tandem
 
 /// The options of `tandem log` as fingers type them, and what is said of values that nothing has.
-@Suite(.timeLimit(.minutes(2))) struct LogOptionTests {
+@Suite(.ownThread) struct LogOptionTests {
     let journal: MadeJournal
 
     init() throws { journal = try MadeJournal() }

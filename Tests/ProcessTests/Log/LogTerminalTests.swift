@@ -1,9 +1,10 @@
 import Foundation
 import TandemIO
+import TestSupport
 import Testing
 
 /// What `tandem log` does on a terminal, and what it leaves when there is none.
-@Suite(.timeLimit(.minutes(2)), .enabled(if: isInstalled("script"), "script is not installed"))
+@Suite(.ownThread, .enabled(if: isInstalled("script"), "script is not installed"))
 struct LogTerminalTests {
     let journal: MadeJournal
 

@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// `tandem blame`, `history`, `show` and `diff`, over a journal of which every byte is known, and on a daemon.
-@Suite(.timeLimit(.minutes(2))) struct LookingBackTests {
+@Suite(.ownThread) struct LookingBackTests {
     let journal: MadeJournal
 
     init() throws { journal = try MadeJournal() }

@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// `show`, `blame` and `diff` over a migration, whose work on objects no transaction tells.
-@Suite(.timeLimit(.minutes(2))) @MainActor struct MigratedLookingBackTests {
+@Suite @MainActor struct MigratedLookingBackTests {
     let story: ModelStory
 
     init() throws { story = try ModelStory(Self.models) }

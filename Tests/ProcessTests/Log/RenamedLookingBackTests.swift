@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// `blame`, `show`, `diff` and `history` over renames of entities and properties: all is found under the names of today.
-@Suite(.timeLimit(.minutes(2))) @MainActor struct RenamedLookingBackTests {
+@Suite @MainActor struct RenamedLookingBackTests {
     let story: ModelStory
 
     init() throws { story = try ModelStory(Self.models) }

@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// `tandem show` of objects whose insertion is no longer in the log, or not yet.
-@Suite(.timeLimit(.minutes(2))) @MainActor struct VacuumedShowTests {
+@Suite @MainActor struct VacuumedShowTests {
     let place: Place
 
     init() throws { place = try Place() }

@@ -2,11 +2,12 @@ import Glibc
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 /// A daemon that systemd's own tool starts when the first client comes.
 @Suite(
-    .timeLimit(.minutes(2)),
+    .ownThread,
     .enabled(if: isInstalled("systemd-socket-activate"), "systemd-socket-activate is not installed")
 )
 struct ActivationTests {

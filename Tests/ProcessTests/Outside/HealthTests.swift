@@ -6,7 +6,7 @@ import Testing
 @testable import tandem
 
 /// `tandem health`: each rule on a status made for it, and the command on a daemon.
-@Suite(.timeLimit(.minutes(2))) struct HealthTests {
+@Suite(.ownThread) struct HealthTests {
     private static let healthy = """
         {"readOnly": false, "usedPercent": 79, "oldestReaderLag": 99, "journalFirst": 1, "position": 1000,
          "spareFailure": null, "clients": [{"id": 1, "author": "a", "pid": 7, "lag": 99999, "position": 1}],

@@ -3,7 +3,7 @@ import TandemIO
 import Testing
 
 /// `make install` and `make uninstall`, behind a DESTDIR, with the binaries of this build.
-@Suite(.timeLimit(.minutes(2))) struct InstallTests {
+@Suite(.ownThread) struct InstallTests {
     private func make(_ goal: String, _ destination: String) throws {
         try CommandRun(
             shell:

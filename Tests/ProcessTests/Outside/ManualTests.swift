@@ -1,10 +1,11 @@
 import Foundation
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
 /// The pages of the manual name all that the programs take.
-@Suite(.timeLimit(.minutes(2))) struct ManualTests {
+@Suite(.ownThread) struct ManualTests {
     private func help(_ program: String) throws -> JSON {
         let run = try CommandRun(program, ["--experimental-dump-help"])
         try run.check()

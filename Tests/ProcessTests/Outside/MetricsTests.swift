@@ -6,7 +6,7 @@ import TandemWire
 import Testing
 
 /// `tandem metrics` as Prometheus reads it.
-@Suite(.timeLimit(.minutes(2))) struct MetricsTests {
+@Suite(.ownThread) struct MetricsTests {
     let place: Place
     let daemon: DaemonProcess
 

@@ -1,8 +1,9 @@
 import FoundationEssentials
+import TestSupport
 import Testing
 
 /// What is compiled for processors other than this one.
-@Suite(.timeLimit(.minutes(1))) struct OtherProcessorTests {
+@Suite(.ownThread) struct OtherProcessorTests {
     /// What the branch for ARMv8 needs of the C library, which need not be there for another processor.
     private static let headers = [
         "string.h": """

@@ -2,15 +2,14 @@ import FoundationEssentials
 import Glibc
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
 /// A daemon shut in as far as this machine can without systemd: another user without capabilities or new privileges, no
 /// network, System V IPC or host name of the machine's, all file systems read-only but its own folder, and only processes in `/proc`.
 ///
 /// It takes root to build, so that these tests are skipped for others, and where namespaces are not allowed.
-@Suite(
-    .timeLimit(.minutes(2)),
-    .enabled(if: Sandbox.isPossible, "namespaces, setpriv or root are missing"))
+@Suite(.ownThread, .enabled(if: Sandbox.isPossible, "namespaces, setpriv or root are missing"))
 struct SandboxTests {
     @Test func `user, group, process and unit of a saver come through the sandbox`() throws {
         let place = try Place()

@@ -7,7 +7,7 @@ import TandemWire
 import Testing
 
 /// A stop, as a service manager asks for it, in the middle of a batch.
-@Suite(.timeLimit(.minutes(3))) struct ServiceManagerBatchTests {
+@Suite(.ownThread) struct ServiceManagerBatchTests {
     /// So many that a batch takes a dozen transactions at least.
     private static let objects = 16_000
 

@@ -4,10 +4,11 @@ import Glibc
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 /// The real daemon and a service manager that the test plays.
-@Suite(.timeLimit(.minutes(3))) struct ServiceManagerTests {
+@Suite(.ownThread) struct ServiceManagerTests {
     let place: Place
     let manager: NotifySocket
 

@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TandemIO
+import TestSupport
 import Testing
 
 /// The units, by systemd's own judgement; without its tools these tests are skipped.
-@Suite(.timeLimit(.minutes(2))) struct UnitFileTests {
+@Suite(.ownThread) struct UnitFileTests {
     /// The package's folder.
     static let root: String = {
         var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)

@@ -8,7 +8,7 @@ import Testing
 @testable import tandem
 
 /// `tandem log --plot`: the picture in a file, and the text of it in a terminal.
-@Suite(.timeLimit(.minutes(2))) struct PlotTests {
+@Suite(.ownThread) struct PlotTests {
     private func log(_ journal: MadeJournal, _ arguments: String...) throws -> CommandRun {
         try CommandRun(
             path: "/usr/bin/env",

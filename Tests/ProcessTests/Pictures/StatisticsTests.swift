@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// `tandem log --stats`: a journal counted, over one of which every byte is known.
-@Suite(.timeLimit(.minutes(2))) struct StatisticsTests {
+@Suite(.ownThread) struct StatisticsTests {
     let journal: MadeJournal
 
     init() throws { journal = try MadeJournal() }

@@ -1,11 +1,12 @@
 import Tandem
 import TestSupport
+import TestWorlds
 import Testing
 
 @testable import tandem
 
 /// What pictures are drawn from: columns over time, durations, marks of the axis.
-@Suite(.timeLimit(.minutes(1))) struct TimelineTests {
+@Suite(.ownThread) struct TimelineTests {
     @Test(arguments: 0..<20)
     func `every column has what was saved in its time, whatever the order`(_ run: Int) throws {
         let seed = Seed.value(run)

@@ -2,12 +2,13 @@ import Glibc
 import Tandem
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
 /// Two processes change the same two objects at once, under each policy; `TANDEM_RACES=10000` lets each save so often.
-@MainActor @Suite(.serialized, .timeLimit(.minutes(30))) struct RaceTests {
+@MainActor @Suite(.serialized) struct RaceTests {
     private static let rounds =
-        ThisProcess.environment("TANDEM_RACES").flatMap { Int($0) } ?? 1_000
+        Volume.variable("TANDEM_RACES", or: 150, deep: 1_000)
 
     /// What became of a race.
     private struct Outcome {

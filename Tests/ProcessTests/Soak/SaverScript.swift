@@ -1,4 +1,5 @@
 public import TandemModel
+import TestSupport
 
 /// What the savers of a soak share: the objects that they all change.
 struct SoakGraph {

@@ -1,8 +1,9 @@
 import TandemModel
+import TestSupport
 import Testing
 
 /// The soak's plan, and that its judges see what is wrong.
-@Suite struct SoakJudgeTests {
+@Suite(.ownThread) struct SoakJudgeTests {
     @Test func `a plan follows from its seed, and leaves the daemon alone in the second half`() {
         let plan = SoakPlan(seed: seed, seconds: 3_600, savers: 3, watchers: 3)
         #expect(plan.steps == SoakPlan(seed: seed, seconds: 3_600, savers: 3, watchers: 3).steps)

@@ -1,3 +1,5 @@
+import TestSupport
+
 /// What happens in a soak, and when: a pure function of seed, length and numbers of clients.
 struct SoakPlan {
     enum Event: Hashable {

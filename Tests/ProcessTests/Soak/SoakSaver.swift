@@ -1,5 +1,6 @@
 import TandemIO
 import TandemModel
+import TestSupport
 
 /// Saves all the time through bridges, one of which may be killed at any moment; what was not answered is asked again.
 final class SoakSaver: Sendable {

@@ -1,11 +1,12 @@
 import TandemIO
+import TestSupport
 import Testing
 
-/// Everything at once, for a long time: `TANDEM_SOAK=3600` for an hour, without it two minutes.
+/// Everything at once, for a long time: `TANDEM_SOAK=3600` for an hour, without it twelve.
 ///
 /// Its mix has saves, lists, fetches, observers, kills, restarts and backups; no batches, pins, reads at earlier positions,
 /// consumers, long values or roles.
-@Suite struct SoakTests {
+@Suite(.ownThread) struct SoakTests {
     /// The length that is asked for, in seconds.
     private static let asked = ThisProcess.environment("TANDEM_SOAK").flatMap { UInt64($0) }
 
@@ -14,7 +15,8 @@ import Testing
         async throws
     {
         let problems = try await onThread {
-            let plan = SoakPlan(seed: seed, seconds: Self.asked ?? 120, savers: 3, watchers: 3)
+            let plan = SoakPlan(
+                seed: seed, seconds: Self.asked ?? Volume.of(12, deep: 120), savers: 3, watchers: 3)
             let world = try SoakWorld(
                 plan, seed: seed, savers: 3, watchers: 3, isTold: Self.asked != nil)
             return try world.run()

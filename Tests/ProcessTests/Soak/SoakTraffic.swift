@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import TandemIO
 import TandemModel
+import TestSupport
 
 /// What all threads of a soak share: whether it ends, what went wrong, and where it takes place.
 final class SoakTraffic: Sendable {

@@ -1,5 +1,6 @@
 import TandemIO
 import TandemModel
+import TestSupport
 
 /// What one life of a watcher heard of saves.
 struct WatchedLife {

@@ -4,6 +4,7 @@ import TandemIO
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 /// A soak as it runs: a thin shell that carries out the plan on real processes.

@@ -1,11 +1,11 @@
 import Foundation
 import Tandem
 import TandemIO
-import TestSupport
+import TestWorlds
 import Testing
 
 /// A list of the flights by airline and day, that somebody looks at while `tandem import` brings them in.
-@MainActor @Suite(.timeLimit(.minutes(3))) struct LiveFlightsTests {
+@MainActor @Suite struct LiveFlightsTests {
     private static let flights = 9_000
     private static let airlines = ["AA", "UA", "DL", "B6"]
     private let place: Place

@@ -1,10 +1,11 @@
 import Foundation
 import Tandem
 import TandemIO
+import TestSupport
 import Testing
 
 /// What `tandem export` prints is what `tandem import` reads, whatever properties are called and values are.
-@Suite(.timeLimit(.minutes(2))) struct RoundTripTests {
+@Suite(.ownThread) struct RoundTripTests {
     let place: Place
     let daemon: DaemonProcess
 

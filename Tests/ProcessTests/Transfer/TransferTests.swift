@@ -2,10 +2,11 @@ import Foundation
 import Glibc
 import Tandem
 import TandemIO
+import TestSupport
 import Testing
 
 /// `tandem export` and `import`: what goes out comes in, what is wrong is told by its line, and what was interrupted goes on.
-@Suite(.timeLimit(.minutes(3))) struct TransferTests {
+@Suite(.ownThread) struct TransferTests {
     let place: Place
     let daemon: DaemonProcess
 

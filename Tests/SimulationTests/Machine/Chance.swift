@@ -1,3 +1,5 @@
+import TestSupport
+
 /// Decisions from a seed (SplitMix64); the same seed decides the same, everywhere.
 struct Chance: RandomNumberGenerator {
     private var state: UInt64

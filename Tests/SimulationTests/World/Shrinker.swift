@@ -1,3 +1,5 @@
+import TestSupport
+
 /// Runs worlds, and finds the fewest steps with which one still fails in the same way.
 enum Shrinker {
     /// What came of a world.

@@ -1,6 +1,7 @@
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 
 /// What a step may do.
 extension World {

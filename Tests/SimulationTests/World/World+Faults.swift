@@ -2,6 +2,7 @@ import FoundationEssentials
 import TandemIO
 import TandemJournal
 import TandemModel
+import TestSupport
 
 @testable import TandemDaemon
 

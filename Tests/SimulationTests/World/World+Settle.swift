@@ -2,6 +2,7 @@ import TandemIO
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 
 @testable import TandemDaemon
 

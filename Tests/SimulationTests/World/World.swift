@@ -2,6 +2,7 @@ import FoundationEssentials
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 
 @testable import TandemDaemon
 @testable import TandemStore

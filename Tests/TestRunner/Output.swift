@@ -1,0 +1,34 @@
+import Foundation
+import TandemIO
+
+/// What the commands print, and where their processes write.
+enum Output {
+    /// Prints a line at once, also into a pipe.
+    static func line(_ text: String) {
+        print(text)
+        fflush(nil)
+    }
+
+    /// Creates a folder for logs and temporary files.
+    static func temporaryFolder() throws -> String {
+        let parent = ThisProcess.environment("TMPDIR") ?? "/tmp"
+        // The name is short because sockets lie below, whose paths may have 107 bytes.
+        let path = "\(parent)/tt.\(UUID().uuidString.prefix(6))"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        // Some tests are other users, who pass through it.
+        chmod(path, 0o711)
+        return path
+    }
+}
+
+extension ChildProcess {
+    /// Reads the standard output to its end.
+    func readAll() throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            let next = try read(count: 1 << 16)
+            if next.isEmpty { return bytes }
+            bytes += next
+        }
+    }
+}

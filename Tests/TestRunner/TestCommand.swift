@@ -1,0 +1,81 @@
+import ArgumentParser
+import Foundation
+import TandemIO
+
+/// All tests of a bundle, or those that match.
+struct TestCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "test", abstract: "Run the tests of a bundle.")
+
+    @Option(help: "Path of the test bundle; default: the one beside this program.")
+    var bundle: String?
+
+    @Option(help: "Number of processes at a time; default: one per core.")
+    var jobs: Int = ThisProcess.cores
+
+    @Option(help: "Run only tests whose ids match this regular expression; may be repeated.")
+    var filter: [String] = []
+
+    @Option(help: "Table of expected durations; only read.")
+    var durations: String?
+
+    @Option(help: "Table of expected durations; read, and written after the run.")
+    var measured: String?
+
+    @Flag(help: "Start a process for each suite, also for short ones.")
+    var eachSuite = false
+
+    @Option(help: "Seconds without processor or disk use after which a test is ended.")
+    var idleLimit: Double = ProgressWatch.Limits().idleSeconds
+
+    @Option(help: "Seconds of processor time after which a test is ended.")
+    var processorLimit: Double = ProgressWatch.Limits().processorSeconds
+
+    func run() throws {
+        // Before any thread starts, so that no thread gets the signals.
+        let signals = try SignalSource()
+        let bundle = bundle ?? ThisProcess.sibling("tandemPackageTests.xctest")
+        var catalog = try TestCatalog(bundle: bundle)
+        try catalog.keep(filter.map { try Regex($0) })
+        guard catalog.count > 0 else {
+            Output.line("no test matches \(filter.joined(separator: " or "))")
+            throw ExitCode(2)
+        }
+        let known = Durations.read([durations, measured].compactMap { $0 })
+        let plan = TestPlan(
+            catalog, durations: known, filters: filter, isEachSuiteAlone: eachSuite)
+        let folder = try Output.temporaryFolder()
+        let report = try run(plan, bundle, folder, signals, of: catalog.count)
+        if let measured {
+            try Durations.write(known.merging(report.durations) { $1 }, to: measured)
+        }
+        // The logs stay for whoever looks into a failure.
+        if report.failed > 0 { throw ExitCode(1) }
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    private func run(
+        _ plan: TestPlan, _ bundle: String, _ folder: String, _ signals: SignalSource, of tests: Int
+    ) throws -> TestReport {
+        var settings = TestProcess.Settings(bundle: bundle)
+        settings.limits.idleSeconds = idleLimit
+        settings.limits.processorSeconds = processorLimit
+        let run = TestRun(settings, jobs: jobs, folder: folder, signals: signals)
+        var report = TestReport(command: "make test")
+        let began = TestProcess.now
+        Output.line("== \(tests) tests in \(plan.groups.count) processes, \(jobs) at a time")
+        do {
+            try run.run(plan.groups) { result in
+                report.add(result)
+                Output.line(TestReport.line(result, report.groups.count, of: plan.groups.count))
+            }
+        } catch is TestRun.Interrupted {
+            Output.line(
+                "interrupted; \(report.groups.count) of \(plan.groups.count) processes had ended")
+            Output.line(report.summary(wallSeconds: TestProcess.now - began))
+            throw ExitCode(130)
+        }
+        Output.line(report.summary(wallSeconds: TestProcess.now - began))
+        return report
+    }
+}

@@ -1,0 +1,94 @@
+/// The suites that run in one process, one test at a time.
+struct TestGroup: Equatable {
+    let name: String
+    let suites: [TestSuite]
+    let testCount: Int
+    /// The expected duration in seconds.
+    let expected: Double
+    /// The arguments that select the tests of the group.
+    let selection: [String]
+    /// The number of tests that run at a time.
+    var width = 1
+}
+
+/// The division of a catalog into groups, longest first.
+///
+/// A suite that takes long has a process of its own; short ones of the same target share one, because
+/// starting a process costs a tenth of a second.
+struct TestPlan {
+    /// The expected duration from which a suite has a process of its own, in seconds.
+    static let ownProcess = 8.0
+    /// Suites whose tests mostly wait for timeouts of other processes, several tests at a time.
+    static let waiting: Set<String> = [
+        "ProcessTests.BridgeWireTests", "ProcessTests.DiskFullTests",
+    ]
+    /// The assumed duration of a test of unknown duration, in seconds.
+    static let unknownTest = 0.05
+
+    let groups: [TestGroup]
+
+    /// Divides `catalog`; `filters` are passed on if a part of each suite was selected.
+    init(
+        _ catalog: TestCatalog, durations: [String: Double], filters: [String] = [],
+        isEachSuiteAlone: Bool = false
+    ) {
+        var groups: [TestGroup] = []
+        let byTarget = Dictionary(grouping: catalog.suites, by: \.target)
+        for target in byTarget.keys.sorted() {
+            let named = (byTarget[target] ?? []).compactMap(\.type)
+            var open: [TestSuite] = []
+            func seconds(_ suite: TestSuite) -> Double {
+                durations[suite.name]
+                    ?? Double(catalog.tests[suite]?.count ?? 0) * Self.unknownTest
+            }
+            func close() {
+                guard let first = open.first else { return }
+                let tests = open.reduce(0) { $0 + (catalog.tests[$1]?.count ?? 0) }
+                groups.append(
+                    TestGroup(
+                        name: open.count == 1
+                            ? first.name : "\(first.name) and \(open.count - 1) more",
+                        suites: open, testCount: tests,
+                        expected: open.reduce(0) { $0 + seconds($1) },
+                        selection: Self.selection(open, named, filters, catalog),
+                        width: Self.waiting.contains(first.name) ? 4 : 1))
+                open = []
+            }
+            for suite in (byTarget[target] ?? []).sorted() {
+                let total = open.reduce(seconds(suite)) { $0 + seconds($1) }
+                let isWaiting = Self.waiting.contains(suite.name)
+                if isEachSuiteAlone || total > Self.ownProcess || isWaiting { close() }
+                open.append(suite)
+                if isWaiting { close() }
+            }
+            close()
+        }
+        self.groups = groups.sorted { ($1.expected, $0.name) < ($0.expected, $1.name) }
+    }
+
+    private static func selection(
+        _ suites: [TestSuite], _ named: [String], _ filters: [String], _ catalog: TestCatalog
+    ) -> [String] {
+        if !filters.isEmpty {
+            return suites.flatMap { catalog.tests[$0] ?? [] }.flatMap {
+                ["--filter", "^" + escaped($0) + "(/|$)"]
+            }
+        }
+        return suites.flatMap { suite in
+            guard let type = suite.type else {
+                let others = named.isEmpty ? "" : "(?!(?:\(named.joined(separator: "|")))(?:/|$))"
+                return ["--filter", "^\(suite.target)\\.\(others)"]
+            }
+            return ["--filter", "^\(suite.target)\\.\(type)/"]
+        }
+    }
+
+    /// A regular expression that matches exactly this text.
+    static func escaped(_ text: String) -> String {
+        text.reduce(into: "") { result, character in
+            let isPlain =
+                character.isLetter || character.isNumber || "_ ,:'`-\"".contains(character)
+            result += isPlain ? "\(character)" : "\\\(character)"
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import Glibc
+import TandemIO
+
+/// One process that runs a group of tests, in a session and a temporary folder of its own.
+final class TestProcess {
+    let group: TestGroup
+    /// The folder of the output, the events and the temporary files.
+    let folder: String
+    private(set) var progress = TestProgress()
+    private(set) var times = Times(wall: 0, processor: 0)
+    private let child: ChildProcess
+    private let session: ProcessSession
+    private let began: Double
+    private var watch: ProgressWatch
+    private var lastSample: Double
+    private var events: FileHandle?
+    private var verdict: ProgressWatch.Verdict?
+    /// What the processes of a stalled test waited for.
+    private var waited = ""
+
+    /// The way to a bundle of tests and the conditions of its processes.
+    struct Settings {
+        var bundle: String
+        var environment: [String: String] = [:]
+        var limits = ProgressWatch.Limits()
+    }
+
+    /// The wall-clock time in seconds, and the processor time used since the start.
+    struct Times: Equatable {
+        var wall: Double
+        var processor: Double
+    }
+
+    init(_ group: TestGroup, _ settings: Settings, folder: String) throws {
+        self.group = group
+        self.folder = folder
+        try FileManager.default.createDirectory(
+            atPath: folder + "/tmp", withIntermediateDirectories: true)
+        // Some tests are other users, who pass through these folders.
+        for path in [folder, folder + "/tmp"] { chmod(path, 0o711) }
+        try Data().write(to: URL(filePath: folder + "/events"))
+        var words = ["env", "TMPDIR=\(folder)/tmp"]
+        words += settings.environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        words += [settings.bundle, "--testing-library", "swift-testing"]
+        words +=
+            group.width == 1
+            ? ["--no-parallel"]
+            : ["--experimental-maximum-parallelization-width", "\(group.width)"]
+        words += ["--event-stream-version", "0", "--event-stream-output-path", folder + "/events"]
+        child = try ChildProcess.start(
+            "/bin/sh",
+            ["-c", "exec setsid \"$@\" >'\(folder)/output' 2>&1", "sh"] + words + group.selection)
+        session = ProcessSession(id: child.processID)
+        began = Self.now
+        lastSample = began
+        watch = ProgressWatch(
+            settings.limits,
+            start: .init(time: began, eventCount: 0, processorSeconds: 0, isWaitingForDisk: false))
+    }
+
+    static var now: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    /// Reads new events and applies the limits; returns whether the process has ended.
+    func poll() throws -> Bool {
+        let now = Self.now
+        if session.hasEnded {
+            // The kernel forgets the processor time once the process is waited for.
+            times = Times(wall: now - began, processor: session.processorSeconds)
+            try readEvents()
+            conclude(child.wait())
+            return true
+        }
+        if now - lastSample >= 1 {
+            lastSample = now
+            try readEvents()
+            observe(now)
+        }
+        return false
+    }
+
+    /// Ends the process and all that it started.
+    func kill() {
+        session.kill()
+        child.kill()
+        child.wait()
+    }
+
+    private func observe(_ now: Double) {
+        let used = session.processorSeconds
+        let sample = ProgressWatch.Sample(
+            time: now, eventCount: progress.eventCount, processorSeconds: used,
+            isWaitingForDisk: session.isWaitingForDisk)
+        guard verdict == nil, let verdict = watch.observe(sample) else { return }
+        self.verdict = verdict
+        waited = session.description
+        session.kill()
+    }
+
+    private func readEvents() throws {
+        let file = try events ?? FileHandle(forReadingFrom: URL(filePath: folder + "/events"))
+        events = file
+        try progress.read(Array(try file.readToEnd() ?? Data()))
+    }
+
+    private func conclude(_ status: ChildProcess.Status) {
+        let reason =
+            switch (verdict, status) {
+            case (.stalled(let seconds)?, _):
+                """
+                no progress for \(Int(seconds)) s: its processes used neither processor nor disk. \
+                They waited in: \(waited)
+                """
+            case (.runaway(let seconds)?, _):
+                "still running after \(Int(seconds)) s of processor time"
+            case (nil, .signalled(let signal)):
+                "the test process ended by signal \(signal) (\(String(cString: strsignal(signal))))"
+            case (nil, .exited(let code)): "the test process ended with exit code \(code)"
+            }
+        progress.end(reason)
+        // What a test left running has to end with it.
+        session.kill()
+    }
+}

@@ -1,0 +1,106 @@
+/// The sums and the texts of a run, from the results of its groups.
+struct TestReport {
+    private(set) var passed = 0
+    private(set) var failed = 0
+    private(set) var failures: [TestFailure] = []
+    private(set) var skipped: [String: String] = [:]
+    private(set) var processorSeconds = 0.0
+    /// The results by group, in the order in which they ended.
+    private(set) var groups: [GroupResult] = []
+    /// The command that repeats tests, without their names.
+    let command: String
+
+    init(command: String) { self.command = command }
+
+    /// The table of durations: one suite per line, its name and its seconds.
+    var durations: [String: Double] {
+        var seconds: [String: Double] = [:]
+        for (suite, duration) in groups.flatMap({ $0.progress.seconds }) {
+            seconds[suite.name, default: 0] += duration
+        }
+        return seconds
+    }
+
+    mutating func add(_ result: GroupResult) {
+        groups.append(result)
+        passed += result.progress.passed
+        failed += result.progress.failed
+        failures += result.progress.failures
+        skipped.merge(result.progress.skipped) { first, _ in first }
+        processorSeconds += result.times.processor
+    }
+
+    /// The line of a group, with the failures below.
+    static func line(_ result: GroupResult, _ number: Int, of count: Int) -> String {
+        let (times, progress) = (result.times, result.progress)
+        var line =
+            "[\(number)/\(count)] \(progress.failed == 0 ? "ok    " : "FAILED") "
+            + "\(seconds(times.wall)) wall \(seconds(times.processor)) cpu  \(result.group.name): "
+            + "\(progress.passed) passed"
+        if progress.failed > 0 { line += ", \(progress.failed) failed" }
+        if !progress.skipped.isEmpty { line += ", \(progress.skipped.count) skipped" }
+        for failure in progress.failures { line += "\n" + text(failure) }
+        if progress.failed > 0 { line += "\n    all output: \(result.output)" }
+        return line
+    }
+
+    /// The end of the report: reasons of skipped tests, failures with the commands that repeat them, and the sums.
+    func summary(wallSeconds: Double) -> String {
+        var lines: [String] = []
+        let reasons = Dictionary(grouping: skipped.keys) { skipped[$0] ?? "" }
+        for reason in reasons.keys.sorted() {
+            lines.append("skipped \(reasons[reason]?.count ?? 0): \(reason)")
+        }
+        if !failures.isEmpty {
+            lines.append("== what failed, and the command that repeats only it")
+        }
+        for test in failures.map(\.test).uniqued() {
+            let own = failures.filter { $0.test == test }
+            lines += own.prefix(1).map(Self.text)
+            if own.count > 1 { lines.append("    … and \(own.count - 1) more issues of this test") }
+            lines.append("    " + repeating(test, seed: own.compactMap(\.seed).first))
+        }
+        lines.append(
+            "== \(groups.count) processes, \(Self.seconds(wallSeconds)) wall, "
+                + "\(Self.seconds(processorSeconds)) of processor time")
+        lines.append("\(passed) passed, \(failed) failed, \(skipped.count) skipped")
+        return lines.joined(separator: "\n")
+    }
+
+    /// The command that repeats one test, with its seed if it has one.
+    func repeating(_ test: String, seed: String?) -> String {
+        // Without the file and the line, which the id ends with.
+        let names = test.split(separator: "/")
+        let id =
+            names.last?.contains(".swift:") == true
+            ? names.dropLast().joined(separator: "/") : test
+        let expression = "^" + TestPlan.escaped(id)
+        return (seed.map { "TANDEM_SEED=\($0) " } ?? "") + command
+            + " TEST='" + expression.replacing("'", with: "'\\''") + "'"
+    }
+
+    /// The most characters of a message that are printed; the output of the process has all.
+    static let messageLength = 1_200
+
+    private static func text(_ failure: TestFailure) -> String {
+        let isLong = failure.message.count > messageLength
+        let message = failure.message.prefix(messageLength) + (isLong ? " …" : "")
+        return "  ✘ \(failure.test)\n    \(failure.location): "
+            + message.replacing("\n", with: "\n    ")
+    }
+
+    /// Seconds with one decimal, of a fixed width.
+    static func seconds(_ value: Double) -> String {
+        let tenths = Int((value * 10).rounded())
+        let text = "\(tenths / 10).\(tenths % 10) s"
+        return String(repeating: " ", count: max(0, 8 - text.count)) + text
+    }
+}
+
+extension Sequence where Element: Hashable {
+    /// The elements without repetitions, in the order of their first occurrence.
+    func uniqued() -> [Element] {
+        var seen: Set<Element> = []
+        return filter { seen.insert($0).inserted }
+    }
+}

@@ -1,0 +1,54 @@
+import Foundation
+import TandemIO
+
+/// The result of one group.
+struct GroupResult {
+    let group: TestGroup
+    let progress: TestProgress
+    let times: TestProcess.Times
+    /// The file with all that the process printed.
+    let output: String
+}
+
+/// Runs groups of tests, several processes at a time, in the order in which they are given.
+final class TestRun {
+    private let settings: TestProcess.Settings
+    private let jobs: Int
+    private let folder: String
+    private var running: [TestProcess] = []
+    private let signals: SignalSource
+
+    /// A signal asked the run to stop.
+    struct Interrupted: Error {}
+
+    /// Creates a run whose processes have folders below `folder`.
+    init(_ settings: TestProcess.Settings, jobs: Int, folder: String, signals: SignalSource) {
+        self.settings = settings
+        self.jobs = max(1, jobs)
+        self.folder = folder
+        self.signals = signals
+    }
+
+    /// Runs the groups, and passes each result to `report` when its process has ended.
+    ///
+    /// Throws `Interrupted` after SIGINT, SIGTERM or SIGHUP; no process is left then.
+    func run(_ groups: [TestGroup], report: (GroupResult) throws -> Void) throws {
+        defer { for process in running { process.kill() } }
+        var waiting = groups.enumerated().reversed().map { $0 }
+        while !waiting.isEmpty || !running.isEmpty {
+            if signals.next() != nil { throw Interrupted() }
+            while running.count < jobs, let (index, group) = waiting.popLast() {
+                running.append(try TestProcess(group, settings, folder: "\(folder)/\(index)"))
+            }
+            for process in running where try process.poll() {
+                running.removeAll { $0 === process }
+                try? FileManager.default.removeItem(atPath: process.folder + "/tmp")
+                try report(
+                    GroupResult(
+                        group: process.group, progress: process.progress, times: process.times,
+                        output: process.folder + "/output"))
+            }
+            KernelThread.sleep(nanoseconds: 20_000_000)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import TestSupport
+import Testing
+
+@testable import TestRunner
+
+/// The division of tests into processes: each test in exactly one.
+@Suite(.ownThread) struct TestPlanTests {
+    private let listing = """
+        ATests.One/`a name. with (marks) and / too`()
+        ATests.One/second(_:)
+        ATests.OneMore/first()
+        ATests.free()
+        ATests.`free with / in it`(_:)
+        BTests.Inner/Nested/test()
+        not a test
+        """
+
+    /// The ids that the arguments of a group select, as Swift Testing does: suites are ids too.
+    private func selected(_ group: TestGroup, _ ids: [String]) throws -> [String] {
+        let expressions = try group.selection.filter { $0 != "--filter" }.map { try Regex($0) }
+        let suites = Set(ids.compactMap { TestCatalog.suite(ofTest: $0) })
+        let wanted = suites.filter { suite in
+            suite.type != nil && expressions.contains { suite.name.contains($0) }
+        }
+        return ids.filter { id in
+            expressions.contains { id.contains($0) }
+                || wanted.contains { TestCatalog.suite(ofTest: id) == $0 }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `each test is in one process`(isEachSuiteAlone: Bool) throws {
+        let catalog = TestCatalog(listing: listing)
+        #expect(catalog.count == 6 && catalog.suites.count == 4)
+        let plan = TestPlan(catalog, durations: [:], isEachSuiteAlone: isEachSuiteAlone)
+        let ids = catalog.tests.values.flatMap { $0 }
+        let found = try plan.groups.flatMap { try selected($0, ids) }
+        #expect(found.sorted() == ids.sorted())
+        #expect(plan.groups.count == (isEachSuiteAlone ? 4 : 2))
+    }
+
+    @Test func `a filter selects its tests only`() throws {
+        var catalog = TestCatalog(listing: listing)
+        let ids = catalog.tests.values.flatMap { $0 }
+        catalog.keep([try Regex("with")])
+        let plan = TestPlan(catalog, durations: [:], filters: ["with"])
+        #expect(
+            try plan.groups.flatMap { try selected($0, ids) }.sorted() == [
+                "ATests.One/`a name. with (marks) and / too`()", "ATests.`free with / in it`(_:)",
+            ])
+    }
+
+    @Test func `suites that take long have a process of their own and begin first`() {
+        let plan = TestPlan(
+            TestCatalog(listing: listing), durations: ["BTests.Inner": 20, "ATests.OneMore": 10])
+        #expect(plan.groups.map(\.name).prefix(2) == ["BTests.Inner", "ATests.OneMore"])
+    }
+
+    @Test func `every kind of deep test is the first one on some day`() {
+        let days = 0..<CheckKind.all.count
+        let first = days.compactMap { day in
+            CheckPlan(CheckKind.all, seconds: 900, day: day).entries.first?.kind.name
+        }
+        #expect(Set(first) == Set(CheckKind.all.map(\.name)))
+    }
+
+    @Test(arguments: [0.0, 300, 900, 1_800, 7_200])
+    func `deep tests keep to their time`(seconds: Double) {
+        for day in 0..<20 {
+            let plan = CheckPlan(CheckKind.all, seconds: seconds, day: day)
+            let sum = plan.entries.reduce(0) { $0 + $1.seconds }
+            #expect(plan.entries.count == 1 || sum <= seconds + 1, "day \(day)")
+            #expect(plan.entries.allSatisfy { $0.seconds >= $0.kind.leastSeconds })
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import TandemIO
+import TestSupport
+import Testing
+
+@testable import TestRunner
+
+/// Whole runs over bundles that are shell scripts and write the events that Swift Testing would.
+@Suite(.ownThread, .serialized) struct TestRunTests {
+    private let scratch: Scratch
+
+    init() throws { scratch = try Scratch() }
+
+    private static func test(_ name: String, _ kind: String = "function") -> String {
+        #"{"kind":"test","payload":{"id":"\#(name)","kind":"\#(kind)"}}"#
+    }
+
+    private static func event(_ kind: String, _ test: String, _ time: Double) -> String {
+        #"{"kind":"event","payload":{"kind":"\#(kind)","testID":"\#(test)","#
+            + #""instant":{"absolute":\#(time)},"messages":[{"symbol":"fail","text":"told"}]}}"#
+    }
+
+    private static func issue(_ test: String, _ text: String) -> String {
+        #"{"kind":"event","payload":{"kind":"issueRecorded","testID":"\#(test)","issue":"#
+            + #"{"isKnown":false,"sourceLocation":{"fileID":"A/T.swift","line":7}},"#
+            + #""messages":[{"symbol":"fail","text":"\#(text)"}]}}"#
+    }
+
+    /// Runs a group whose bundle writes these events and then does this.
+    private func run(
+        _ events: [String], then command: String = "exit 0", idleSeconds: Double = 30
+    ) throws -> GroupResult {
+        let script = scratch.path + "/bundle"
+        let text = """
+            #!/bin/sh
+            while [ $# -gt 0 ]; do
+                [ "$1" = --event-stream-output-path ] && file=$2
+                shift
+            done
+            cat >"$file" <<'END'
+            \(events.joined(separator: "\n"))
+            END
+            \(command)
+            """
+        try text.write(toFile: script, atomically: true, encoding: .utf8)
+        chmod(script, 0o755)
+        var settings = TestProcess.Settings(bundle: script)
+        settings.limits.idleSeconds = idleSeconds
+        let group = TestGroup(
+            name: "A", suites: [], testCount: events.count, expected: 1, selection: [])
+        let run = TestRun(
+            settings, jobs: 2, folder: try Scratch(in: scratch.path).directory(UUID().uuidString),
+            signals: try SignalSource())
+        var results: [GroupResult] = []
+        try run.run([group]) { results.append($0) }
+        return try #require(results.first)
+    }
+
+    /// Whether the process runs whose number is in a file.
+    private func isRunning(_ path: String) throws -> Bool {
+        let id = try String(contentsOfFile: path, encoding: .utf8).prefix { $0.isNumber }
+        let state = ProcessSession.Stat("/proc/\(id)/stat")?.state
+        return state != nil && state != "Z"
+    }
+
+    @Test func `tests that pass, fail and are skipped are counted`() throws {
+        let names = ["A.S/one()", "A.S/two()", "A.T/three()", "A.S/four()"]
+        let result = try run(
+            [Self.test("A.S", "suite"), Self.test("A.T", "suite")] + names.map { Self.test($0) }
+                + [
+                    Self.event("testStarted", names[0], 1), Self.event("testEnded", names[0], 3),
+                    Self.event("testStarted", names[1], 3),
+                    Self.issue(names[1], "wrong, TANDEM_SEED=77 round 3"),
+                    Self.event("testEnded", names[1], 4), Self.event("testSkipped", "A.T", 4),
+                    Self.event("testSkipped", names[3], 4),
+                ], then: "exit 1")
+        let progress = result.progress
+        #expect(progress.passed == 1 && progress.failed == 1 && progress.skipped.count == 2)
+        #expect(progress.failures.map(\.seed) == ["77"])
+        #expect(progress.failures.first?.location == "A/T.swift:7")
+        #expect(progress.seconds.values.reduce(0, +) == 3)
+        var report = TestReport(command: "make test")
+        report.add(result)
+        let summary = report.summary(wallSeconds: 4)
+        #expect(summary.hasSuffix("1 passed, 1 failed, 2 skipped"))
+        #expect(summary.contains("TANDEM_SEED=77 make test TEST='^A\\.S\\/two\\(\\)'"))
+    }
+
+    @Test func `a process that dies fails the test that ran, and those that did not`() throws {
+        let result = try run(
+            [
+                Self.test("A.S/one()"), Self.test("A.S/two()"),
+                Self.event("testStarted", "A.S/one()", 1),
+            ], then: "kill -SEGV $$")
+        #expect(result.progress.failed == 2 && result.progress.passed == 0)
+        let messages = result.progress.failures.map(\.message)
+        #expect(messages.contains { $0.hasPrefix("the test process ended by signal 11") })
+        #expect(messages.contains { $0.hasPrefix("did not run: ") })
+    }
+
+    @Test func `a process that ends well before its tests do is a failure`() throws {
+        let result = try run([Self.test("A.S/one()"), Self.event("testStarted", "A.S/one()", 1)])
+        #expect(result.progress.failed == 1)
+    }
+
+    @Test func `a test that waits for ever is ended with all that it started`() throws {
+        let child = scratch.path + "/child"
+        let result = try run(
+            [Self.test("A.S/one()"), Self.event("testStarted", "A.S/one()", 1)],
+            then: "sleep 3600 & echo $! >'\(child)'; wait", idleSeconds: 2)
+        #expect(result.progress.failures.first?.message.hasPrefix("no progress for 2 s") == true)
+        #expect(try !isRunning(child))
+    }
+
+    @Test func `what a test leaves running ends with it`() throws {
+        let child = scratch.path + "/child"
+        let result = try run(
+            [
+                Self.test("A.S/one()"), Self.event("testStarted", "A.S/one()", 1),
+                Self.event("testEnded", "A.S/one()", 2),
+            ], then: "sleep 3600 & echo $! >'\(child)'")
+        #expect(result.progress.passed == 1 && result.progress.failed == 0)
+        #expect(try !isRunning(child))
+    }
+}

@@ -1,0 +1,46 @@
+/// Tests that may block say where they run, so that none blocks a cooperative thread.
+enum IsolationRules {
+    /// The targets of tests that start threads, processes and daemons, or wait for the disk.
+    static let targets: Set<String> = [
+        "TandemIOTests", "TandemJournalTests", "TandemStoreTests", "TandemDaemonTests",
+        "TandemTests", "ProcessTests", "FaultTests", "SimulationTests", "OracleTests", "FuzzTests",
+        "TestRunnerTests",
+    ]
+
+    /// The suites of these targets without the main actor or `.ownThread`, and functions without a suite.
+    static func unisolated(_ file: SourceFile) -> [Finding] {
+        let parts = file.path.split(separator: "/")
+        guard parts.count > 2, parts[0] == "Tests", targets.contains(String(parts[1])) else {
+            return []
+        }
+        let lines = file.text.split(separator: "\n", omittingEmptySubsequences: false)
+        var findings: [Finding] = []
+        for (index, line) in lines.enumerated() {
+            // Attributes may begin on lines of their own before the type.
+            let isTest = line.hasPrefix("@Test") || line.hasPrefix("@MainActor @Test")
+            let isSuite = line.hasPrefix("@Suite") || line.hasPrefix("@MainActor @Suite")
+            let before = index > 0 ? lines[index - 1] : ""
+            let attributes = lines[index...].prefix(5).joined(separator: " ").prefix { $0 != "{" }
+            let isIsolated =
+                attributes.contains("@MainActor") || before.hasPrefix("@MainActor")
+                || attributes.contains(".ownThread")
+            if (isTest || isSuite) && !isIsolated {
+                findings.append(
+                    Finding(
+                        path: file.path, line: index + 1,
+                        message: "blocks cooperative threads: add .ownThread or @MainActor"))
+            }
+            let isBareType =
+                ["struct ", "final class "].contains { line.hasPrefix($0) }
+                && line.contains("Tests {") && !before.contains("@Suite")
+                && !before.hasSuffix(")") && !before.hasSuffix("@MainActor")
+            if isBareType {
+                findings.append(
+                    Finding(
+                        path: file.path, line: index + 1,
+                        message: "is a suite without attributes: add @Suite(.ownThread)"))
+            }
+        }
+        return findings
+    }
+}
