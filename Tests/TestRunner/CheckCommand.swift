@@ -49,6 +49,7 @@ struct CheckCommand: ParsableCommand {
         Output.line("== kinds")
         for line in lines { Output.line(line) }
         Output.line(report.summary(wallSeconds: TestProcess.now - began))
+        Output.line(report.counts)
         if report.failed > 0 || lines.contains(where: { $0.contains("FAILED") }) {
             throw ExitCode(1)
         }

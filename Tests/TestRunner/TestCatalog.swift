@@ -52,6 +52,13 @@ struct TestCatalog {
         }
     }
 
+    /// Removes the tests of these targets; returns their number.
+    mutating func remove(targets: Set<String>) -> Int {
+        let before = count
+        tests = tests.filter { !targets.contains($0.key.target) }
+        return before - count
+    }
+
     /// The suite of a test id; nil if the text is not an id.
     static func suite(ofTest id: some StringProtocol) -> TestSuite? {
         guard let dot = id.firstIndex(of: ".") else { return nil }

@@ -22,6 +22,9 @@ struct TestCommand: ParsableCommand {
     @Option(help: "Table of expected durations; read, and written after the run.")
     var measured: String?
 
+    @Option(help: "Table of targets that passed; those whose files did not change are left out.")
+    var passed: String?
+
     @Flag(help: "Start a process for each suite, also for short ones.")
     var eachSuite = false
 
@@ -41,17 +44,38 @@ struct TestCommand: ParsableCommand {
             Output.line("no test matches \(filter.joined(separator: " or "))")
             throw ExitCode(2)
         }
+        var cache = try passedTargets(catalog)
+        let unchanged = cache?.unchanged ?? []
+        let left = catalog.remove(targets: unchanged)
         let known = Durations.read([durations, measured].compactMap { $0 })
         let plan = TestPlan(
             catalog, durations: known, filters: filter, isEachSuiteAlone: eachSuite)
         let folder = try Output.temporaryFolder()
         let report = try run(plan, bundle, folder, signals, of: catalog.count)
+        try cache?.record(report.outcome)
+        if left > 0 {
+            Output.line(
+                "== \(left) tests of \(unchanged.sorted().joined(separator: ", ")) did not run: "
+                    + "they passed, and nothing that they depend on has changed; "
+                    + "`make test ALL=1` runs them")
+        }
+        Output.line(report.counts)
         if let measured {
             try Durations.write(known.merging(report.durations) { $1 }, to: measured)
         }
         // The logs stay for whoever looks into a failure.
         if report.failed > 0 { throw ExitCode(1) }
         try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// The record of what passed; nil if only some tests run, or under variables that change them.
+    private func passedTargets(_ catalog: TestCatalog) throws -> PassedTargets? {
+        let volumes =
+            ["SEED", "WORLDS", "IMAGES", "RACES", "SOAK", "FUZZ", "SPILL", "GOLDEN"]
+            + ["EXHAUSTIVE", "DEEP", "FIRST_WORLD"]
+        let isVaried = volumes.contains { ThisProcess.environment("TANDEM_\($0)") != nil }
+        guard let passed, filter.isEmpty, !isVaried else { return nil }
+        return try PassedTargets(path: passed, targets: Set(catalog.suites.map(\.target)))
     }
 
     private func run(
@@ -73,6 +97,7 @@ struct TestCommand: ParsableCommand {
             Output.line(
                 "interrupted; \(report.groups.count) of \(plan.groups.count) processes had ended")
             Output.line(report.summary(wallSeconds: TestProcess.now - began))
+            Output.line(report.counts)
             throw ExitCode(130)
         }
         Output.line(report.summary(wallSeconds: TestProcess.now - began))

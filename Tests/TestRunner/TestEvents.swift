@@ -43,8 +43,8 @@ struct TestFailure: Equatable {
     let test: String
     let location: String
     let message: String
-    /// The value of `TANDEM_SEED` that the message names, if it names one.
-    let seed: String?
+    /// The value of `TANDEM_SEED` in the message, or the last one that the process printed.
+    var seed: String?
 }
 
 /// The state of the tests of one process, folded from its events.
@@ -95,6 +95,14 @@ struct TestProgress {
         started = [:]
     }
 
+    /// Gives the failures whose messages name no seed the last one that the process printed.
+    mutating func addSeed(printedIn output: String) {
+        guard !failures.isEmpty, let seed = Self.seeds(in: output).last else { return }
+        for index in failures.indices where failures[index].seed == nil {
+            failures[index].seed = seed
+        }
+    }
+
     private mutating func apply(_ record: TestRecord) {
         let payload = record.payload
         eventCount += 1
@@ -122,7 +130,7 @@ struct TestProgress {
         failures.append(
             TestFailure(
                 test: test, location: place ?? Self.location(test), message: text,
-                seed: Self.seed(in: text)))
+                seed: Self.seeds(in: text).first))
     }
 
     private mutating func skip(_ id: String, _ messages: [TestRecord.Message]) {
@@ -142,9 +150,10 @@ struct TestProgress {
         seconds[suite, default: 0] += now - start
     }
 
-    /// The value of the first `TANDEM_SEED=…` in a text.
-    static func seed(in text: String) -> String? {
-        text.firstMatch(of: /TANDEM_SEED=([0-9]+)/).map { String($0.1) }
+    /// The values of all `TANDEM_SEED=…` in a text.
+    static func seeds(in text: String) -> [String] {
+        text.split(separator: "TANDEM_SEED=", omittingEmptySubsequences: false).dropFirst()
+            .map { String($0.prefix { $0.isASCII && $0.isNumber }) }.filter { !$0.isEmpty }
     }
 
     /// The file and line at the end of a test's id.

@@ -122,6 +122,8 @@ final class TestProcess {
             case (nil, .exited(let code)): "the test process ended with exit code \(code)"
             }
         progress.end(reason)
+        let output = (try? String(contentsOfFile: folder + "/output", encoding: .utf8)) ?? ""
+        progress.addSeed(printedIn: output)
         // What a test left running has to end with it.
         session.kill()
     }

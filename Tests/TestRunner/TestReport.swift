@@ -21,6 +21,21 @@ struct TestReport {
         return seconds
     }
 
+    /// The last line: the sums.
+    var counts: String { "\(passed) passed, \(failed) failed, \(skipped.count) skipped" }
+
+    /// Whether all tests of each target passed.
+    var outcome: [String: Bool] {
+        var outcome: [String: Bool] = [:]
+        for result in groups {
+            for suite in result.group.suites {
+                outcome[suite.target, default: true] =
+                    outcome[suite.target, default: true] && result.progress.failed == 0
+            }
+        }
+        return outcome
+    }
+
     mutating func add(_ result: GroupResult) {
         groups.append(result)
         passed += result.progress.passed
@@ -44,7 +59,7 @@ struct TestReport {
         return line
     }
 
-    /// The end of the report: reasons of skipped tests, failures with the commands that repeat them, and the sums.
+    /// The reasons of skipped tests, and the failures with the commands that repeat them.
     func summary(wallSeconds: Double) -> String {
         var lines: [String] = []
         let reasons = Dictionary(grouping: skipped.keys) { skipped[$0] ?? "" }
@@ -63,7 +78,6 @@ struct TestReport {
         lines.append(
             "== \(groups.count) processes, \(Self.seconds(wallSeconds)) wall, "
                 + "\(Self.seconds(processorSeconds)) of processor time")
-        lines.append("\(passed) passed, \(failed) failed, \(skipped.count) skipped")
         return lines.joined(separator: "\n")
     }
 

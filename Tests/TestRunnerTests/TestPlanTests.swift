@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -54,6 +55,33 @@ import Testing
         let plan = TestPlan(
             TestCatalog(listing: listing), durations: ["BTests.Inner": 20, "ATests.OneMore": 10])
         #expect(plan.groups.map(\.name).prefix(2) == ["BTests.Inner", "ATests.OneMore"])
+    }
+
+    @Test func `a target runs again if anything that it depends on has changed`() throws {
+        let text = #"""
+            {"targets": [
+                {"name": "A", "path": "Sources/A", "dependencies": []},
+                {"name": "B", "path": "Sources/B",
+                    "dependencies": [{"byName": ["A", null]}, {"product": ["X", "x", null, null]}]},
+                {"name": "BTests", "path": "Tests/BTests", "dependencies": [{"byName": ["B", null]}]}]}
+            """#
+        let manifest = try JSONDecoder().decode(PackageManifest.self, from: Data(text.utf8))
+        #expect(manifest.folders(of: "BTests") == ["Sources/A", "Sources/B", "Tests/BTests"])
+        var files = [
+            "Sources/A/a", "Sources/B/b", "Sources/BB/b", "Tests/BTests/t", "Package.swift",
+        ]
+        .map { (path: $0, hash: "1") }
+        let before = PassedTargets.digest(of: "BTests", manifest, files)
+        for index in files.indices {
+            files[index].hash = "2"
+            let isSame = PassedTargets.digest(of: "BTests", manifest, files) == before
+            #expect(isSame == (files[index].path == "Sources/BB/b"), "\(files[index].path)")
+            files[index].hash = "1"
+        }
+        // The tool's tests read the whole tree.
+        let whole = PassedTargets.digest(of: "ProcessTests", manifest, files)
+        files[2].hash = "2"
+        #expect(PassedTargets.digest(of: "ProcessTests", manifest, files) != whole)
     }
 
     @Test func `every kind of deep test is the first one on some day`() {
