@@ -4,8 +4,11 @@ import TandemWire
 
 /// A blocking client that may have several requests on their way.
 final class FaultClient {
-    /// The daemon is gone.
+    /// The daemon closed the connection, because it ends.
     struct Closed: Error {}
+
+    /// The daemon refused the client, because it has no room; it goes on.
+    struct Refused: Error {}
 
     private let socket: Socket
     private var decoder = DaemonMessageDecoder()
@@ -21,7 +24,9 @@ final class FaultClient {
         try FrameEncoder.encode(ClientMessage.hello(hello), into: &bytes)
         try socket.writeAll(bytes)
         let answer = try Self.next(socket, &decoder).message
-        guard case .welcome(let welcome) = answer, let model = welcome.model else { throw Closed() }
+        guard case .welcome(let welcome) = answer, let model = welcome.model else {
+            throw Refused()
+        }
         self.welcome = welcome
         var reader = ByteReader(model)
         entities = try CompiledModel(from: &reader)

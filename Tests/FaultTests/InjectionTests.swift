@@ -32,7 +32,8 @@ import Testing
             if outcome.status != .exited(0) {
                 // 75 where only room was missing.
                 #expect([.exited(78), .exited(75)].contains(outcome.status), "\(what)")
-                #expect(outcome.text.contains("/store"), "names no file: \(what)")
+                // The store's, or the directory that it is created in.
+                #expect(outcome.text.contains(world.place.disk), "names no file: \(what)")
                 #expect(Self.remedies.contains { outcome.text.contains($0) }, "no remedy: \(what)")
             }
             if outcome.faults.isEmpty {
@@ -53,5 +54,19 @@ import Testing
                 Issue.record("TANDEM_SEED=\(seed) \(fault): \(problem)")
             }
         }
+    }
+
+    /// Found with `TANDEM_SEED=20261124`: the client, which was refused, was taken for one whose daemon had ended.
+    @Test func `law 3: a daemon without room for its first segment refuses models and goes on`()
+        throws
+    {
+        var world = try World(seed: seed, in: try Scratch(inMemory: true))
+        let faults = "write,/journal/,4,torn"
+        let outcome = try world.live(World.Life(faults: faults, steps: 12))
+        #expect(outcome.status == .exited(0), "\(outcome.text)")
+        #expect(outcome.text.contains("read-only: position=0"), "\(outcome.text)")
+        let after = try world.live(World.Life(steps: 12))
+        #expect(after.status == .exited(0))
+        #expect(world.violations().found.isEmpty)
     }
 }

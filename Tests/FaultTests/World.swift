@@ -28,7 +28,7 @@ struct World {
 
     let seed: UInt64
     let scratch: Scratch
-    private let place: FaultPlace
+    let place: FaultPlace
     private(set) var records: [Recording.Record] = []
     private var workload: Workload
     /// What clients had been told before.
@@ -89,6 +89,8 @@ struct World {
                 for _ in 0..<life.steps { try workload.step() }
             } catch is TandemError {
                 Issue.record("TANDEM_SEED=\(seed): an answer can't be understood")
+            } catch is FaultClient.Refused {
+                // The daemon goes on, read-only, until it is told to end.
             } catch {
                 // The fault; the daemon ends.
                 isAlive = false
