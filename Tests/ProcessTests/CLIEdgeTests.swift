@@ -4,26 +4,17 @@ import TandemIO
 import Testing
 
 /// `tandem` where it is easily led astray: migrated stores, numbers out of range, directories that hold no store.
-@Suite(.ownThread) struct CLIEdgeTests {
+@Suite(.ownThread) struct CLIEdgeTests: StoreSuite {
     let place: Place
 
     init() throws { place = try Place() }
 
-    private func tandem(_ arguments: String...) throws -> CommandRun {
-        try CommandRun("tandem", arguments + ["--socket", place.socket])
-    }
-
-    private func expect(
-        _ run: CommandRun, _ code: Int32, _ part: String,
-        at place: SourceLocation = #_sourceLocation
-    ) {
-        #expect(run.code == code, "\(run.output)", sourceLocation: place)
-        #expect(run.lines.count == 1, "\(run.output)", sourceLocation: place)
-        #expect(run.output.contains(part), "\(run.output)", sourceLocation: place)
+    private static func text(_ attributes: String) -> String {
+        #"{"entities": {"Team": {"attributes": {\#(attributes)}}}}"#
     }
 
     private static func model(_ attributes: String) throws -> Model {
-        try Model(parsing: #"{"entities": {"Team": {"attributes": {\#(attributes)}}}}"#)
+        try Model(parsing: text(attributes))
     }
 
     /// Saves under one model, then installs another in which every slot has moved, and saves again.
@@ -47,8 +38,7 @@ import Testing
     }
 
     @Test @MainActor func `log reads each transaction with the model of its time`() throws {
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-        defer { daemon.end(SIGTERM) }
+        try place.serve()
         let models = try migrate()
         let run = try tandem("log")
         #expect(run.code == 0, "\(run.output)")
@@ -66,8 +56,7 @@ import Testing
     }
 
     @Test @MainActor func `log -D claims no cursor, as it does not know the log`() throws {
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-        defer { daemon.end(SIGTERM) }
+        try place.serve()
         _ = try migrate()
         let run = try CommandRun("tandem", ["log", "-D", place.store, "-o", "json"])
         #expect(run.json.map { $0["position"]?.int } == [1, 2, 3, 4, 5, 6])
@@ -80,35 +69,28 @@ import Testing
         let empty = place.path + "/empty"
         try FileManager.default.createDirectory(
             atPath: empty, withIntermediateDirectories: true)
-        expect(try CommandRun("tandem", ["log", "-D", empty]), 1, "there is no journal in")
-        expect(try CommandRun("tandem", ["log", "-D", empty + "/none"]), 1, "-D takes")
+        expectLine(try CommandRun("tandem", ["log", "-D", empty]), 1, "there is no journal in")
+        expectLine(try CommandRun("tandem", ["log", "-D", empty + "/none"]), 1, "-D takes")
     }
 
     @Test func `numbers out of range are refused before the daemon is asked`() throws {
-        expect(try tandem("fetch", "Team", "--limit=-1"), 2, "--limit is not negative")
-        expect(try tandem("count", "Team", "--offset=-1"), 2, "--offset is not negative")
-        expect(try tandem("wait", "1", "--timeout=-1"), 2, "--timeout")
-        expect(try tandem("wait", "1", "--timeout=nan"), 2, "--timeout")
+        expectLine(try tandem("fetch", "Team", "--limit=-1"), 2, "--limit is not negative")
+        expectLine(try tandem("count", "Team", "--offset=-1"), 2, "--offset is not negative")
+        expectLine(try tandem("wait", "1", "--timeout=-1"), 2, "--timeout")
+        expectLine(try tandem("wait", "1", "--timeout=nan"), 2, "--timeout")
         for words in [["-n=-5"], ["-n", "-5"], ["-n-5"]] {
             let run = try CommandRun("tandem", ["log"] + words)
-            expect(run, 2, "a count is a number from 0 on, or all")
+            expectLine(run, 2, "a count is a number from 0 on, or all")
         }
-        expect(try tandem("history", "Team/1", "-n", "-5"), 2, "a count is a number from 0 on")
+        expectLine(try tandem("history", "Team/1", "-n", "-5"), 2, "a count is a number from 0 on")
     }
 
     @Test func `watch ends when the list's order is no longer in the model`() throws {
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-        defer { daemon.end(SIGTERM) }
-        func file(_ name: String, _ attributes: String) throws -> String {
-            let path = place.path + "/" + name
-            try #"{"entities": {"Team": {"attributes": {\#(attributes)}}}}"#
-                .write(toFile: path, atomically: true, encoding: .utf8)
-            return path
-        }
+        try place.serve()
         let name = #""name": {"type": "string"}"#
-        let first = try file("first.json", name + #", "wins": {"type": "int"}"#)
+        let first = try file("first.json", Self.text(name + #", "wins": {"type": "int"}"#))
         #expect(try tandem("schema", "apply", first).code == 0)
-        let second = try file("second.json", name)
+        let second = try file("second.json", Self.text(name))
         let watch = "'\(DaemonProcess.products)/tandem' watch Team --sort wins"
         let migrate = "'\(DaemonProcess.products)/tandem' schema migrate '\(second)' --yes"
         let run = try CommandRun(
@@ -121,15 +103,13 @@ import Testing
     }
 
     @Test func `the table of the example says that a migration has shut it out`() throws {
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-        defer { daemon.end(SIGTERM) }
+        try place.serve()
         let products = DaemonProcess.products
         let played = try CommandRun("worldcup", ["play", "--quiet", "--socket", place.socket])
         #expect(played.code == 0, "\(played.output)")
         var model = try Model(parsing: try tandem("schema").output)
         model.entities["Team"]?.attributes["imageName"] = nil
-        let path = place.path + "/next.json"
-        try model.json.text.write(toFile: path, atomically: true, encoding: .utf8)
+        let path = try file("next.json", model.json.text)
         let migrate = "'\(products)/tandem' schema migrate '\(path)' --yes"
         let run = try CommandRun(
             path: "/bin/sh",
@@ -145,8 +125,7 @@ import Testing
     @Test func `calls that make no object take no numbers, and one that makes one takes few`()
         throws
     {
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-        defer { daemon.end(SIGTERM) }
+        try place.serve()
         func insert() throws -> UInt64 {
             let bridge = try BridgeProcess(place.socket)
             let saved = try bridge.ask(
@@ -165,35 +144,37 @@ import Testing
     }
 
     @Test func `wrong usage is one line`() throws {
-        expect(try CommandRun("tandem", ["log", "--bogus"]), 2, "--bogus")
-        expect(try CommandRun("tandem", ["log", "-D"]), 2, "the directory of a store")
-        expect(try CommandRun("tandem", ["nope"]), 2, "nope")
-        expect(try CommandRun("tandem", ["fetch"]), 2, "see `tandem fetch --help`")
-        expect(try CommandRun("tandem", ["schema", "diff"]), 2, "see `tandem schema diff --help`")
-        expect(try CommandRun("tandem", ["log", "--bogus"]), 2, "see `tandem log --help`")
-        expect(try CommandRun("tandem", ["nope"]), 2, "see `tandem --help`")
+        expectLine(try CommandRun("tandem", ["log", "--bogus"]), 2, "--bogus")
+        expectLine(try CommandRun("tandem", ["log", "-D"]), 2, "the directory of a store")
+        expectLine(try CommandRun("tandem", ["nope"]), 2, "nope")
+        expectLine(try CommandRun("tandem", ["fetch"]), 2, "see `tandem fetch --help`")
+        expectLine(
+            try CommandRun("tandem", ["schema", "diff"]), 2, "see `tandem schema diff --help`")
+        expectLine(try CommandRun("tandem", ["log", "--bogus"]), 2, "see `tandem log --help`")
+        expectLine(try CommandRun("tandem", ["nope"]), 2, "see `tandem --help`")
     }
 
     @Test func `a property that the wanted entity has not is refused, whoever else has it`() throws
     {
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-        let model = place.path + "/model.json"
-        try """
-        {"entities": {"Team": {"attributes": {"name": {"type": "string"}}},
-            "Club": {"parent": "Team", "attributes": {"rank": {"type": "int"}}},
-            "Tag": {"attributes": {"label": {"type": "string"}, "name": {"type": "string"}}}}}
-        """.write(toFile: model, atomically: true, encoding: .utf8)
+        let daemon = try place.serve()
+        let model = try file(
+            "model.json",
+            """
+            {"entities": {"Team": {"attributes": {"name": {"type": "string"}}},
+                "Club": {"parent": "Team", "attributes": {"rank": {"type": "int"}}},
+                "Tag": {"attributes": {"label": {"type": "string"}, "name": {"type": "string"}}}}}
+            """)
         #expect(try tandem("schema", "apply", model).code == 0)
         func check(_ source: [String]) throws {
             func log(_ words: String...) throws -> CommandRun {
                 try CommandRun("tandem", ["log"] + words + source)
             }
-            expect(
+            expectLine(
                 try log("-E", "Team", "-p", "label"), 2,
                 "Team has no property `label`; there is name, rank")
-            expect(try log("-E", "Team", "property=label"), 2, "Team has no property `label`")
-            expect(try log("-E", "Team", "-p", "Tag.label"), 2, "Tag.label")
-            expect(try log("-p", "labl"), 2, "no entity has a property `labl`")
+            expectLine(try log("-E", "Team", "property=label"), 2, "Team has no property `label`")
+            expectLine(try log("-E", "Team", "-p", "Tag.label"), 2, "Tag.label")
+            expectLine(try log("-p", "labl"), 2, "no entity has a property `labl`")
             #expect(try log("-E", "Team", "-p", "rank").output == "")
             #expect(try log("-E", "Team", "-p", "name").code == 0)
             #expect(try log("-E", "Club", "-p", "name").code == 0)
@@ -205,14 +186,12 @@ import Testing
     }
 
     @Test @MainActor func `what is easily mistyped is told as what it is`() throws {
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-        defer { daemon.end(SIGTERM) }
+        try place.serve()
         let container = PersistentContainer(socket: place.socket, author: "seeder")
         defer { container.close() }
         let text = #""name": {"type": "string"}, "wins": {"type": "int"}"#
         try container.install(try Self.model(text))
-        let path = place.path + "/model.json"
-        try #"{"entities": }"#.write(toFile: path, atomically: true, encoding: .utf8)
+        let path = try file("model.json", #"{"entities": }"#)
         for (words, part) in [
             (["lgo"], "there is no verb `lgo`; did you mean `log`?; usage: tandem <subcommand>"),
             (["statis"], "did you mean `status`?"), (["wibble"], "no verb `wibble`; usage"),
@@ -235,7 +214,7 @@ import Testing
         ] {
             let socket = words.count > 1 ? ["--socket", place.socket] : []
             let run = try CommandRun("tandem", words + socket)
-            expect(run, 2, part)
+            expectLine(run, 2, part)
         }
         let number = try tandem("fetch", "Team", "--where", "wins = Qatar")
         #expect(number.output.hasSuffix("it has name, wins\n"), "\(number.output)")

@@ -10,7 +10,7 @@ import Testing
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try place.serve()
     }
 
     private static let model = """

@@ -17,10 +17,6 @@ import Testing
 
     init() throws { place = try Place() }
 
-    private func serve(_ store: String? = nil) throws -> DaemonProcess {
-        try DaemonProcess.serving(store: store ?? place.store, socket: place.socket)
-    }
-
     private func tandem(_ arguments: String...) throws -> CommandRun {
         try CommandRun("tandem", arguments)
     }
@@ -40,23 +36,13 @@ import Testing
 
     /// A store with some notes, and no daemon.
     private func fill() throws {
-        try saving(on: try serve())
-    }
-
-    private func expect(
-        _ run: CommandRun, _ code: Int32, _ parts: String...,
-        at place: SourceLocation = #_sourceLocation
-    ) {
-        #expect(run.code == code, "\(run.output)", sourceLocation: place)
-        for part in parts {
-            #expect(run.output.contains(part), "\(run.output)", sourceLocation: place)
-        }
+        try saving(on: try place.serve())
     }
 
     @Test func `check finds nothing beside a daemon, and what is damaged is mended offline`() throws
     {
         try fill()
-        let daemon = try serve()
+        let daemon = try place.serve()
         expect(try tandem("check", "-D", place.store), 0, "no faults")
         expect(try tandem("check", "--repair", "--yes", "-D", place.store), 1, "held by process")
         #expect(daemon.end(SIGTERM) == 0)
@@ -96,7 +82,7 @@ import Testing
         expect(try tandem("check", "-D", place.store), 1, "tandem rebuild")
         expect(try tandem("rebuild", "-D", place.store), 0, "rebuilt", "no faults")
         #expect(try tandem("dump", "--hash", "-D", place.store).output == before.output)
-        let daemon = try serve()
+        let daemon = try place.serve()
         expect(try tandem("rebuild", "-D", place.store), 1, "held by process", "stop the daemon")
         let count = try tandem("count", "Note", "--socket", place.socket)
         #expect((Int(count.output.dropLast()) ?? 0) >= 20)
@@ -123,7 +109,7 @@ import Testing
     }
 
     @Test func `law 6: a backup under a stream of saves is the store at its position`() throws {
-        let daemon = try serve()
+        let daemon = try place.serve()
         var run: CommandRun?
         try saving(on: daemon) { run = try tandem("backup", backup, "-D", place.store) }
         expect(try #require(run), 0, "backed up")
@@ -135,7 +121,7 @@ import Testing
             try tandem("dump", "--hash", "-D", restored).output
                 == "\(manifest.position) \(manifest.stateHash)\n")
         // The daemon applies the tail; the store is then what the live journal gives up to there.
-        let second = try serve(restored)
+        let second = try place.serve(restored)
         #expect(second.end(SIGTERM) == 0)
         let expected = try Self.dump(of: end.encoded.prefix(Int(manifest.last)), in: place)
         #expect(try tandem("dump", "-D", restored).lines == expected)
@@ -146,7 +132,7 @@ import Testing
 
     /// An update of a small number ends in zeros, as the room behind it does.
     @Test @MainActor func `law 3: a backup has the last save, though that ends in zeros`() throws {
-        var daemon = try serve()
+        var daemon = try place.serve()
         let model = Model { Entity("Page") { Attribute("number", .int, default: .int(0)) } }
         func save(_ edit: (ManagedObjectContext) throws -> Void) throws -> Position {
             let container = PersistentContainer(
@@ -159,7 +145,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
         let checkpoint = URL(fileURLWithPath: place.store + "/store/data.mdb")
         let behind = try Data(contentsOf: checkpoint)
-        daemon = try serve()
+        daemon = try place.serve()
         let last = try save { context in
             let page = try #require(try context.fetch(FetchRequest(entity: "Page")).first)
             page["number"] = .int(1)
@@ -171,7 +157,7 @@ import Testing
         expect(try tandem("backup", backup, "-D", place.store), 0, "journal to \(last.number)")
         #expect(try StoreBackup.verify(backup).last == last.number)
         expect(try tandem("restore", backup, "--store", restored), 0)
-        #expect(try serve(restored).end(SIGTERM) == 0)
+        #expect(try place.serve(restored).end(SIGTERM) == 0)
         #expect(try tandem("dump", "-D", restored).output == dump)
     }
 
@@ -193,7 +179,7 @@ import Testing
         throws
     {
         try fill()
-        let daemon = try serve()
+        let daemon = try place.serve()
         let end = try tandem("wait", "1", "--socket", place.socket)
         expect(end, 0)
         let old = end.output.trimmingCharacters(in: .newlines)
@@ -201,7 +187,7 @@ import Testing
         expect(try tandem("backup", backup, "-D", place.store), 0)
         #expect(daemon.end(SIGTERM) == 0)
         expect(try tandem("restore", backup, "--store", restored), 0)
-        let second = try serve(restored)
+        let second = try place.serve(restored)
         expect(try tandem("wait", old, "--socket", place.socket), 5, "of another log or epoch")
         let position: Position = try #require(Position(old))
         let resumed = try WireClient(
@@ -254,7 +240,7 @@ import Testing
         }
         expect(try tandem("restore", backup, "--store", restored), 0)
         #expect(!files.exists(restoring))
-        let daemon = try serve(restored)
+        let daemon = try place.serve(restored)
         #expect(daemon.end(SIGTERM) == 0)
     }
 
@@ -268,7 +254,7 @@ import Testing
     }
 
     @Test @MainActor func `a journal that was trimmed needs a backup to rebuild from`() throws {
-        var daemon = try serve()
+        var daemon = try place.serve()
         let model = Model { Entity("Page") { Attribute("text", .string) } }
         let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
         let context = container.makeContext(name: "main")
@@ -282,7 +268,7 @@ import Testing
         try write(40)
         #expect(daemon.end(SIGTERM) == 0)
         expect(try tandem("backup", backup, "-D", place.store), 0)
-        daemon = try serve()
+        daemon = try place.serve()
         try write(5)
         #expect(daemon.end(SIGTERM) == 0)
         let before = try tandem("dump", "--hash", "-D", place.store).output
@@ -293,6 +279,6 @@ import Testing
             try tandem("rebuild", "-D", place.store), 1, "begins at position", "--from")
         expect(try tandem("rebuild", "--from", backup, "-D", place.store), 0, "rebuilt")
         #expect(try tandem("dump", "--hash", "-D", place.store).output == before)
-        try serve().end(SIGTERM)
+        try place.serve().end(SIGTERM)
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Tandem
 import TandemIO
+import Testing
 
 /// A finished run of one of our programs.
 struct CommandRun {
@@ -30,6 +31,32 @@ struct CommandRun {
         switch child.wait() {
         case .exited(let code): self.code = code
         case .signalled(let signal): code = -signal
+        }
+    }
+}
+
+/// Expects an exit code, and an output with these parts.
+func expect(
+    _ run: CommandRun, _ code: Int32, _ parts: String...,
+    at location: SourceLocation = #_sourceLocation
+) {
+    run.expect(code, parts, location)
+}
+
+/// Expects an exit code, and an output of one line with these parts.
+func expectLine(
+    _ run: CommandRun, _ code: Int32, _ parts: String...,
+    at location: SourceLocation = #_sourceLocation
+) {
+    run.expect(code, parts, location)
+    #expect(run.lines.count == 1, "\(run.output)", sourceLocation: location)
+}
+
+extension CommandRun {
+    fileprivate func expect(_ code: Int32, _ parts: [String], _ location: SourceLocation) {
+        #expect(self.code == code, "\(output)", sourceLocation: location)
+        for part in parts {
+            #expect(output.contains(part), "\(output)", sourceLocation: location)
         }
     }
 }

@@ -5,40 +5,18 @@ import TestSupport
 import Testing
 
 /// `tandem` and `tandemd` as people run them: what they print, and the exit code.
-@Suite(.ownThread) struct CommandTests {
+@Suite(.ownThread) struct CommandTests: StoreSuite {
     let place: Place
     let daemon: DaemonProcess
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try place.serve()
     }
 
     private static let model = """
         {"entities": {"Team": {"attributes": {"name": {"type": "string"}, "wins": {"type": "int"}}}}}
         """
-
-    private func tandem(_ arguments: String...) throws -> CommandRun {
-        try CommandRun("tandem", arguments + ["--socket", place.socket])
-    }
-
-    private func file(_ name: String, _ text: String) throws -> String {
-        let path = place.path + "/" + name
-        try text.write(toFile: path, atomically: true, encoding: .utf8)
-        return path
-    }
-
-    /// One line that says what and how to mend it, and the exit code.
-    private func expect(
-        _ run: CommandRun, _ code: Int32, _ parts: String...,
-        at place: SourceLocation = #_sourceLocation
-    ) {
-        #expect(run.code == code, "\(run.output)", sourceLocation: place)
-        #expect(run.lines.count == 1, "\(run.output)", sourceLocation: place)
-        for part in parts {
-            #expect(run.output.contains(part), "\(run.output)", sourceLocation: place)
-        }
-    }
 
     @MainActor private func seed() throws -> Position {
         let container = PersistentContainer(
@@ -53,7 +31,6 @@ import Testing
     }
 
     @Test @MainActor func `log prints every transaction, oldest first`() throws {
-        defer { daemon.end(SIGTERM) }
         _ = try seed()
         let run = try tandem("log")
         #expect(run.code == 0)
@@ -70,7 +47,6 @@ import Testing
     }
 
     @Test @MainActor func `consumers are listed, registered, moved on and removed`() throws {
-        defer { daemon.end(SIGTERM) }
         let end = try seed()
         #expect(try tandem("consumers").lines.count == 1)
         let first = try tandem("consumers", "register", "mirror", "--at", "1")
@@ -86,16 +62,15 @@ import Testing
                 == ["\(end.number)", "0", "false", "\(uid)", "mirror"])
         let shown = try tandem("consumers", "-o", "json").json
         #expect(shown.map { $0["acknowledged"]?.int } == [Int64(end.number)])
-        expect(try tandem("consumers", "acknowledge", "mirror", "--at", "99"), 2, "beyond")
-        expect(try tandem("consumers", "acknowledge", "nobody"), 2, "register it first")
-        expect(try tandem("consumers", "acknowledge", "nobody", "--at", "x"), 2, "no position")
-        expect(try tandem("consumers", "remove", "mirror"), 1, "nothing was changed")
+        expectLine(try tandem("consumers", "acknowledge", "mirror", "--at", "99"), 2, "beyond")
+        expectLine(try tandem("consumers", "acknowledge", "nobody"), 2, "register it first")
+        expectLine(try tandem("consumers", "acknowledge", "nobody", "--at", "x"), 2, "no position")
+        expectLine(try tandem("consumers", "remove", "mirror"), 1, "nothing was changed")
         #expect(try tandem("consumers", "remove", "mirror", "--yes").code == 0)
-        expect(try tandem("consumers", "remove", "mirror", "--yes"), 1, "no consumer mirror")
+        expectLine(try tandem("consumers", "remove", "mirror", "--yes"), 1, "no consumer mirror")
     }
 
     @Test @MainActor func `a consumer is shown, and reset when somebody says yes`() throws {
-        defer { daemon.end(SIGTERM) }
         let end = try seed()
         _ = try tandem("consumers", "register", "mirror", "--at", "1")
         let info = try tandem("consumers", "info", "mirror")
@@ -103,23 +78,22 @@ import Testing
         #expect(info.lines.contains("Needs        2 transactions from 2 on"))
         let json = try #require(try tandem("consumers", "info", "mirror", "-o", "json").json.first)
         #expect(json["lag"]?.int == 2 && (json["next"]?.number ?? 0) > 1_700_000_000)
-        expect(try tandem("consumers", "info", "nobody"), 1, "no consumer nobody")
-        expect(
+        expectLine(try tandem("consumers", "info", "nobody"), 1, "no consumer nobody")
+        expectLine(
             try tandem("consumers", "reset", "mirror", "--to", "3"), 1,
             "put mirror from 1 to 3: it never sees 2 of them?", "nothing was changed")
         let reset = try tandem("consumers", "reset", "mirror", "--yes")
         #expect(reset.lines == [end.description])
-        expect(
+        expectLine(
             try tandem("consumers", "reset", "mirror", "--to", "2"), 1,
             "it reads 1 transaction again?")
         let back = try tandem("consumers", "reset", "mirror", "--to", "2", "--yes")
         #expect(back.lines == [end.at(2).description])
-        expect(try tandem("consumers", "reset", "mirror", "--to", "9", "--yes"), 2, "beyond")
-        expect(try tandem("consumers", "reset", "nobody", "--yes"), 1, "no consumer nobody")
+        expectLine(try tandem("consumers", "reset", "mirror", "--to", "9", "--yes"), 2, "beyond")
+        expectLine(try tandem("consumers", "reset", "nobody", "--yes"), 1, "no consumer nobody")
     }
 
     @Test @MainActor func `subscriptions name who follows what`() throws {
-        defer { daemon.end(SIGTERM) }
         let end = try seed()
         #expect(try tandem("subscriptions").lines.count == 1)
         let container = PersistentContainer(socket: place.socket, author: "follower")
@@ -135,11 +109,10 @@ import Testing
             ], "\(line)")
         let json = try tandem("subscriptions", "-E", "Team", "-o", "json").json
         #expect(json.map { $0["entities"] } == [.array([.string("Team")])])
-        expect(try tandem("subscriptions", "-E", "Teem"), 2, "no entity Teem")
+        expectLine(try tandem("subscriptions", "-E", "Teem"), 2, "no entity Teem")
     }
 
     @Test func `config shows what counts and who said so`() throws {
-        defer { daemon.end(SIGTERM) }
         let changed = try tandem("config", "--changed")
         #expect(
             changed.lines == [
@@ -150,7 +123,7 @@ import Testing
         #expect(all.count > 20 && all.allSatisfy { $0["origin"]?.string != nil })
         #expect(
             try tandem("config", "journal.keepB").lines == ["journal.keepBytes = all  # default"])
-        expect(try tandem("config", "nope"), 2, "no key begins with nope")
+        expectLine(try tandem("config", "nope"), 2, "no key begins with nope")
         let good = try file("good.yaml", "limits:\n  connections: 7\n")
         #expect(
             try tandem("config", "limits.connections", "--file", good, "--changed").lines == [
@@ -162,7 +135,6 @@ import Testing
     }
 
     @Test @MainActor func `log as JSON has one object a line with before and after`() throws {
-        defer { daemon.end(SIGTERM) }
         let position = try seed()
         let run = try tandem("log", "-o", "json")
         #expect(run.json.map { $0["position"]?.int } == [1, 2, 3])
@@ -178,7 +150,6 @@ import Testing
     }
 
     @Test @MainActor func `log -f goes on with transactions as they come`() throws {
-        defer { daemon.end(SIGTERM) }
         let first = try seed()
         let follower = try ChildProcess.start(
             DaemonProcess.products + "/tandem",
@@ -197,7 +168,6 @@ import Testing
     }
 
     @Test @MainActor func `fetch, count, schema, status, clients and wait answer`() throws {
-        defer { daemon.end(SIGTERM) }
         let position = try seed()
         #expect(try tandem("fetch", "Team").output.contains("name=Qatar wins=1"))
         let fetched = try tandem("fetch", "Team", "--where", "wins > 0", "-o", "json").json
@@ -223,33 +193,31 @@ import Testing
     }
 
     @Test func `wrong input is one line that says how to mend it, with its exit code`() throws {
-        defer { daemon.end(SIGTERM) }
         let model = try file("model.json", Self.model)
         #expect(try tandem("schema", "apply", model).code == 0)
-        expect(try tandem("schema", "apply", try file("a.json", "{")), 2, "no JSON")
+        expectLine(try tandem("schema", "apply", try file("a.json", "{")), 2, "no JSON")
         let typo = try file("b.json", #"{"entities": {"A": {"atributes": {}}}}"#)
-        expect(try tandem("schema", "apply", typo), 2, "atributes", "known are")
+        expectLine(try tandem("schema", "apply", typo), 2, "atributes", "known are")
         let inverse = try file(
             "c.json", #"{"entities": {"A": {"relationships": {"b": {"to": "A", "inverse": "x"}}}}}"#
         )
-        expect(try tandem("schema", "apply", inverse), 2, "A.b", "declare it")
-        expect(try tandem("schema", "apply", place.path + "/none"), 2, "none")
-        expect(try tandem("fetch", "Nope"), 2, "Nope")
-        expect(try tandem("fetch", "Team", "--where", "wins >"), 2, "offset 6")
-        expect(try tandem("fetch", "Team", "--sort", "nope"), 2, "nope")
-        expect(try tandem("wait", "x"), 2, "no position")
-        expect(try tandem("wait", "9", "--timeout", "0"), 1, "not reached")
+        expectLine(try tandem("schema", "apply", inverse), 2, "A.b", "declare it")
+        expectLine(try tandem("schema", "apply", place.path + "/none"), 2, "none")
+        expectLine(try tandem("fetch", "Nope"), 2, "Nope")
+        expectLine(try tandem("fetch", "Team", "--where", "wins >"), 2, "offset 6")
+        expectLine(try tandem("fetch", "Team", "--sort", "nope"), 2, "nope")
+        expectLine(try tandem("wait", "x"), 2, "no position")
+        expectLine(try tandem("wait", "9", "--timeout", "0"), 1, "not reached")
         #expect(try CommandRun("tandem", ["nope"]).code == 2)
         #expect(try CommandRun("tandem", ["--help"]).code == 0)
         let missing = try CommandRun("tandem", ["status", "--socket", place.path + "/none"])
-        expect(missing, 3, "no daemon listens on", "tandemd --store DIR --socket")
+        expectLine(missing, 3, "no daemon listens on", "tandemd --store DIR --socket")
     }
 
     @Test
     func `law 7: a truncated frame ends its connection with a reason, and the daemon goes on`()
         throws
     {
-        defer { daemon.end(SIGTERM) }
         let socket = try Socket.connect(path: place.socket)
         try socket.writeAll([1, 2, 3])
         socket.shutdown()
@@ -259,12 +227,11 @@ import Testing
     }
 
     @Test func `a store or socket that another daemon holds is refused`() throws {
-        defer { daemon.end(SIGTERM) }
         let other = place.path + "/other"
         let sameStore = try CommandRun("tandemd", ["--store", place.store, "--socket", other])
-        expect(sameStore, 1, "held by process", "stop the other daemon")
+        expectLine(sameStore, 1, "held by process", "stop the other daemon")
         let sameSocket = try CommandRun("tandemd", ["--store", other, "--socket", place.socket])
-        expect(sameSocket, 1, "held by process")
+        expectLine(sameSocket, 1, "held by process")
         #expect(try tandem("status").code == 0)
     }
 

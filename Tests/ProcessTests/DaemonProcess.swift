@@ -9,6 +9,9 @@ final class DaemonProcess: Sendable {
     private let output: Socket
     private let hasEnded = Locked(false)
 
+    /// The process has not been waited for.
+    var isRunning: Bool { !hasEnded.withLock { $0 } }
+
     /// The directory of the executables that were built with this test.
     static var products: String {
         var path = [UInt8](repeating: 0, count: 4_096)
@@ -84,7 +87,7 @@ final class DaemonProcess: Sendable {
     }
 
     deinit {
-        if !hasEnded.withLock({ $0 }) { end(SIGKILL) }
+        if isRunning { end(SIGKILL) }
     }
 
     /// Waits for the end.

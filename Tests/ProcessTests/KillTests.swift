@@ -131,24 +131,6 @@ import Testing
     }
 }
 
-/// A directory for store and socket that goes away with the test.
-final class Place: Sendable {
-    let path: String
-    let store: String
-    var socket: String { path + "/socket" }
-
-    /// The store lies in the directory, or where it is told to.
-    init(store elsewhere: String? = nil) throws {
-        // Short, as a socket's path has at most 107 bytes, of which the temporary directory may take many.
-        path = FileManager.default.temporaryDirectory.path + "/t-\(UUID().uuidString.prefix(8))"
-        store = elsewhere ?? path + "/store"
-        try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-}
-
 /// Journal and store as a dead daemon left them.
 struct Journaled {
     let place: Place

@@ -7,7 +7,6 @@ import Testing
 /// Two versions of an app on one store: the older one declares what it knew before the migration.
 @Suite @MainActor struct ModelVersionTests {
     let place: Place
-    let daemon: DaemonProcess
     private static let older = Model {
         Entity("Team", indexes: [["wins"]]) {
             Attribute("name", .string, default: .string(""))
@@ -39,7 +38,7 @@ import Testing
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        try place.serve()
     }
 
     private func container(_ model: Model?, _ author: String) -> PersistentContainer {
@@ -129,7 +128,6 @@ import Testing
     }
 
     @Test func `a list of an app that a migration shuts out says so`() async throws {
-        defer { daemon.end(SIGTERM) }
         let context = container(Self.newer, "app").viewContext
         try context.insert("Team")["name"] = .string("old")
         try await context.save()
@@ -171,24 +169,17 @@ import Testing
 }
 
 /// `tandem schema` on a daemon.
-@Suite(.ownThread) struct SchemaCommandTests {
+@Suite(.ownThread) struct SchemaCommandTests: StoreSuite {
     let place: Place
     let daemon: DaemonProcess
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try place.serve()
     }
 
-    private func tandem(_ arguments: String...) throws -> CommandRun {
-        try CommandRun("tandem", arguments + ["--socket", place.socket])
-    }
-
-    private func file(_ name: String, _ attributes: String) throws -> String {
-        let path = place.path + "/" + name
-        let text = #"{"entities": {"Team": {"attributes": {\#(attributes)}}}}"#
-        try text.write(toFile: path, atomically: true, encoding: .utf8)
-        return path
+    private func model(_ name: String, _ attributes: String) throws -> String {
+        try file(name, #"{"entities": {"Team": {"attributes": {\#(attributes)}}}}"#)
     }
 
     private static let plain = #""name": {"type": "string"}, "wins": {"type": "string"}"#
@@ -208,10 +199,9 @@ import Testing
     }
 
     @Test @MainActor func `diff and check say what differs, and change nothing`() throws {
-        defer { daemon.end(SIGTERM) }
         try seed()
-        let more = try file("more.json", Self.plain + #", "city": {"type": "string"}"#)
-        let stricter = try file(
+        let more = try model("more.json", Self.plain + #", "city": {"type": "string"}"#)
+        let stricter = try model(
             "less.json", #""name": {"type": "string", "optional": false}, "wins": {"type": "int"}"#)
         #expect(
             try tandem("schema", "diff", more).lines == ["Team.city: added, string (an addition)"])
@@ -228,9 +218,8 @@ import Testing
     @Test @MainActor func `migrate shows what it loses, asks, and the journal shows what it did`()
         throws
     {
-        defer { daemon.end(SIGTERM) }
         try seed()
-        let next = try file(
+        let next = try model(
             "next.json",
             #""title": {"type": "string", "optional": false, "renamedFrom": "name"}, "wins": {"type": "int"}"#
         )
@@ -269,9 +258,8 @@ import Testing
     }
 
     @Test @MainActor func `what breaks a rule is named, and nothing is changed`() throws {
-        defer { daemon.end(SIGTERM) }
         try seed()
-        let next = try file(
+        let next = try model(
             "next.json", Self.plain.replacing(#""name": {"#, with: #""name": {"values": ["A"], "#))
         let run = try tandem("schema", "migrate", next, "--yes")
         #expect(run.code == 1)

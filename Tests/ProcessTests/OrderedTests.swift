@@ -21,7 +21,7 @@ import Testing
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try place.serve()
         bridge = try BridgeProcess(place.socket)
         try bridge.ask(#"{"do": "schema", "apply": \#(Self.model)}"#)
         let players = (2...5).map {
@@ -52,7 +52,6 @@ import Testing
     }
 
     @Test func `an array of ids is the order, in the bridge and in every verb`() throws {
-        defer { daemon.end(SIGTERM) }
         #expect(try players() == .of(#"["Player/4", "Player/2", "Player/5"]"#))
         try save(#"{"update": "$t", "set": {"players": ["$p5", "$p4", "$p2", "$p5"]}}"#)
         #expect(try players() == .of(#"["Player/5", "Player/4", "Player/2"]"#))
@@ -73,7 +72,6 @@ import Testing
     }
 
     @Test func `members that are added are the last, others keep their places`() throws {
-        defer { daemon.end(SIGTERM) }
         try save(#"{"update": "$t", "add": {"players": ["$p3", "$p2"]}}"#)
         #expect(try players() == .of(#"["Player/4", "Player/2", "Player/5", "Player/3"]"#))
         try save(#"{"update": "$t", "remove": {"players": ["$p2"]}}"#)
@@ -86,7 +84,6 @@ import Testing
     }
 
     @Test func `a batch and an import keep the order of their arrays`() throws {
-        defer { daemon.end(SIGTERM) }
         try save(#"{"insert": "Song", "as": "a"}, {"insert": "Song", "as": "b"}"#)
         try bridge.ask(
             #"{"do": "batch", "insert": "Team", "rows": [{"name": "B", "songs": ["$b", "$a"]}]}"#)

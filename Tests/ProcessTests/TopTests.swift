@@ -12,7 +12,7 @@ import Testing
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try place.serve()
     }
 
     private func tandem(_ arguments: String...) throws -> CommandRun {
@@ -20,7 +20,6 @@ import Testing
     }
 
     @Test @MainActor func `it shows who is there, and rates between two looks`() throws {
-        defer { daemon.end(SIGTERM) }
         let model = Model { Entity("Page") { Attribute("text", .string) } }
         let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
         defer { container.close() }
@@ -46,7 +45,6 @@ import Testing
     @Test @MainActor func `a save between two looks is a rate of saves, flushes and requests`()
         throws
     {
-        defer { daemon.end(SIGTERM) }
         let model = Model { Entity("Page") { Attribute("text", .string) } }
         let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
         defer { container.close() }
@@ -81,7 +79,6 @@ import Testing
         let lines = frame.lines(style: Style(), width: 200, height: 24)
         #expect(lines.contains("slow requests: fetch Team 1234 ms of app[7] 5 s ago"), "\(lines)")
         #expect(frame.json["slowRequests"] == status["slowRequests"])
-        daemon.end(SIGTERM)
     }
 
     @Test func `wrong input is told in one line`() throws {

@@ -4,49 +4,21 @@ import TandemIO
 import Testing
 
 /// `tandem vacuum` and `disk-usage` as people run them, beside a daemon and without one.
-@Suite(.ownThread) struct VacuumCommandTests {
+@Suite(.ownThread) struct VacuumCommandTests: StoreSuite {
     let place: Place
 
     init() throws { place = try Place() }
 
-    private func tandem(_ arguments: String...) throws -> CommandRun {
-        try CommandRun("tandem", arguments + ["--socket", place.socket])
-    }
-
-    private func expect(
-        _ run: CommandRun, _ code: Int32, _ lines: String...,
-        at place: SourceLocation = #_sourceLocation
-    ) {
-        #expect(run.code == code, "\(run.output)", sourceLocation: place)
-        for line in lines {
-            #expect(run.output.contains(line), "\(run.output)", sourceLocation: place)
-        }
-    }
-
+    @discardableResult
     private func serve() throws -> DaemonProcess {
-        try DaemonProcess.serving(
-            store: place.store, socket: place.socket, options: ["--segment-kibibytes", "64"])
-    }
-
-    /// Saves pages of 30 kB, two of which fill a segment.
-    @MainActor private func write(_ count: Int) throws {
-        let model = Model { Entity("Page") { Attribute("text", .string) } }
-        let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
-        defer { container.close() }
-        let context = container.makeContext(name: "main")
-        for _ in 0..<count {
-            let page = try context.insert("Page")
-            page["text"] = .string(String(repeating: "x", count: 30_000))
-            try context.save()
-        }
+        try place.serve(options: ["--segment-kibibytes", "64"])
     }
 
     @Test @MainActor func `the daemon gives up what is asked for, and names who needs the rest`()
         throws
     {
-        let daemon = try serve()
-        defer { daemon.end(SIGTERM) }
-        try write(10)
+        try serve()
+        try place.savePages(10)
         let usage = try tandem("disk-usage")
         expect(usage, 0, "journal/0000000000000001.journal  64 KiB      positions 1 to 3")
         expect(usage, 0, "all at position ", " in all: journal 320 KiB in 5, ")
@@ -75,7 +47,7 @@ import Testing
     @Test @MainActor func `law 6: without a daemon it takes the lock, and the store stays`() throws
     {
         var daemon = try serve()
-        try write(10)
+        try place.savePages(10)
         _ = try tandem("consumers", "register", "mirror", "--at", "6")
         let folder = ["-D", place.store]
         let locked = try CommandRun("tandem", ["vacuum", "--size", "1", "--yes"] + folder)

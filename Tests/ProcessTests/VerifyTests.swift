@@ -16,32 +16,8 @@ import Testing
         try CommandRun("tandem", ["verify", "-D", place.store] + arguments)
     }
 
-    private func expect(
-        _ run: CommandRun, _ code: Int32, _ parts: String...,
-        at place: SourceLocation = #_sourceLocation
-    ) {
-        #expect(run.code == code, "\(run.output)", sourceLocation: place)
-        for part in parts {
-            #expect(run.output.contains(part), "\(run.output)", sourceLocation: place)
-        }
-    }
-
     private func serve() throws -> DaemonProcess {
-        try DaemonProcess.serving(
-            store: place.store, socket: place.socket, options: ["--segment-kibibytes", "64"])
-    }
-
-    /// Saves ten pages of 30 kB, two of which fill a segment.
-    @MainActor private func write() throws {
-        let model = Model { Entity("Page") { Attribute("text", .string) } }
-        let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
-        defer { container.close() }
-        let context = container.makeContext(name: "main")
-        for _ in 0..<10 {
-            let page = try context.insert("Page")
-            page["text"] = .string(String(repeating: "x", count: 30_000))
-            try context.save()
-        }
+        try place.serve(options: ["--segment-kibibytes", "64"])
     }
 
     private var segments: [String] {
@@ -62,7 +38,7 @@ import Testing
         throws
     {
         let daemon = try serve()
-        try write()
+        try place.savePages(10)
         expect(try verify(), 0, "journal: 5 segments, 320 KiB, positions 1 to 11, ", "no problems")
         // The store is at its last checkpoint, wherever that is.
         expect(try verify("--deep"), 0, ", what the journal makes at ", "no problems")
@@ -76,7 +52,7 @@ import Testing
 
     @Test @MainActor func `each damaged batch is a gap with its file and offset`() throws {
         let daemon = try serve()
-        try write()
+        try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
         let (second, fourth) = (try segments[1], try segments[3])
         // In the first batch of each, which begins behind the header's page.
@@ -99,7 +75,7 @@ import Testing
         throws
     {
         let daemon = try serve()
-        try write()
+        try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
         let first = try segments[0]
         let file = try files.open(first, .readWrite)
@@ -117,7 +93,7 @@ import Testing
 
     @Test @MainActor func `law 6: a store that is another than its journal is told apart`() throws {
         let daemon = try serve()
-        try write()
+        try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
         let path = place.store + "/store"
         let dump = try CommandRun("tandem", ["dump", "-D", place.store])
@@ -139,7 +115,7 @@ import Testing
 
     @Test @MainActor func `a store beyond its journal, or without one, is told`() throws {
         let daemon = try serve()
-        try write()
+        try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
         let last = try #require(try segments.last)
         try files.remove(last)
@@ -154,7 +130,7 @@ import Testing
     /// An index is in no dump, so the journal can't tell that it is wrong.
     @Test @MainActor func `deep finds what contradicts the rows, too`() throws {
         let daemon = try serve()
-        try write()
+        try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
         expect(try verify("--deep"), 0)
         let store = try Store.open(

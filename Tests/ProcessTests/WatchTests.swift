@@ -7,11 +7,10 @@ import Testing
 /// `tandem watch` beside a daemon: lines and objects elsewhere, a drawn list on a terminal.
 @Suite(.ownThread) struct WatchTests {
     let place: Place
-    let daemon: DaemonProcess
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        try place.serve()
     }
 
     private static let model = """
@@ -77,7 +76,6 @@ import Testing
     }
 
     @Test @MainActor func `watch ends when its reader has gone, without another save`() throws {
-        defer { daemon.end(SIGTERM) }
         let story = try Story(place)
         try story.begin()
         for sort in ["--sort=-wins", "--sort -wins"] {
@@ -116,12 +114,10 @@ import Testing
     }
 
     @Test @MainActor func `each row is a line, and then each change`() throws {
-        defer { daemon.end(SIGTERM) }
         try Golden.expect(try watch(), "watch.short")
     }
 
     @Test @MainActor func `objects have what changed, where, and the row as it is`() throws {
-        defer { daemon.end(SIGTERM) }
         let lines = try watch("-o", "json").split(separator: "\n")
         let events = try lines.map { try JSON(parsing: String($0)) }
         #expect(
@@ -142,7 +138,6 @@ import Testing
 
     @Test(.enabled(if: isInstalled("script"), "script is not installed")) @MainActor
     func `on a terminal the list is drawn, what changed is marked`() throws {
-        defer { daemon.end(SIGTERM) }
         let story = try Story(place)
         try story.begin()
         let command =
@@ -166,7 +161,6 @@ import Testing
     }
 
     @Test @MainActor func `wrong input is told before anything is shown`() throws {
-        defer { daemon.end(SIGTERM) }
         try Story(place).begin()
         func tandem(_ arguments: String...) throws -> CommandRun {
             try CommandRun("tandem", ["watch"] + arguments + ["--socket", place.socket])

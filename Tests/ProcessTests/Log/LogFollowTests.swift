@@ -15,10 +15,9 @@ import Testing
         {"entities": {"Note": {"attributes": {"text": {"type": "string"}}}}}
         """
 
+    @discardableResult
     private func serve(_ store: String? = nil) throws -> DaemonProcess {
-        try DaemonProcess.serving(
-            store: store ?? place.store, socket: place.socket,
-            options: ["--segment-kibibytes", "64"])
+        try place.serve(store, options: ["--segment-kibibytes", "64"])
     }
 
     @MainActor @discardableResult
@@ -63,7 +62,7 @@ import Testing
     @Test @MainActor func `following survives a daemon that stays away longer than any patience`()
         throws
     {
-        var daemon = try serve()
+        let daemon = try serve()
         let first = try save(2)
         let follower = try Follower(place)
         defer { follower.end() }
@@ -73,15 +72,14 @@ import Testing
         let away = try ChildProcess.start("/bin/sleep", ["6"])
         away.wait()
         #expect(follower.child.status == nil)
-        daemon = try serve()
-        defer { daemon.end(SIGTERM) }
+        try serve()
         let second = try save(1)
         #expect(try follower.position() == Int64(second.number))
     }
 
     @Test @MainActor func `following tells of what was given up, and goes on at the oldest`() throws
     {
-        var daemon = try serve()
+        let daemon = try serve()
         try save(2)
         let follower = try Follower(place)
         defer { follower.end() }
@@ -91,8 +89,7 @@ import Testing
         daemon.end(SIGTERM)
         let oldest = try trim(below: last.number)
         #expect(oldest > UInt64(seen ?? 0) + 1)
-        daemon = try serve()
-        defer { daemon.end(SIGTERM) }
+        try serve()
         kill(follower.child.processID, SIGCONT)
         let gap = try #require(try follower.next()["gap"])
         #expect(gap["after"]?.string?.hasPrefix("\(seen ?? 0)@") ?? false, "\(gap)")
@@ -129,8 +126,7 @@ import Testing
         let seen = try follower.position()
         daemon.end(SIGTERM)
         try CommandRun("tandem", ["restore", backup, "--store", again]).check()
-        daemon = try serve(again)
-        defer { daemon.end(SIGTERM) }
+        try serve(again)
         let last = try save(1)
         #expect(last.number < UInt64(seen ?? 0))
         let gap = try #require(try follower.next()["gap"])

@@ -12,7 +12,7 @@ import Testing
     init(_ models: [String]) throws {
         self.models = models
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try place.serve()
     }
 
     /// Edits under a model, to which the store migrates first if it has another.

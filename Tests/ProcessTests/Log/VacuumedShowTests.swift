@@ -90,8 +90,7 @@ import Testing
     }
 
     @Test func `what the log has given up the store shows, and what came later is told`() throws {
-        let daemon = try DaemonProcess.serving(
-            store: place.store, socket: place.socket, options: ["--segment-kibibytes", "64"])
+        let daemon = try place.serve(options: ["--segment-kibibytes", "64"])
         try play()
         let online = ["--socket", place.socket]
         let whole = try show(["Book/1"], on: online)

@@ -12,7 +12,7 @@ import Testing
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try place.serve()
     }
 
     private func metrics() throws -> Exposition {
@@ -22,7 +22,6 @@ import Testing
     }
 
     @Test func `the text is well formed, and says what was done`() throws {
-        defer { daemon.end(SIGTERM) }
         let bridge = try BridgeProcess(place.socket, author: "a \"quoted\\ author\nof two lines")
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         try bridge.ask(#"{"do": "observe", "observer": "o", "entity": "Team"}"#)
@@ -49,7 +48,6 @@ import Testing
     }
 
     @Test func `refusals are counted by reason and by error`() throws {
-        defer { daemon.end(SIGTERM) }
         let socket = try Socket.connect(path: place.socket)
         try socket.writeAll([1, 2, 3])
         socket.shutdown()
@@ -78,7 +76,6 @@ import Testing
     }
 
     @Test func `the page's table has every metric with its type and labels`() throws {
-        defer { daemon.end(SIGTERM) }
         let page = try String(
             contentsOfFile: UnitFileTests.root
                 + "/Daemon/TandemDaemon/TandemDaemon.docc/Outside.md", encoding: .utf8)

@@ -5,19 +5,15 @@ import TestWorlds
 import Testing
 
 /// A list of the flights by airline and day, that somebody looks at while `tandem import` brings them in.
-@MainActor @Suite struct LiveFlightsTests {
+@MainActor @Suite struct LiveFlightsTests: StoreSuite {
     private static let flights = 9_000
     private static let airlines = ["AA", "UA", "DL", "B6"]
-    private let place: Place
+    let place: Place
 
     init() throws { place = try Place() }
 
     private static var folder: String {
         "/" + #filePath.split(separator: "/").dropLast(2).joined(separator: "/") + "/Flights"
-    }
-
-    private func write(_ name: String, _ text: String) throws {
-        try text.write(toFile: place.path + "/" + name, atomically: true, encoding: .utf8)
     }
 
     private func text(_ name: String) throws -> String {
@@ -28,14 +24,14 @@ import Testing
     private func makeData() throws {
         try FileManager.default.createDirectory(
             atPath: place.path + "/data", withIntermediateDirectories: true)
-        try write("map.json", text("map.json").replacing("flights.csv.gz", with: "flights.csv"))
-        try write(
+        try file("map.json", text("map.json").replacing("flights.csv.gz", with: "flights.csv"))
+        try file(
             "data/airlines.csv",
             "carrier,name\n" + Self.airlines.map { "\($0),\($0) Air\n" }.joined())
-        try write(
+        try file(
             "data/airports.csv",
             "faa,name,lat,lon,alt,tz,dst,tzone\nEWR,Newark,40.7,-74.2,18,-5,A,America/New_York\n")
-        try write(
+        try file(
             "data/planes.csv",
             "tailnum,year,type,manufacturer,model,engines,seats,speed,engine\n"
                 + "N1,2004,Fixed wing,BOEING,737,2,100,NA,Turbo-fan\n")
@@ -48,7 +44,7 @@ import Testing
                 + "\(Self.airlines[number % 4]),\(number),N\(number % 90),EWR,IAH,227,1400,5,15,"
                 + "2013-01-01T10:00:00Z\n"
         }
-        try write("data/flights.csv", rows)
+        try file("data/flights.csv", rows)
     }
 
     private func list(_ context: ManagedObjectContext) throws -> FetchedResultsController {
@@ -68,8 +64,7 @@ import Testing
 
     @Test func `law 5: the list of the flights is whole at every position of their import`() throws
     {
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-        defer { daemon.end(SIGTERM) }
+        try place.serve()
         try makeData()
         let board = try container()
         defer { board.close() }

@@ -5,13 +5,12 @@ import TestSupport
 import Testing
 
 /// What `tandem export` prints is what `tandem import` reads, whatever properties are called and values are.
-@Suite(.ownThread) struct RoundTripTests {
+@Suite(.ownThread) struct RoundTripTests: StoreSuite {
     let place: Place
-    let daemon: DaemonProcess
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        try place.serve()
     }
 
     private static let model = """
@@ -26,10 +25,6 @@ import Testing
                     "captainOf": {"to": "Team", "inverse": "captain"},
                     "likes": {"to": "Team", "toMany": true, "inverse": "friends"}}}}}
         """
-
-    private func tandem(_ arguments: String...) throws -> CommandRun {
-        try CommandRun("tandem", arguments + ["--socket", place.socket])
-    }
 
     @MainActor private func seed() throws {
         let container = PersistentContainer(
@@ -56,7 +51,6 @@ import Testing
 
     @Test(arguments: ["ndjson", "csv"]) @MainActor
     func `values and names come back, and members stay where they are`(format: String) throws {
-        defer { daemon.end(SIGTERM) }
         try seed()
         let path = place.path + "/teams." + format
         let out = try tandem("export", "Team", "-o", format).output
@@ -82,7 +76,6 @@ import Testing
 
     /// JSON has no such numbers: all verbs print what `import` reads.
     @Test @MainActor func `an infinite number is the same text wherever it is printed`() throws {
-        defer { daemon.end(SIGTERM) }
         try seed()
         let (most, least) = (JSON.string("Infinity"), JSON.string("-Infinity"))
         let objects = try tandem("fetch", "Team", "--sort", "id", "-o", "json").json
@@ -100,15 +93,12 @@ import Testing
         let both = try tandem("fetch", "Team", "--select", "@min.rate,@max.rate", "-o", "json")
         #expect(
             both.json == [.object(["@min.rate": least, "@max.rate": most])], "\(both.output)")
-        let rows = place.path + "/rows.ndjson"
-        try "{\"rate\": \"NaN\"}\n{\"rate\": \"inf\"}\n".write(
-            toFile: rows, atomically: true, encoding: .utf8)
+        let rows = try file("rows.ndjson", "{\"rate\": \"NaN\"}\n{\"rate\": \"inf\"}\n")
         let run = try tandem("import", rows, "--entity", "Team")
         #expect(run.code == 1 && run.output.contains("2 rows were rejected"), "\(run.output)")
     }
 
     @Test @MainActor func `what does not fit on the disk is told`() throws {
-        defer { daemon.end(SIGTERM) }
         try seed()
         let program = DaemonProcess.products + "/tandem"
         for verb in ["export Team", "log", "fetch Team", "status"] {

@@ -6,13 +6,12 @@ import TestWorlds
 import Testing
 
 /// `tandem import FOLDER --map FILE`: files become objects and links, whatever is missing or wrong, and after every kill.
-@Suite(.ownThread) struct TableImportTests {
+@Suite(.ownThread) struct TableImportTests: StoreSuite {
     let place: Place
-    let daemon: DaemonProcess
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        try place.serve()
         try FileManager.default.createDirectory(
             atPath: place.path + "/data", withIntermediateDirectories: true)
     }
@@ -47,28 +46,14 @@ import Testing
         try CommandRun("tandem", arguments + ["--socket", place.socket])
     }
 
-    private func write(_ name: String, _ text: String) throws {
-        try text.write(toFile: place.path + "/" + name, atomically: true, encoding: .utf8)
-    }
-
     private func install(map: String = map) throws {
-        try write("model.json", Self.model)
-        try write("map.json", map)
+        try file("model.json", Self.model)
+        try file("map.json", map)
         #expect(try tandem(["schema", "apply", place.path + "/model.json"]).code == 0)
     }
 
     private func run(_ more: String...) throws -> CommandRun {
         try tandem(["import", place.path + "/data", "--map", place.path + "/map.json"] + more)
-    }
-
-    private func expect(
-        _ run: CommandRun, _ code: Int32, _ parts: String...,
-        at place: SourceLocation = #_sourceLocation
-    ) {
-        #expect(run.code == code, "\(run.output)", sourceLocation: place)
-        for part in parts {
-            #expect(run.output.contains(part), "\(run.output)", sourceLocation: place)
-        }
     }
 
     private func rejects() throws -> [JSON] {
@@ -85,8 +70,8 @@ import Testing
     }
 
     private func writePlayers() throws {
-        try write("data/teams.csv", "Name,Zone,Wins\nQatar,Asia,1\nGhana,Africa,\n")
-        try write(
+        try file("data/teams.csv", "Name,Zone,Wins\nQatar,Asia,1\nGhana,Africa,\n")
+        try file(
             "data/players.csv",
             """
             who,goals,place,y,m,team
@@ -103,7 +88,6 @@ import Testing
 
     @Test(arguments: ["nil", "reject", "create"])
     func `files become objects and links in the order that links need`(missing: String) throws {
-        defer { daemon.end(SIGTERM) }
         try install(map: Self.map.replacing("MISSING", with: missing))
         try writePlayers()
         let run = try run("--id", "x")
@@ -129,7 +113,7 @@ import Testing
         }
         #expect(found[found.count - 2]["by"]?.string == "daemon")
         // Again under its id it finds that all is there, also when what links named has come by then.
-        try write("more.ndjson", #"{"name": "Tuvalu"}"#)
+        try file("more.ndjson", #"{"name": "Tuvalu"}"#)
         _ = try tandem(["import", place.path + "/more.ndjson", "--entity", "Team"])
         let before = try players()
         expect(try self.run("--id", "x"), 1, "imported 2 objects of Team")
@@ -140,7 +124,6 @@ import Testing
     @Test func `a map that can't come to a good end is refused before anything is imported`()
         throws
     {
-        defer { daemon.end(SIGTERM) }
         try install()
         try writePlayers()
         let link = #"{"team": {"by": {"name": "team"}}}"#
@@ -191,7 +174,7 @@ import Testing
             ),
             (#"{"files": {"x.csv": {"entity": "Team"}}}"#, "has no file x.csv"),
         ] {
-            try write("map.json", map)
+            try file("map.json", map)
             let run = try run()
             expect(run, 2, reason)
             #expect(run.lines.last?.hasPrefix("tandem: ") == true)
@@ -207,15 +190,14 @@ import Testing
     func `a cell that could be taken for another value is rejected`(cell: String, type: String)
         throws
     {
-        defer { daemon.end(SIGTERM) }
         let attribute = #"{"value": {"type": "\#(type)"}}"#
-        try write("model.json", #"{"entities": {"Cell": {"attributes": \#(attribute)}}}"#)
+        try file("model.json", #"{"entities": {"Cell": {"attributes": \#(attribute)}}}"#)
         #expect(try tandem(["schema", "apply", place.path + "/model.json"]).code == 0)
-        try write(
+        try file(
             "map.json",
             #"{"files": {"c.csv": {"entity": "Cell", "attributes": {"value": "v"}}}}"#)
         let fine = ["date": "2013-01-31", "double": "1e300", "int": "9007199254740993"]
-        try write("data/c.csv", "v\n\(cell)\n\(fine[type] ?? "")\n")
+        try file("data/c.csv", "v\n\(cell)\n\(fine[type] ?? "")\n")
         expect(try run(), 1, "imported 1 objects of Cell", "1 rows were rejected")
         let reason = try rejects()[0]["error"]?.string ?? ""
         #expect(reason.hasPrefix("value needs a value of type \(type), not \"\(cell)\""))
@@ -226,7 +208,6 @@ import Testing
     func `law 8: long cells are read and sent in parts that end by bytes rather than by rows`()
         throws
     {
-        defer { daemon.end(SIGTERM) }
         try install(map: Self.map.replacing("MISSING", with: "nil"))
         let (count, length) = (160, 60_000)
         let (refused, unfit) = ([30, 110], [60, 155])
@@ -235,8 +216,8 @@ import Testing
             let zone = String(repeating: "x", count: length)
             return "\(name),\(row) \(zone),\(unfit.contains(row) ? "many" : "1")\n"
         }
-        try write("data/teams.csv", "Name,Zone,Wins\n" + rows.joined())
-        try write("data/players.csv", "who,goals,place,y,m,team\n")
+        try file("data/teams.csv", "Name,Zone,Wins\n" + rows.joined())
+        try file("data/players.csv", "who,goals,place,y,m,team\n")
         expect(try run(), 1, "imported \(count - 4) objects of Team", "4 rows were rejected")
         let lines = try rejects().compactMap { $0["line"]?.int }
         #expect(Set(lines) == Set((refused + unfit).map { Int64($0) + 2 }))
@@ -261,23 +242,21 @@ import Testing
     }
 
     @Test func `subentities are led to, and what is packed is unpacked`() throws {
-        defer { daemon.end(SIGTERM) }
         try install(
             map: Self.map.replacing("MISSING", with: "reject").replacing(
                 "teams.csv\": {\"entity\": \"Team\"", with: "teams.csv\": {\"entity\": \"Club\""))
-        try write("data/teams.csv", "Name,Zone,Wins\nAjax,Europe,3\n")
-        try write(
+        try file("data/teams.csv", "Name,Zone,Wins\nAjax,Europe,3\n")
+        try file(
             "data/players.csv", "who,goals,place,y,m,team\n\"Jo \"\"J\"\" B\",1,,1990,2,Ajax\n")
         let gzip = try CommandRun(path: "/bin/sh", ["-c", "gzip '\(place.path)'/data/*.csv"])
         #expect(gzip.code == 0)
         expect(try run(), 0, "imported 1 objects of Club", "imported 1 objects of Player")
         #expect(try players() == [#""Jo \"J\" B" 1 "Ajax""#])
-        try write("data/teams.csv.gz", "no gzip")
+        try file("data/teams.csv.gz", "no gzip")
         expect(try run(), 1, "gzip can't unpack")
     }
 
     @Test func `the map of the flights fits their model`() throws {
-        defer { daemon.end(SIGTERM) }
         let files = [
             "airlines.csv": "carrier,name\nUA,United Air Lines Inc.\n",
             "airports.csv": """
@@ -300,7 +279,7 @@ import Testing
 
             """,
         ]
-        for (name, text) in files { try write("data/" + name, text) }
+        for (name, text) in files { try file("data/" + name, text) }
         #expect(try tandem(["schema", "apply", Self.flights + "/model.json"]).code == 0)
         let run = try tandem([
             "import", place.path + "/data", "--map", Self.flights + "/map.json", "--rejects",
@@ -330,12 +309,11 @@ import Testing
     func `law 3: an import of a folder that is killed anywhere goes on, and no row comes twice`()
         throws
     {
-        defer { daemon.end(SIGTERM) }
         try install(map: Self.map.replacing("MISSING", with: "create"))
         let seed = Seed.value(0)
         var random = SplitMix(seed)
         let count = Volume.of(5_000, deep: 12_000)
-        try write(
+        try file(
             "data/teams.csv",
             "Name,Zone,Wins\n" + (0..<1_500).map { "team \($0),Asia,\($0)\n" }.joined())
         // The daemon refuses a second player of a name.
@@ -343,7 +321,7 @@ import Testing
         let rows = names.enumerated().map { index, name in
             "\(name),\(index),goal,1990,\(index % 997 == 0 ? 13 : 1),team \(index % (count / 3))\n"
         }
-        try write("data/players.csv", "who,goals,place,y,m,team\n" + rows.joined())
+        try file("data/players.csv", "who,goals,place,y,m,team\n" + rows.joined())
         let options = [
             "import", place.path + "/data", "--map", place.path + "/map.json", "--id", "mine",
             "--socket", place.socket,

@@ -6,13 +6,12 @@ import TestSupport
 import Testing
 
 /// `tandem export` and `import`: what goes out comes in, what is wrong is told by its line, and what was interrupted goes on.
-@Suite(.ownThread) struct TransferTests {
+@Suite(.ownThread) struct TransferTests: StoreSuite {
     let place: Place
-    let daemon: DaemonProcess
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        try place.serve()
     }
 
     private static let model = """
@@ -24,26 +23,6 @@ import Testing
             "Player": {"attributes": {"name": {"type": "string"}},
                 "relationships": {"team": {"to": "Team", "inverse": "players"}}}}}
         """
-
-    private func tandem(_ arguments: String...) throws -> CommandRun {
-        try CommandRun("tandem", arguments + ["--socket", place.socket])
-    }
-
-    private func expect(
-        _ run: CommandRun, _ code: Int32, _ parts: String...,
-        at place: SourceLocation = #_sourceLocation
-    ) {
-        #expect(run.code == code, "\(run.output)", sourceLocation: place)
-        for part in parts {
-            #expect(run.output.contains(part), "\(run.output)", sourceLocation: place)
-        }
-    }
-
-    private func file(_ name: String, _ text: String) throws -> String {
-        let path = place.path + "/" + name
-        try text.write(toFile: path, atomically: true, encoding: .utf8)
-        return path
-    }
 
     private func install() throws {
         expect(try tandem("schema", "apply", try file("model.json", Self.model)), 0)
@@ -74,7 +53,6 @@ import Testing
     }
 
     @Test @MainActor func `what is exported is one position, in either form`() throws {
-        defer { daemon.end(SIGTERM) }
         try seed()
         try Golden.expect(try tandem("export").output, "export.ndjson")
         try Golden.expect(try tandem("export", "Team", "-o", "csv").output, "export.team.csv")
@@ -88,12 +66,10 @@ import Testing
 
     @Test(arguments: ["ndjson", "csv"]) @MainActor
     func `what was exported is the same after an import elsewhere`(format: String) throws {
-        defer { daemon.end(SIGTERM) }
         try seed()
         let out = try tandem("export", "Team", "-o", format).output
         let other = try Place()
-        let second = try DaemonProcess.serving(store: other.store, socket: other.socket)
-        defer { second.end(SIGTERM) }
+        try other.serve()
         let at = ["--socket", other.socket]
         let model = try file("model.json", Self.model)
         expect(try CommandRun("tandem", ["schema", "apply", model] + at), 0)
@@ -113,7 +89,6 @@ import Testing
     }
 
     @Test func `bad rows go to a file with their lines, and the rest is imported`() throws {
-        defer { daemon.end(SIGTERM) }
         try install()
         let path = try file(
             "rows.ndjson",
@@ -149,7 +124,6 @@ import Testing
     }
 
     @Test func `a file that holds no rejects of this import stays as it is`() throws {
-        defer { daemon.end(SIGTERM) }
         try install()
         let rows = #"{"name": "A"}"#
         let path = try file("own.ndjson", rows)
@@ -173,7 +147,6 @@ import Testing
     @Test func `a table may begin with a byte order mark, have inch marks, and other line ends`()
         throws
     {
-        defer { daemon.end(SIGTERM) }
         try install()
         let text = "\u{FEFF}name,note\r\n5\" pipe,a\r\n6\" pipe,\"b\r\nc\"\r\n"
         expect(
@@ -185,7 +158,6 @@ import Testing
     }
 
     @Test func `a table's cells take the types of the model, quoted ones may be empty`() throws {
-        defer { daemon.end(SIGTERM) }
         try install()
         let path = try file(
             "teams.csv",
@@ -213,7 +185,6 @@ import Testing
     func `a cell that could be taken for another value is rejected with its line`(
         name: String, cell: String, type: String
     ) throws {
-        defer { daemon.end(SIGTERM) }
         let model = Self.model.replacing(
             #""note": {"type""#,
             with:
@@ -243,7 +214,6 @@ import Testing
     }
 
     @Test func `two imports at once do not share a file of rejects`() throws {
-        defer { daemon.end(SIGTERM) }
         try install()
         let path = place.path + "/rows.ndjson"
         // The first one opens its rows behind the file of rejects, and waits there for somebody who writes.
@@ -263,7 +233,7 @@ import Testing
         child.kill()
         child.wait()
         try RealFileSystem().remove(path)
-        _ = try file("rows.ndjson", "{\"name\": \"A\"}\n")
+        try file("rows.ndjson", "{\"name\": \"A\"}\n")
         expect(try CommandRun("tandem", options), 0, "imported 1 objects of Team")
     }
 
@@ -276,7 +246,6 @@ import Testing
     }
 
     @Test func `where nothing is rejected no file stays that was not there before`() throws {
-        defer { daemon.end(SIGTERM) }
         try install()
         let path = try file("rows.ndjson", "{\"name\": \"A\"}\n")
         for _ in 0..<2 {
@@ -285,14 +254,13 @@ import Testing
                 "imported 1 objects of Team")
             #expect(!FileManager.default.fileExists(atPath: path + ".rejects"))
         }
-        _ = try file("rows.ndjson.rejects", "")
+        try file("rows.ndjson.rejects", "")
         expect(try tandem("import", path, "--entity", "Team", "--id", "mine"), 0)
         #expect(FileManager.default.fileExists(atPath: path + ".rejects"))
     }
 
     @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
     func `where files have no locks it says so and goes on`() throws {
-        defer { daemon.end(SIGTERM) }
         try install()
         func unlocked(_ arguments: String...) throws -> CommandRun {
             let words = [
@@ -308,7 +276,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: fine + ".rejects"))
         for name in ["new", "begun"] {
             let path = try file("\(name).ndjson", "{\"name\": \"\(name)\"}\n{\n")
-            if name == "begun" { _ = try file("begun.ndjson.rejects", "") }
+            if name == "begun" { try file("begun.ndjson.rejects", "") }
             let run = try unlocked("import", path, "--entity", "Team", "--id", name)
             expect(run, 1, remark, "cannot lock \(path).rejects", "1 rows were rejected")
             #expect(try rejects(path + ".rejects").map { $0["line"]?.int } == [2])
@@ -323,7 +291,6 @@ import Testing
     func `rejects that would not stay are refused before anything is imported`(
         rejects: String
     ) throws {
-        defer { daemon.end(SIGTERM) }
         try install()
         let path = try file("rows.ndjson", "{\"name\": \"A\"}\n")
         expect(
@@ -333,10 +300,9 @@ import Testing
     }
 
     @Test func `what was killed before it rejected anything leaves no file in the way`() throws {
-        defer { daemon.end(SIGTERM) }
         try install()
         let path = try file("rows.ndjson", "{\"name\": \"A\"}\n{\n")
-        _ = try file("rows.ndjson.rejects", "")
+        try file("rows.ndjson.rejects", "")
         expect(try tandem("import", path, "--entity", "Team"), 1, "imported 1 objects of Team")
         #expect(try rejects(path + ".rejects").map { $0["line"]?.int } == [2])
     }
@@ -344,7 +310,6 @@ import Testing
     @Test func `law 3: an import that was killed goes on under its id, and no row comes twice`()
         throws
     {
-        defer { daemon.end(SIGTERM) }
         try install()
         let count = 30_000
         var names = (0..<count).map { "team \($0)" }

@@ -1,0 +1,52 @@
+import FoundationEssentials
+import Glibc
+import Tandem
+import TandemIO
+
+/// A directory for a store and a socket, removed with the last reference.
+///
+/// Before the removal, the daemons that it started are ended.
+final class Place: Sendable {
+    let path: String
+    let store: String
+    var socket: String { path + "/socket" }
+    private let daemons = Locked<[DaemonProcess]>([])
+
+    /// Creates the directory; the store lies in it unless another path is given.
+    init(store elsewhere: String? = nil) throws {
+        // Short: a socket's path has at most 107 bytes, and the temporary directory may take many.
+        path = FileManager.default.temporaryDirectory.path + "/t-\(UUID().uuidString.prefix(8))"
+        store = elsewhere ?? path + "/store"
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true)
+    }
+
+    /// Starts a daemon on the store, or on another one, and waits until it serves.
+    @discardableResult
+    func serve(_ other: String? = nil, options: [String] = []) throws -> DaemonProcess {
+        let daemon = try DaemonProcess.serving(
+            store: other ?? store, socket: socket, options: options)
+        daemons.withLock { $0.append(daemon) }
+        return daemon
+    }
+
+    deinit {
+        for daemon in daemons.withLock({ $0 }) where daemon.isRunning { daemon.end(SIGTERM) }
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}
+
+extension Place {
+    /// Saves pages of 30 kB, two of which fill a segment of 64 KiB.
+    @MainActor func savePages(_ count: Int) throws {
+        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let container = PersistentContainer(model: model, socket: socket, author: "pages")
+        defer { container.close() }
+        let context = container.makeContext(name: "main")
+        for _ in 0..<count {
+            let page = try context.insert("Page")
+            page["text"] = .string(String(repeating: "x", count: 30_000))
+            try context.save()
+        }
+    }
+}

@@ -1,0 +1,21 @@
+import Foundation
+
+/// A suite whose tests each have a place, and run `tandem` on the daemon that serves it.
+protocol StoreSuite {
+    var place: Place { get }
+}
+
+extension StoreSuite {
+    /// Runs `tandem` with the socket of the place.
+    func tandem(_ arguments: String...) throws -> CommandRun {
+        try CommandRun("tandem", arguments + ["--socket", place.socket])
+    }
+
+    /// Writes a file in the directory of the place and returns its path.
+    @discardableResult
+    func file(_ name: String, _ text: String) throws -> String {
+        let path = place.path + "/" + name
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        return path
+    }
+}
