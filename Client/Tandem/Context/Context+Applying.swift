@@ -154,7 +154,8 @@ extension ManagedObjectContext {
         guard let session else { return nil }
         let all = MissedSaves(after: session.position(merged), through: now.position(position))
         if isHere(now), position <= merged { return nil }
-        guard session.generation == now.generation,
+        // Beyond the session's position the ring does not have all transactions yet.
+        guard session.generation == now.generation, position <= now.position,
             case .transactions(let skipped) = connection.recent(
                 after: merged, through: position, generation: now.generation)
         else { return all }
