@@ -139,7 +139,7 @@ let package = Package(
         .executableTarget(
             name: "worldcup", dependencies: ["Tandem", arguments], path: "Sources/worldcup",
             resources: [.copy("Resources/worldcup-2022.json")], swiftSettings: strict),
-        // What all test targets use: seeds, directories, threads that may block.
+        // Shared by all test targets: seeds, volumes, directories, threads that may block.
         .target(
             name: "TestSupport", dependencies: ["TandemIO"], path: "Tests/TestSupport",
             swiftSettings: strict),

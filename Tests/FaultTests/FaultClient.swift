@@ -7,7 +7,7 @@ final class FaultClient {
     /// The daemon closed the connection, because it ends.
     struct Closed: Error {}
 
-    /// The daemon refused the client, because it has no room; it goes on.
+    /// The daemon refused the client for lack of room, and continues.
     struct Refused: Error {}
 
     private let socket: Socket

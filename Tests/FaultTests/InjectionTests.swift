@@ -56,8 +56,8 @@ import Testing
         }
     }
 
-    /// Found with `TANDEM_SEED=20261124`: the client, which was refused, was taken for one whose daemon had ended.
-    @Test func `law 3: a daemon without room for its first segment refuses models and goes on`()
+    /// Found with `TANDEM_SEED=20261124`: the refusal of the client was taken for the end of the daemon.
+    @Test func `law 3: a daemon without room for its first segment refuses models and continues`()
         throws
     {
         var world = try World(seed: seed, in: try Scratch(inMemory: true))

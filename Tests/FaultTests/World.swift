@@ -90,7 +90,7 @@ struct World {
             } catch is TandemError {
                 Issue.record("TANDEM_SEED=\(seed): an answer can't be understood")
             } catch is FaultClient.Refused {
-                // The daemon goes on, read-only, until it is told to end.
+                // The daemon continues, read-only, until it is ended below.
             } catch {
                 // The fault; the daemon ends.
                 isAlive = false

@@ -1,4 +1,4 @@
-/// A kind of deep test of `make check`: what runs, under which variables, and from which build.
+/// A kind of deep test of `make check`: its tests, their variables and their build.
 struct CheckKind: Sendable {
     /// How the tests are built.
     enum Build: Sendable {
@@ -33,7 +33,7 @@ struct CheckKind: Sendable {
     let leastSeconds: Double
     /// Further rounds, with further seeds, find more.
     let isRepeatable: Bool
-    /// The variables of a round that may take so many seconds.
+    /// The variables of a round with this seed, which may take this many seconds.
     let variables: @Sendable (_ seed: UInt64, _ seconds: Double) -> [String: String]
 
     /// All kinds, in the order in which they run.

@@ -1,7 +1,7 @@
 import Foundation
 import TandemIO
 
-/// What the commands print, and where their processes write.
+/// The output of the commands, and the folder of their processes.
 enum Output {
     /// Prints a line at once, also into a pipe.
     static func line(_ text: String) {

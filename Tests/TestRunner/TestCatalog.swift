@@ -63,7 +63,7 @@ struct TestCatalog {
     static func suite(ofTest id: some StringProtocol) -> TestSuite? {
         guard let dot = id.firstIndex(of: ".") else { return nil }
         let rest = id[id.index(after: dot)...]
-        // The name of a function may contain a slash, but only behind a backtick or a parenthesis.
+        // The name of a function may contain a slash, but only after a backtick or a parenthesis.
         let end = rest.firstIndex { $0 == "/" || $0 == "`" || $0 == "(" }
         guard let end else { return nil }
         let type = rest[end] == "/" ? String(rest[..<end]) : nil

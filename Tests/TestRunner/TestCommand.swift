@@ -63,7 +63,7 @@ struct TestCommand: ParsableCommand {
         if let measured {
             try Durations.write(known.merging(report.durations) { $1 }, to: measured)
         }
-        // The logs stay for whoever looks into a failure.
+        // The logs of a failed run are kept.
         if report.failed > 0 { throw ExitCode(1) }
         try? FileManager.default.removeItem(atPath: folder)
     }

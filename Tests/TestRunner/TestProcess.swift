@@ -16,7 +16,7 @@ final class TestProcess {
     private var lastSample: Double
     private var events: FileHandle?
     private var verdict: ProgressWatch.Verdict?
-    /// What the processes of a stalled test waited for.
+    /// The kernel functions in which the processes of a stalled test waited.
     private var waited = ""
 
     /// The way to a bundle of tests and the conditions of its processes.
@@ -124,7 +124,7 @@ final class TestProcess {
         progress.end(reason)
         let output = (try? String(contentsOfFile: folder + "/output", encoding: .utf8)) ?? ""
         progress.addSeed(printedIn: output)
-        // What a test left running has to end with it.
+        // Processes that a test left running end with it.
         session.kill()
     }
 }
