@@ -101,6 +101,31 @@ import Testing
         ("folder.kind == 'usual'", "scan", 2_000), ("isOld == nil", "scan", 2_000),
     ]
 
+    @Test(arguments: [("== '%a'", 1), ("> '%a'", 1), ("<= '%a'", 1), ("BEGINSWITH '%b'", 1)])
+    func `an index whose keys are cut does not decide a condition`(
+        _ condition: String, _ count: Int
+    ) throws {
+        let bench = try StoreBench()
+        // Longer than a key, which ends before the texts differ.
+        let text = String(repeating: "x", count: 600)
+        try bench.apply([
+            try bench.insert("Player", 1, ["note": .string(text + "a")]),
+            try bench.insert("Player", 2, ["note": .string(text + "b")]),
+        ])
+        let predicate = try ObjectPredicate(
+            format: "note " + condition.replacing("%", with: text))
+        let request = try CompiledRequest(
+            FetchRequest(entity: "Player", predicate: predicate), in: try bench.model)
+        for part in [FetchPart.rows, .count] {
+            for plan in FetchPlan.plans(for: request, part) {
+                let cursor = try FetchCursor(request, by: plan, for: part, in: bench.store)
+                var budget = Int.max
+                #expect(try cursor.step(&budget))
+                #expect(try cursor.result().count == count, "\(part) by \(plan.access)")
+            }
+        }
+    }
+
     @Test func `a predicate reads the rows that its index leads to`() throws {
         let bench = try bench()
         for (format, plan, rows) in Self.plans {
