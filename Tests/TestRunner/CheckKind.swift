@@ -74,7 +74,7 @@ struct CheckKind: Sendable {
             name: "sanitizer", build: .sanitizer,
             tests: ["^Tandem(IO|Daemon|Results)?Tests\\."],
             figure: nil, leastSeconds: 840, isRepeatable: false
-        ) { seed, _ in ["TSAN_OPTIONS": "halt_on_error=1", "TANDEM_SEED": "\(seed)"] },
+        ) { _, _ in ["TSAN_OPTIONS": "halt_on_error=1"] },
         CheckKind(
             name: "release", build: .release, tests: [],
             figure: nil, leastSeconds: 840, isRepeatable: false
@@ -82,7 +82,7 @@ struct CheckKind: Sendable {
         CheckKind(
             name: "deep", build: .debug, tests: [],
             figure: nil, leastSeconds: 600, isRepeatable: false
-        ) { seed, _ in ["TANDEM_DEEP": "1", "TANDEM_SEED": "\(seed)"] },
+        ) { _, _ in ["TANDEM_DEEP": "1"] },
     ]
 
     /// The kinds by name; nil if one is unknown.
