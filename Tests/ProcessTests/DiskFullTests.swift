@@ -9,7 +9,7 @@ import Testing
 @testable import TandemStore
 
 /// A daemon that runs out of room in the middle of saves, seen by real clients.
-@Suite(.ownThread) struct DiskFullTests {
+@Suite(.ownThread, .serialized) struct DiskFullTests {
     /// Daemon, a reader with a controller, a saver, and what takes their room.
     private final class World {
         let scarcity: Scarcity
