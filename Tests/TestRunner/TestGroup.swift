@@ -19,9 +19,7 @@ struct TestPlan {
     /// The expected duration from which a suite has a process of its own, in seconds.
     static let ownProcess = 8.0
     /// Suites whose tests mostly wait for timeouts of other processes, several tests at a time.
-    static let waiting: Set<String> = [
-        "ProcessTests.BridgeWireTests", "ProcessTests.DiskFullTests",
-    ]
+    static let waiting: Set<String> = ["ProcessTests.BridgeWireTests"]
     /// The assumed duration of a test of unknown duration, in seconds.
     static let unknownTest = 0.05
 
