@@ -65,9 +65,6 @@ struct TestProgress {
     /// The first line of the events that is not complete yet.
     private var rest: [UInt8] = []
 
-    /// The test that runs now.
-    var current: String? { started.keys.sorted().first }
-
     /// The number of tests that failed.
     var failed: Int { failedTests.count }
 
@@ -93,6 +90,12 @@ struct TestProgress {
         }
         pending = []
         started = [:]
+    }
+
+    /// Adds a failure that belongs to no test.
+    mutating func fail(_ group: String, _ message: String) {
+        failedTests.insert(group)
+        failures.append(TestFailure(test: group, location: group, message: message, seed: nil))
     }
 
     /// Gives the failures whose messages name no seed the last one that the process printed.

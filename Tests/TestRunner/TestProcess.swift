@@ -122,6 +122,12 @@ final class TestProcess {
             case (nil, .exited(let code)): "the test process ended with exit code \(code)"
             }
         progress.end(reason)
+        let ended = progress.passed + progress.failed + progress.skipped.count
+        if status != .exited(0), progress.failed == 0 {
+            progress.fail(group.name, reason)
+        } else if ended < group.testCount {
+            progress.fail(group.name, "only \(ended) of \(group.testCount) tests ran")
+        }
         let output = (try? String(contentsOfFile: folder + "/output", encoding: .utf8)) ?? ""
         progress.addSeed(printedIn: output)
         // Processes that a test left running end with it.

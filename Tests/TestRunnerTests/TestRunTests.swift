@@ -28,7 +28,8 @@ import Testing
 
     /// Runs a group whose bundle writes these events and then does this.
     private func run(
-        _ events: [String], then command: String = "exit 0", idleSeconds: Double = 30
+        _ events: [String], then command: String = "exit 0", idleSeconds: Double = 30,
+        testCount: Int? = nil
     ) throws -> GroupResult {
         let script = scratch.path + "/bundle"
         let text = """
@@ -46,8 +47,9 @@ import Testing
         chmod(script, 0o755)
         var settings = TestProcess.Settings(bundle: script)
         settings.limits.idleSeconds = idleSeconds
+        let tests = testCount ?? events.count { $0.contains(#""kind":"function""#) }
         let group = TestGroup(
-            name: "A", suites: [], testCount: events.count, expected: 1, selection: [])
+            name: "A", suites: [], testCount: tests, expected: 1, selection: [])
         let run = TestRun(
             settings, jobs: 2, folder: try Scratch(in: scratch.path).directory(UUID().uuidString),
             signals: try SignalSource())
@@ -96,6 +98,19 @@ import Testing
         let messages = result.progress.failures.map(\.message)
         #expect(messages.contains { $0.hasPrefix("the test process ended by signal 11") })
         #expect(messages.contains { $0.hasPrefix("did not run: ") })
+    }
+
+    @Test func `a process that dies after its tests, or runs too few, is a failure`() throws {
+        let events = [
+            Self.test("A.S/one()"), Self.event("testStarted", "A.S/one()", 1),
+            Self.event("testEnded", "A.S/one()", 2),
+        ]
+        let dead = try run(events, then: "kill -SEGV $$").progress
+        #expect(dead.passed == 1 && dead.failed == 1)
+        #expect(dead.failures.first?.message.contains("signal 11") == true)
+        let few = try run(events, testCount: 2).progress
+        #expect(few.failures.map(\.message) == ["only 1 of 2 tests ran"])
+        #expect(try run(events).progress.failed == 0)
     }
 
     @Test func `a failure without a seed gets the one that its process printed`() throws {
