@@ -39,9 +39,11 @@ import Testing
     @Test(
         .enabled(if: seconds != nil, "TANDEM_FUZZ=SECONDS builds libFuzzer's program and runs it"))
     func `law 7: libFuzzer finds nothing`() throws {
-        let words = ["all", String(Self.seconds ?? 0)]
-        let run = try ChildProcess.start(Self.folder + "/run.sh", words)
-        #expect(run.wait() == .exited(0))
+        let words = ["all", String(Self.seconds ?? 0), "seed=\(seed)"]
+        let run = try ChildProcess.start(Self.folder + "/run.sh", words, output: .pipe)
+        var output: [UInt8] = []
+        while case let bytes = try run.read(count: 4096), !bytes.isEmpty { output += bytes }
+        #expect(run.wait() == .exited(0), "\(String(decoding: output, as: UTF8.self))")
     }
 
     private func tryOut(_ input: [UInt8], _ target: FuzzTarget) {

@@ -253,6 +253,22 @@ import Testing
         #expect(!parent.hasChanges && !child.hasChanges)
     }
 
+    /// The shrunk case of `TANDEM_SEED=20261126` of ChildRandomTests.
+    @Test func `a link to what the parent took back ends with that`() throws {
+        let content = try parent.insert(Content.self)
+        try parent.save()
+        let bucket = try parent.insert(Bucket.self)
+        let mine = try twin(content, in: child)
+        mine.bucket = try twin(bucket, in: child)
+        parent.rollback()
+        #expect(mine.bucket == nil)
+        try child.save(policy: .objectTrump)
+        #expect(content.bucket == nil)
+        try parent.save(policy: .objectTrump)
+        #expect(content.bucket == nil && !content.isDeleted)
+        #expect(try parent.fetch(FetchRequest(entity: "Content")).map(\.id) == [content.id])
+    }
+
     @Test func `an object that refuses to be saved keeps the child's edits where they are`() throws
     {
         let fixture = try Fixture([Strict.self])
