@@ -49,7 +49,7 @@ import Testing
 
     @Test func `every plan finds what a look at every object finds`() throws {
         var plans: Set<String> = []
-        for round in UInt64(0)..<4 {
+        for round in UInt64(0)..<Volume.of(3, deep: 4) {
             var shelf = try RandomShelf(seed: seed &+ round, objects: 120)
             for number in 0..<60 {
                 if number % 4 == 0 { try shelf.step() }
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func `law 4: every plan finds it while others save`() throws {
-        for round in UInt64(0)..<3 {
+        for round in UInt64(0)..<Volume.of(2, deep: 3) {
             var shelf = try RandomShelf(seed: seed &+ 100 &+ round, objects: 50)
             for _ in 0..<14 {
                 let request = try shelf.request()
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test func `an earlier position is read by every plan as by a scan`() throws {
-        for round in UInt64(0)..<3 {
+        for round in UInt64(0)..<Volume.of(2, deep: 3) {
             var shelf = try RandomShelf(seed: seed &+ 200 &+ round, objects: 80)
             let position = shelf.bench.store.appliedPosition
             var requests: [(FetchRequest, [ObjectReference])] = []

@@ -261,7 +261,7 @@ import Testing
             entity: "Content", policy: .error, id: [1], mayBeRepeat: false, author: nil,
             context: "c")
         let text = String(repeating: "x", count: 3_000)
-        let rows = Volume.of(20_000, deep: 100_000)
+        let rows = Volume.of(10_000, deep: 100_000)
         var (next, held, bytes, messages) = (0, 0, 0, 0)
         while !work.isDone {
             while work.wantsMore {

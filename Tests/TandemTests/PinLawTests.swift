@@ -26,7 +26,7 @@ import Testing
         let world = try RandomWorld(fixture.transport, windowSlack: run % 4, &random)
         var watched = try world.controllers(count: 6, &random)
         watched += try world.controllers(count: 4, isLimited: true, &random)
-        try await check(world, watched, rounds: Volume.of(24, deep: 40), run, &random) { _ in }
+        try await check(world, watched, rounds: Volume.of(18, deep: 40), run, &random) { _ in }
     }
 
     @Test(arguments: 0..<Seed.worlds(2, deep: 3))
@@ -45,7 +45,7 @@ import Testing
         var random = SplitMix(Seed.value(run))
         let world = try RandomWorld(fixture.transport, isHarsh: true, windowSlack: run % 4, &random)
         let watched = try world.controllers(count: 6, &random)
-        try await check(world, watched, rounds: Volume.of(30, deep: 60), run, &random) { random in
+        try await check(world, watched, rounds: Volume.of(24, deep: 60), run, &random) { random in
             switch random.next(8) {
             case 0: try fixture.restart()
             case 1: fixture.cutConnections()

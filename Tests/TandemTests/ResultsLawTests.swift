@@ -19,7 +19,7 @@ import Testing
         var random = SplitMix(Seed.value(run))
         let world = try RandomWorld(fixture.transport, &random)
         let watched = try world.controllers(count: 10, &random)
-        try await check(world, watched, rounds: Volume.of(24, deep: 40), run, &random)
+        try await check(world, watched, rounds: Volume.of(18, deep: 40), run, &random)
     }
 
     @Test(arguments: 0..<Seed.worlds(2, deep: 4))
@@ -31,7 +31,7 @@ import Testing
         let world = try RandomWorld(fixture.transport, windowSlack: run % 4, &random)
         for _ in 0..<10 { try world.save(&random) }
         let watched = try world.controllers(count: 12, isLimited: true, &random)
-        try await check(world, watched, rounds: Volume.of(36, deep: 60), run, &random)
+        try await check(world, watched, rounds: Volume.of(26, deep: 60), run, &random)
     }
 
     @Test(arguments: 0..<Seed.worlds(2, deep: 4))

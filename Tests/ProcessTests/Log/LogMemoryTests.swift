@@ -8,7 +8,7 @@ import Testing
 /// What `tandem log` holds does not grow with the journal, in any direction, from a daemon or a directory.
 @Suite(.ownThread) struct LogMemoryTests {
     private static let small = 1_000
-    private static let bytes = 4_000
+    private static let bytes = Volume.of(2_500, deep: 4_000)
     /// A journal and one of eight times its size, each with its store; all tests only read them.
     private static let journals = Result {
         try [small, 8 * small].map { count in
@@ -26,7 +26,7 @@ import Testing
     @Test(arguments: directions + Volume.of([], deep: more))
     func `memory stays as it is over eight times the journal`(_ options: [String]) throws {
         let offline = try Self.journals.get().map { try Self.peak(["-D", $0.store] + options) }
-        // The larger journal has 28 MB more.
+        // The larger journal has 17 MB more, in the deep run 28 MB.
         #expect(offline[1] < offline[0] + (12 << 20), "\(offline)")
     }
 
@@ -45,10 +45,12 @@ import Testing
 
     /// The most memory that a run had, looked at while what it prints is read; again where it had ended before anybody looked.
     private static func peak(_ options: [String]) throws -> Int {
-        while true {
+        for _ in 0..<100 {
             let found = try look(options)
             if found > 0 { return found }
         }
+        Issue.record("100 runs of \(options) ended before anybody looked")
+        return 0
     }
 
     private static func look(_ options: [String]) throws -> Int {

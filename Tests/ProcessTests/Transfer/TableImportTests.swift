@@ -312,7 +312,7 @@ import Testing
         try install(map: Self.map.replacing("MISSING", with: "create"))
         let seed = Seed.value(0)
         var random = SplitMix(seed)
-        let count = Volume.of(5_000, deep: 12_000)
+        let count = Volume.of(3_000, deep: 12_000)
         try file(
             "data/teams.csv",
             "Name,Zone,Wins\n" + (0..<1_500).map { "team \($0),Asia,\($0)\n" }.joined())
