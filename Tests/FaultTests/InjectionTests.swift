@@ -5,7 +5,7 @@ import Testing
 /// Calls that fail: the first, the second, … until a life passes without.
 @Suite(.ownThread) struct InjectionTests {
     /// How many calls are passed over between two that fail; 1 with a large TANDEM_IMAGES.
-    static let stride = imageCount > 1_000 ? 1 : Volume.of(23, deep: 4)
+    static let stride = imageCount > 1_000 ? 1 : Volume.of(29, deep: 4)
 
     /// What goes wrong, and whether a life with it may go on.
     static let faults = [

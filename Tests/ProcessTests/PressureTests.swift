@@ -77,11 +77,11 @@ import Testing
         #expect(try journal.storeDump() == journal.replayedDump())
     }
 
-    /// 400 saves of 60 kB each; gives the position of the last one.
+    /// 300 saves of 60 kB each; gives the position of the last one.
     private func saveMuch(_ saver: BridgeProcess) throws -> Int64 {
         let text = String(repeating: "s", count: 60_000)
         var last: Int64 = 0
-        for number in 0..<400 {
+        for number in 0..<300 {
             let saved = try saver.ask(
                 #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(number)", "#
                     + #""zone": "\#(text)"}}]}"#)
@@ -98,7 +98,7 @@ import Testing
         kill(reader.processID, SIGSTOP)
         let before = try ProcessSize(world.daemon.processID).bytes
         let last = try saveMuch(saver)
-        // 24 MB went by; the ring of 16 MB and the queue of one client stay.
+        // 18 MB went by; the ring of 16 MB and the queue of one client stay.
         let after = try ProcessSize(world.daemon.processID).bytes
         #expect(after < before + 64 << 20, "\(before) bytes before, \(after) after")
         let clients = try CommandRun(
@@ -110,7 +110,7 @@ import Testing
         try reader.ask(#"{"do": "reach", "position": \#(last), "timeout": 120}"#)
         let positions = reader.takeEvents().filter { $0["event"]?.string == "save" }
             .compactMap { $0["position"]?.int }
-        #expect(positions == Array((last - 399)...last))
+        #expect(positions == Array((last - 299)...last))
         _ = try reader.finish()
         _ = try saver.finish()
         #expect(world.daemon.end(SIGTERM) == 0)
@@ -126,14 +126,14 @@ import Testing
         }
         let before = try ProcessSize(world.daemon.processID).bytes
         let last = UInt64(try saveMuch(saver))
-        // 24 MB went by, and a hundred sockets are full; the ring of 16 MB and what was made of it for pushes stay.
+        // 18 MB went by, and a hundred sockets are full; the ring of 16 MB and what was made of it for pushes stay.
         let after = try ProcessSize(world.daemon.processID).bytes
         #expect(after < before + 64 << 20, "\(before) bytes before, \(after) after")
         // One of them reads: everything comes, in order.
         var positions: [UInt64] = []
         readers[50].onPush = { positions.append($0.transaction.position) }
         _ = try readers[50].ask(.sync(Sync(number: last, timeoutMilliseconds: 60_000)))
-        #expect(positions == Array((last - 399)...last))
+        #expect(positions == Array((last - 299)...last))
         for reader in readers { reader.close() }
         _ = try saver.finish()
         #expect(world.daemon.end(SIGTERM) == 0)

@@ -16,7 +16,7 @@ import Testing
     {
         let problems = try await onThread {
             let plan = SoakPlan(
-                seed: seed, seconds: Self.asked ?? Volume.of(8, deep: 120), savers: 3, watchers: 3)
+                seed: seed, seconds: Self.asked ?? Volume.of(6, deep: 120), savers: 3, watchers: 3)
             let world = try SoakWorld(
                 plan, seed: seed, savers: 3, watchers: 3, isTold: Self.asked != nil)
             return try world.run()
