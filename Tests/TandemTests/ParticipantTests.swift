@@ -103,6 +103,50 @@ import Testing
         #expect(context.position == daemon.end)
     }
 
+    @Test func `a merge that fails unprompted is told, and the context starts anew`() async throws {
+        var limits = ClientLimits()
+        limits.recentTransactions = 1
+        let container = PersistentContainer(
+            author: "reader", transport: daemon.transport, limits: limits)
+        var events = container.connectionEvents.makeAsyncIterator()
+        let context = container.makeContext(name: "follows", mergesAutomatically: true)
+        let content = daemon.insert("Content", ["size": .int(1)])
+        let found = try await context.fetch(Content.self)
+        let object = try #require(found.first)
+        #expect(object.size == 1)
+        // More than the ring holds: the rest is asked for, and refused.
+        daemon.state.withLock { $0.refusesHistory = TandemError(.storage, "a disk error") }
+        for size in 2..<12 { daemon.update(content, ["size": .int(Int64(size))]) }
+        try await container.makeContext(name: "other").reach(daemon.end)
+        await context.followPushes()
+        let event = await events.next()
+        #expect(event?.state == .mergeFailed)
+        #expect(
+            event?.reason.contains("follows") == true
+                && event?.reason.contains("a disk error") == true)
+        #expect(!context.isStale && context.position == daemon.end)
+        #expect(object.size == 11)
+    }
+
+    @Test func `a context that can't merge for a while says so until it can`() async throws {
+        var limits = ClientLimits()
+        limits.recentTransactions = 1
+        let container = PersistentContainer(
+            author: "reader", transport: daemon.transport, limits: limits)
+        let context = container.makeContext(name: "follows", mergesAutomatically: true)
+        let content = daemon.insert("Content", ["size": .int(1)])
+        _ = try await context.fetch(Content.self)
+        let before = context.position
+        daemon.state.withLock { $0.refusesHistory = TandemError(.timeout, "too busy") }
+        for size in 2..<12 { daemon.update(content, ["size": .int(Int64(size))]) }
+        try await container.makeContext(name: "other").reach(daemon.end)
+        await context.followPushes()
+        #expect(context.isStale && context.position == before)
+        daemon.state.withLock { $0.refusesHistory = nil }
+        await context.followPushes()
+        #expect(!context.isStale && context.position == daemon.end)
+    }
+
     @Test func `law 8: who only inserts and saves forgets what it saved`() throws {
         var limits = ClientLimits()
         limits.cachedRows = 16

@@ -31,6 +31,8 @@ public struct ConnectionEvent: Hashable, Sendable {
         case readOnly
         /// The daemon takes saves again.
         case writable
+        /// A context that follows others could not merge what they saved, with the reason; it tries again, or starts anew.
+        case mergeFailed
     }
 
     /// What became of the connection.
@@ -39,7 +41,7 @@ public struct ConnectionEvent: Hashable, Sendable {
     public var position: Position
     /// How many changes right before this one a slow reader was not told of; see ``ClientLimits/bufferedConnectionEvents``.
     public var skipped = 0
-    /// Why saves are refused, and what to do; empty in other states.
+    /// Why saves are refused, and what to do, or why a context could not merge; empty in other states.
     public var reason = ""
 }
 

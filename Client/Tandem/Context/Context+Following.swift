@@ -15,11 +15,48 @@ extension ManagedObjectContext {
             for participant in participants { participant.value?.noteEnd(ending) }
             return
         }
-        // A failure here is the connection's; the link is signalled again when it is back.
-        try? await mergeStep(
-            through: connection.knownSession?.position ?? session.position
-        ).runAsync(on: connection) { self.standing.pin == nil }
+        do {
+            try await mergeStep(
+                through: connection.knownSession?.position ?? session.position
+            ).runAsync(on: connection) { self.standing.pin == nil }
+            standing.isStale = false
+        } catch {
+            await recover(from: error as? TandemError ?? TandemError(.storage, "\(error)"))
+        }
     }
+
+    /// Tells of a merge that failed; where asking again would fail again, the context starts anew.
+    ///
+    /// After any other failure it is signalled when the connection is back, or with the next save of others.
+    private nonisolated(nonsending) func recover(from error: TandemError) async {
+        noteFailedMerge(error)
+        guard !error.isPassing, standing.pin == nil, let now = connection.knownSession else {
+            return
+        }
+        do {
+            try await restartStep(in: now).runAsync(on: connection) { self.standing.pin == nil }
+            standing.isStale = false
+        } catch {
+            noteFailedMerge(error as? TandemError ?? TandemError(.storage, "\(error)"))
+        }
+    }
+
+    private func noteFailedMerge(_ error: TandemError) {
+        standing.isStale = true
+        if let debug { debug.tell(.merge, name, since: debug.now, [("error", "\(error)")]) }
+        // That the connection is lost was told when it was.
+        guard error.code != .disconnected, let position else { return }
+        connection.payloads.publish(
+            ConnectionEvent(
+                state: .mergeFailed, position: position,
+                reason: "context \(name) could not merge what others saved: \(error)"))
+    }
+
+    /// Whether the last attempt to merge what others saved failed, so that the context may show an older position.
+    ///
+    /// It ends with the next merge. Asking for something merges first, and throws what stands in the way;
+    /// ``PersistentContainer/connectionEvents`` tells of each failure.
+    public var isStale: Bool { standing.isStale }
 
     /// Stops merging unprompted; the context stays at its position until something is asked.
     public func pause() { isPaused = true }

@@ -8,13 +8,17 @@ final class Standing {
     var merged: UInt64 = 0 {
         didSet {
             link.merged = merged
-            if merged != oldValue { moves += 1 }
+            guard merged != oldValue else { return }
+            moves += 1
+            isStale = false
         }
     }
     /// How often it was led elsewhere: what was read before another move is of another place.
     private(set) var moves = 0
     /// Whether nothing is merged unprompted.
     var isPaused = false
+    /// Whether merging unprompted failed, and nothing was merged since.
+    var isStale = false
     /// What keeps it where it is; nil unless it is pinned.
     var pin: Pin?
     /// The last position whose saves were told of: who is moved back and forth hears of each once.
