@@ -48,6 +48,8 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         case cancelled
         /// The store or journal failed.
         case storage
+        /// Edits of an object that could not be loaded when it was read: they may be computed from values that are not its own.
+        case unreadable
     }
 
     /// What kind of failure it is.

@@ -25,6 +25,7 @@ extension ManagedObjectContext {
                 record = corrected
             }
             take(changes, at, into: record, version: group.versions[reference.number])
+            noteLoaded(record)
             let kind = changes[at].kind
             // What is taken back says nothing of the members that the object had.
             if group.isBackward, kind == .insert { record.forgetMembers() }
@@ -39,6 +40,7 @@ extension ManagedObjectContext {
             record.version = version
         }
         for stored in related { try? adopt(stored) }
+        dropDoubtfulEdits()
         finish(group, verdicts, touched)
         tell(group, since: start)
     }
@@ -202,6 +204,7 @@ extension ManagedObjectContext {
         in place: String
     ) {
         edited.remove(old)
+        failedReads.move(old, to: record, translation)
         let lost = record.takeOver(old, translation)
         lostEdits.note(lost.pending, in: place)
         unanswered?.lost.note(lost.inFlight, in: place)

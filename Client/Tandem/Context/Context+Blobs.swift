@@ -3,6 +3,20 @@ import TandemWire
 
 /// Contents that are too long for rows, fetched when they are read.
 extension ManagedObjectContext {
+    /// The content of a blob that a property of an object holds; nil when it can't be had, and then ``faultFailure`` says why.
+    func content(
+        of blob: BlobReference, _ property: CompiledProperty, of record: ObjectRecord
+    ) -> [UInt8]? {
+        let content = content(of: blob)
+        if content == nil {
+            noteFailedRead(property.slot, of: record)
+        } else if record.isUnreadable {
+            noteLoaded(record)
+            dropDoubtfulEdits()
+        }
+        return content
+    }
+
     /// The content of a blob; nil when it can't be had, and then ``faultFailure`` says why.
     ///
     /// Blocks when the context does not hold it.

@@ -69,6 +69,7 @@ extension ManagedObjectContext {
     public func rollback() {
         undoStack.clear()
         lostEdits = LostEdits()
+        failedReads.forgetDropped()
         for object in edited.objects {
             let record = object.record
             touch(record, .refresh)
@@ -92,6 +93,8 @@ extension ManagedObjectContext {
     }
 
     /// Makes an object a fault; with `mergeChanges` pending edits stay on top, else they are dropped.
+    ///
+    /// An object that could not be loaded when it was read is loaded, which may block; see ``faultFailure``.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         let record = object.record
         precondition(
@@ -105,5 +108,6 @@ extension ManagedObjectContext {
         }
         record.fault(at: merged)
         object.noteChange()
+        if record.isUnreadable { loadAgain(record) }
     }
 }

@@ -142,6 +142,7 @@ extension ManagedObjectContext {
         try check(answer.references)
         for object in answer.related { try adopt(object) }
         for object in answer.objects { try adopt(object) }
+        dropDoubtfulEdits()
     }
 
     private func fetchStep(

@@ -44,9 +44,11 @@ extension ManagedObjectContext {
     private func objects(of answer: Fetched) throws -> [ManagedObject] {
         try check(answer.references)
         for object in answer.related { try adopt(object) }
-        return try answer.objects.map { stored in
+        let found = try answer.objects.map { stored in
             try adopt(stored)
             return object(stored.object)
         }
+        dropDoubtfulEdits()
+        return found
     }
 }

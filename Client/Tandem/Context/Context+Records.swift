@@ -234,11 +234,15 @@ extension ManagedObjectContext {
             let record = record(missing)
             record.fault()
             record.isMissing = record.pending.kind != .insert && record.inFlight.kind != .insert
+            noteLoaded(record)
         }
         for list in answer.members {
             try check(list.members + [list.owner])
-            record(list.owner).hold(list)
+            let owner = record(list.owner)
+            owner.hold(list)
+            noteLoaded(owner)
         }
+        dropDoubtfulEdits()
     }
 
     /// Takes over a row that was read at the context's position.
@@ -253,6 +257,7 @@ extension ManagedObjectContext {
         record.row = stored.row
         record.version = stored.version
         record.isMissing = false
+        noteLoaded(record)
     }
 
     /// Makes way for an object that was asked for under the name of another entity.

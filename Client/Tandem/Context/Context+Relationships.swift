@@ -42,6 +42,15 @@ extension ManagedObjectContext {
         if let target = value.reference { link(record, to: target, relationship) }
     }
 
+    /// Takes back what was set, also where the value below is not held.
+    func unset(_ slot: Int, of record: ObjectRecord) {
+        if let below = record.committedValue(slot) { return set(below, slot, of: record) }
+        if let relationship = record.entity.properties[slot].relationship {
+            unlink(record, slot, relationship)
+        }
+        edit(record, slot) { $0.values[slot] = nil }
+    }
+
     /// Takes a record out of the far end of its to-one relationship.
     private func unlink(_ record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship) {
         guard let old = record.value(slot)?.reference, let other = known(old) else { return }

@@ -16,8 +16,8 @@ extension ManagedObjectContext {
     ///     same one. Nil takes the hash of the edits.
     /// - Returns: The position up to which the context has merged, which includes the save.
     /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, `schemaMismatch` when a new model has
-    ///   no place for an edit (that edit is dropped, and the next save saves the others), or `unknownOutcome`: then the next save
-    ///   repeats this one first.
+    ///   no place for an edit (that edit is dropped, and the next save saves the others), `unreadable` for edits of what could not be
+    ///   read (``faultFailure``), or `unknownOutcome`: then the next save repeats this one first.
     @discardableResult
     public func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
@@ -66,6 +66,7 @@ extension ManagedObjectContext {
         // Who only saves never reads, and would keep a row of all it saved.
         sweep()
         if let saveID = options.saveID { checkSaveID(saveID) }
+        try checkFailedReads()
         if let parent { return try saveStep(options, into: parent) }
         return try sessionStep().then { session in
             // Who is told may edit and even save, so it comes before anything is decided.
@@ -80,6 +81,8 @@ extension ManagedObjectContext {
                     try self.saveStep(options)
                 }
             }
+            // Who was told, and what was merged meanwhile, may have read.
+            try self.checkFailedReads()
             try self.checkLostEdits()
             let records = try self.validRecords()
             // What validating read may have brought another model.

@@ -26,7 +26,10 @@ public final class ManagedObjectContext {
     }
     /// Why an object could not be loaded when one of its properties was read.
     ///
-    /// Such a property reads as null; the next throwing call of the context throws this error.
+    /// Such a property reads as null; the next throwing call of the context throws this error. As long as the object can't be loaded,
+    /// each save that contains an edit of it throws `unreadable`, and sends nothing. Loading it (``refresh(_:mergeChanges:)``,
+    /// a fetch, reading it again) keeps what was set without being read, and drops what may be computed from the failed read:
+    /// the next save throws `unreadable` once, with the properties concerned.
     public internal(set) var faultFailure: TandemError?
     /// What the daemon answered to the last save; nil after a failure, or when there was nothing to send.
     public internal(set) var lastReceipt: SaveReceipt?
@@ -47,6 +50,7 @@ public final class ManagedObjectContext {
     let edited = EditedObjects()
     /// Edits that were dropped because they have no place in the store any more; the next save tells of them.
     var lostEdits = LostEdits()
+    var failedReads = FailedReads()
     let propertyCache = PropertyCache()
     /// Objects that were handed out as faults lately; they are loaded together when one of them is needed.
     var recentFaults: [ObjectReference] = []
@@ -114,7 +118,8 @@ public final class ManagedObjectContext {
 
     /// Whether there is anything to save, or edits were dropped of which the next save tells.
     public var hasChanges: Bool {
-        !lostEdits.isEmpty || edited.objects.contains { !$0.record.pending.isEmpty }
+        !lostEdits.isEmpty || failedReads.hasDropped
+            || edited.objects.contains { !$0.record.pending.isEmpty }
     }
 
     /// The new objects that are not saved yet, in the order in which they were made.

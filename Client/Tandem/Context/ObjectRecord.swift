@@ -33,6 +33,8 @@ final class ObjectRecord {
     var refusedFor: UInt64 = 0
     /// Whether the store has no such object (any more).
     @exclusivity(unchecked) var isMissing = false
+    /// Whether something of it was read and could not be loaded (``FailedReads``).
+    @exclusivity(unchecked) var isUnreadable = false
     /// The members of to-many relationships as of the context's position, where they are held.
     @exclusivity(unchecked) var members: [Int: Set<ObjectReference>] = [:]
     /// Where members of ordered relationships stand, of those that are held.

@@ -118,8 +118,8 @@ open class ManagedObject: Observable {
     public subscript(property: CompiledProperty) -> Value {
         get {
             let value = storedValue(slot(property))
-            guard let blob = value.outside else { return value }
-            return managedObjectContext?.content(of: blob).map(value.whole) ?? .null
+            guard let blob = value.outside, let context = managedObjectContext else { return value }
+            return context.content(of: blob, property, of: record).map(value.whole) ?? .null
         }
         set {
             precondition(
@@ -189,11 +189,14 @@ open class ManagedObject: Observable {
         guard let context = managedObjectContext else { return nil }
         let wanted = toMany(relationship).slot
         access(wanted)
+        if record.isUnreadable { context.loadAgain(record) }
         if record.members(wanted) == nil {
             context.fire { try $0.loadStep([], members: [(record.reference, wanted)]) }
         }
         // Loading may have brought another model.
-        return record.entity.slot(of: relationship)
+        guard let slot = record.entity.slot(of: relationship) else { return nil }
+        if record.members(slot) == nil { context.noteFailedRead(slot, of: record) }
+        return slot
     }
 
     /// Adds an object to a to-many relationship, in an ordered one as the last; the other end follows.
@@ -253,11 +256,19 @@ open class ManagedObject: Observable {
     /// The value of a slot; what is too long for a row as its reference.
     func storedValue(_ slot: Int) -> Value {
         access(slot)
-        if let value = record.value(slot) { return shown(value) }
+        if !record.isUnreadable, let value = record.value(slot) { return shown(value) }
         let name = record.entity.properties[slot].name
-        managedObjectContext?.fire { try $0.loadStep($0.faultBatch(record), members: []) }
+        guard let context = managedObjectContext else { return record.value(slot) ?? .null }
+        if record.isUnreadable {
+            context.loadAgain(record)
+        } else {
+            context.fire { try $0.loadStep($0.faultBatch(record), members: []) }
+        }
         // Loading may have brought another model.
-        return record.entity.slot(of: name).flatMap { record.value($0) }.map(shown) ?? .null
+        guard let slot = record.entity.slot(of: name) else { return .null }
+        if let value = record.value(slot) { return shown(value) }
+        context.noteFailedRead(slot, of: record)
+        return .null
     }
 
     /// A value as it will be once all deletions are saved: nothing leads to what is gone.

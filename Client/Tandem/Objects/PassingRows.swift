@@ -52,6 +52,7 @@ final class PassingRows {
     /// Calls `body` with the object of a row that the context has a record of.
     private func showKnown(_ stored: StoredObject, _ body: (ManagedObject) -> Void) throws {
         try context.adopt(stored)
+        context.dropDoubtfulEdits()
         body(context.object(stored.object))
     }
 

@@ -335,5 +335,6 @@ extension ManagedObjectContext {
         record.row = row
         record.version = version
         record.isMissing = false
+        noteLoaded(record)
     }
 }
