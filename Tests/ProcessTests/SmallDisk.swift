@@ -53,8 +53,11 @@ final class SmallDisk: Sendable {
         } while end > begin
     }
 
-    /// Gives it back.
-    func free() throws { try RealFileSystem().remove(ballast) }
+    /// Gives it back; ext4 gives blocks to others only once their removal is on the disk.
+    func free() throws {
+        try RealFileSystem().remove(ballast)
+        try RealFileSystem().syncDirectory(path)
+    }
 
     deinit {
         _ = try? CommandRun(shell: "umount -l '\(path)'; rm -rf '\(path)/..'")
