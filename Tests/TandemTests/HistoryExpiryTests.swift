@@ -118,4 +118,18 @@ import Testing
         // The journal's end is behind a save that the fetch did not see: who begins there lacks it.
         #expect((index == truth) == isAtContext && (position == fetched) == isAtContext)
     }
+
+    @Test func `a reader that follows a store that was replaced is told before its number comes`()
+        async throws
+    {
+        let reader = fixture.container("reader")
+        let end = try reader.end()
+        var transactions = reader.transactions(after: end, follows: true).makeAsyncIterator()
+        try fixture.stop()
+        try RealFileSystem().removeTree(fixture.directory)
+        try fixture.restart()
+        let error = await #expect(throws: TandemError.self) { try await transactions.next() }
+        #expect(error?.code == .historyExpired)
+        #expect(error?.message.contains("replaced or restored") == true)
+    }
 }

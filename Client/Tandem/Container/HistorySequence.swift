@@ -60,13 +60,27 @@ public struct HistorySequence: AsyncSequence, Sendable {
         private nonisolated(nonsending) func wait() async throws -> Bool {
             while !Task.isCancelled {
                 let sync = Sync(number: position.number + 1, timeoutMilliseconds: 1_000)
-                switch await container.connection.answerAsync(.sync(sync)) {
+                let answer = await container.connection.answerAsync(.sync(sync))
+                try checkLog()
+                switch answer {
                 case .success: return true
                 case .failure(let error) where error.code == .timeout: continue
                 case .failure(let error): throw error
                 }
             }
             return false
+        }
+
+        /// Throws `historyExpired` where the store was replaced or restored: its log may never come to the position's number, and what it
+        /// has there is something else.
+        private func checkLog() throws(TandemError) {
+            guard let now = container.connection.knownSession?.position(0),
+                !position.isComparable(with: now)
+            else { return }
+            throw TandemError(
+                .historyExpired,
+                "\(position) is of another log or epoch than this store's, which was replaced or restored; start again "
+                    + "from a snapshot")
         }
     }
 }

@@ -5,8 +5,9 @@ import TandemQuery
 /// Finds the properties along which a key path over ``Managed`` properties leads, by following it over objects of no context.
 ///
 /// Swift does not say which properties a key path names. So it is applied to an object that was made for it, whose properties note
-/// that they are read, and whose relationships lead to more such objects. The values are ones that nobody writes, by which a computed
-/// property gives itself away.
+/// that they are read, and whose relationships lead to more such objects. It is followed once for each of several ``Samples`` that are
+/// opposites of each other: a computed property reads other properties, or shows another value than the property that it reads, for
+/// one of them.
 ///
 /// State: the properties read so far, in order, each with how many objects the path had come along by then.
 final class KeyPathTrace {
@@ -22,8 +23,9 @@ final class KeyPathTrace {
 
     private var reads: [(place: Int, shown: any ManagedDeclaration, object: ManagedObject)] = []
     private var objects: [ManagedObject] = []
+    private let samples: Samples
 
-    private init() {}
+    private init(_ samples: Samples) { self.samples = samples }
 
     /// Follows a key path.
     ///
@@ -39,16 +41,24 @@ final class KeyPathTrace {
     private static func followed<Root, Value>(
         _ keyPath: KeyPath<Root, Value>
     ) throws(TandemError) -> Path {
-        let trace = KeyPathTrace()
-        guard let type = Root.self as? ManagedObject.Type,
-            let start = trace.next(type) as? Root
-        else { throw unknown(keyPath, "it has to begin at an object") }
-        return try trace.path(start[keyPath: keyPath], keyPath)
+        var found: Path?
+        for samples in Samples.allCases {
+            let trace = KeyPathTrace(samples)
+            guard let type = Root.self as? ManagedObject.Type,
+                let start = trace.next(type) as? Root
+            else { throw unknown(keyPath, "it has to begin at an object") }
+            let path = try trace.path(start[keyPath: keyPath], keyPath)
+            guard found == nil || found == path else {
+                throw unknown(keyPath, "it leads elsewhere where values differ")
+            }
+            found = path
+        }
+        return found ?? .itself
     }
 
     /// An object at which the path goes on.
     func next(_ type: ManagedObject.Type) -> ManagedObject {
-        let object = TracedObject.make(type, number: .max - UInt64(objects.count))
+        let object = TracedObject.make(type, number: .max - UInt64(objects.count), samples)
         object.follow(Follower(trace: self, place: objects.count))
         objects.append(object)
         return object
@@ -116,9 +126,57 @@ struct Follower {
     func next<Object: ManagedObject>(_ type: Object.Type) -> Object? { trace.next(type) as? Object }
 }
 
-/// Objects of no context and no model, with a value in every attribute.
+/// The values that attributes have while a key path is followed.
+private enum Samples: CaseIterable {
+    /// Values that nobody writes.
+    case strange
+    /// Their opposites: false, other signs, a text with cases and spaces.
+    case opposite
+    /// No values.
+    case none
+
+    func value(of type: AttributeType) -> Value? {
+        switch self {
+        case .strange: Self.strange(type)
+        case .opposite: Self.opposite(type)
+        case .none: nil
+        }
+    }
+
+    private static func strange(_ type: AttributeType) -> Value? {
+        switch type {
+        case .bool: .bool(true)
+        case .int: .int(0x5461_6e64)
+        case .double: .double(-84.97109)
+        case .decimal: Decimal(string: "-84.97109").map { .decimal($0) }
+        case .string: .string("\u{f8ff}\u{f8fe}")
+        case .date: .date(-84_971_097.5)
+        case .data: .data([0x54, 0x61, 0x6e])
+        case .uuid: UUID(uuidString: "54616E64-656D-4000-8000-54616E64656D").map { .uuid($0) }
+        case .url: .url("traced:tandem")
+        }
+    }
+
+    private static func opposite(_ type: AttributeType) -> Value? {
+        switch type {
+        case .bool: .bool(false)
+        case .int: .int(-0x6d65_646e)
+        case .double: .double(68.45109)
+        case .decimal: Decimal(string: "68.45109").map { .decimal($0) }
+        case .string: .string(" aB\u{301} c ")
+        case .date: .date(4_102_444_800.25)
+        case .data: .data([])
+        case .uuid: UUID(uuidString: "6D656454-6E61-4000-8000-6D656D616E54").map { .uuid($0) }
+        case .url: .url("https://tandem.example/a%20b?c#d")
+        }
+    }
+}
+
+/// Objects of no context and no model, with the values of samples in their attributes.
 private enum TracedObject {
-    static func make(_ type: ManagedObject.Type, number: ObjectNumber) -> ManagedObject {
+    static func make(
+        _ type: ManagedObject.Type, number: ObjectNumber, _ samples: Samples
+    ) -> ManagedObject {
         let reference = ObjectReference(tag: 1, number: number)
         let blank = ObjectRecord(reference, entity([]))
         let object = type.init(binding: ObjectBinding(context: nil, record: blank))
@@ -126,7 +184,8 @@ private enum TracedObject {
         let record = ObjectRecord(reference, entity(shown))
         record.pending.kind = .insert
         for (slot, property) in record.entity.properties.enumerated() {
-            record.pending.values[slot] = property.attribute.flatMap { sample($0.type) } ?? .null
+            record.pending.values[slot] =
+                property.attribute.flatMap { samples.value(of: $0.type) } ?? .null
         }
         object.rebind(to: record)
         return object
@@ -161,20 +220,6 @@ private enum TracedObject {
             preconditionFailure("A class has @Managed properties whose names are no identifiers.")
         }
         return entity
-    }
-
-    private static func sample(_ type: AttributeType) -> Value? {
-        switch type {
-        case .bool: .bool(true)
-        case .int: .int(0x5461_6e64)
-        case .double: .double(-84.97109)
-        case .decimal: Decimal(string: "-84.97109").map { .decimal($0) }
-        case .string: .string("\u{f8ff}\u{f8fe}")
-        case .date: .date(-84_971_097.5)
-        case .data: .data([0x54, 0x61, 0x6e])
-        case .uuid: UUID(uuidString: "54616E64-656D-4000-8000-54616E64656D").map { .uuid($0) }
-        case .url: .url("traced:tandem")
-        }
     }
 }
 
