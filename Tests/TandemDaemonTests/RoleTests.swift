@@ -130,6 +130,32 @@ import Testing
         #expect(bench.engine.status["deniedRequests"]?.int == 1)
     }
 
+    @Test func `only admins migrate the store`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        var model = graphModel
+        // A migration may drop what an install may not.
+        model.entities["Form"] = nil
+        let before = bench.position
+        for peer in [Self.reader, Self.writer] {
+            let client = try bench.client(as: peer)
+            let answer = try client.ask(
+                .schema(SchemaRequest(model: model.json.text, purpose: .migrate)))
+            guard case .failure(let error) = answer else {
+                Issue.record("uid \(peer.uid) migrated the store")
+                return
+            }
+            #expect(error.code == .denied && bench.position == before)
+        }
+        let admin = try bench.client(as: Self.admin)
+        let answer = try admin.ask(
+            .schema(SchemaRequest(model: model.json.text, purpose: .migrate)))
+        guard case .schema = answer else {
+            Issue.record("an admin could not migrate the store: \(answer)")
+            return
+        }
+        #expect(bench.position.number == before.number + 1)
+    }
+
     @Test func `only admins end the connections of others`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let writer = try bench.client(as: Self.writer)
