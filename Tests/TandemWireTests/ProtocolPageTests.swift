@@ -114,6 +114,7 @@ struct ProtocolPageTests {
             ("handshakeMilliseconds", Int(WireLimits.handshakeMilliseconds)),
             ("controllers", WireLimits.controllers),
             ("verdictItems", WireLimits.verdictItems), ("saveIDBytes", WireLimits.saveIDBytes),
+            ("nameBytes", WireLimits.nameBytes),
             ("batchIDBytes", WireLimits.batchIDBytes), ("batchObjects", WireLimits.batchObjects),
             ("historyObjects", WireLimits.historyObjects),
             ("names", WireLimits.names), ("keyPathHops", WireLimits.keyPathHops),

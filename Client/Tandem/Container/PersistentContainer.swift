@@ -24,7 +24,8 @@ public final class PersistentContainer: Sendable {
     /// A container of the daemon at a socket or of a name.
     ///
     /// Nothing is connected yet. An empty store takes over `model`; one with a model that does not fit refuses with `schemaMismatch`.
-    /// With a model that can't be used every use throws `usage` at once, with all that is wrong in it.
+    /// With a model that can't be used every use throws `usage` at once, with all that is wrong in it, and so it does with an
+    /// author whose name has more than 256 bytes.
     /// - Parameters:
     ///   - model: The model; nil takes the daemon's.
     ///   - socket: The path of the socket; nil derives it from `name`, see ``TandemPaths``.
@@ -49,7 +50,7 @@ public final class PersistentContainer: Sendable {
         }
         core = ContainerCore(connection, limits)
         // It will be no better with a daemon.
-        if let problem = connection.modelProblem { connection.fail(problem) }
+        if let problem = connection.declarationProblem { connection.fail(problem) }
     }
 
     /// Ends the connection; whatever waits fails with `disconnected`, and so does all that follows.

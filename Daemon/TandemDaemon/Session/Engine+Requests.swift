@@ -64,8 +64,9 @@ extension Engine {
         case .refuse(let error): return fail(session, error.message)
         case .greet: break
         }
-        session.author = hello.author
         do {
+            try WireLimits.check(name: hello.author, of: "author")
+            session.author = hello.author
             if let text = hello.model { try take(declared: text, session) }
             try welcome(hello, id, session)
         } catch let error as TandemError {

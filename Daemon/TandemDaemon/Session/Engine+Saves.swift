@@ -89,7 +89,7 @@ extension Engine {
                 throw TandemError(.usage, "a save id has at most 64 bytes")
             }
             if !request.onlyAsks { try demand(.writer, of: session, to: "save") }
-            let principal = session.principal(author: request.author, context: request.context)
+            let principal = try session.principal(author: request.author, context: request.context)
             switch try committer.begin(request, by: principal) {
             case .planned(let saved), .answered(let saved):
                 planned.append(

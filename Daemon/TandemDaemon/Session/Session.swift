@@ -111,8 +111,12 @@ final class Session {
     }
 
     /// Who a save of this session is by.
-    func principal(author: String?, context: String) -> Principal {
-        Principal(
+    ///
+    /// Throws `usage` for names that are too long (``WireLimits/nameBytes``).
+    func principal(author: String?, context: String) throws(TandemError) -> Principal {
+        if let author { try WireLimits.check(name: author, of: "author") }
+        try WireLimits.check(name: context, of: "context")
+        return Principal(
             author: author ?? self.author, context: context, unit: unit, uid: peer.uid,
             gid: peer.gid, pid: UInt32(bitPattern: peer.pid))
     }
