@@ -42,6 +42,14 @@ import Testing
             clock.advance(byNanoseconds: 11_000_000)
             bench.engine.expireHandshakes()
             return try end(of: silent)
+        case .messageMilliseconds:
+            let slow = try bench.client()
+            try slow.write([1])
+            try slow.carry()
+            clock.advance(byNanoseconds: 11_000_000)
+            bench.engine.expireUnfinished()
+            return try end(of: slow)
+        case .unfinishedBytes, .unfinishedBytesPerUser: return try unfinished(bench)
         case .frameBytes, .transactionBytes: return try tooLarge(bench)
         case .inboundBytes: return try unread(bench)
         case .requestsInFlight:
@@ -125,6 +133,10 @@ import Testing
         case .consumers:
             _ = try bench.bench.committer.register("one", at: 0)
             return bench.failure { _ = try $0.committer.register("two", at: 0) }
+        case .consumersPerUser:
+            _ = try bench.bench.committer.register("one", at: 0, owner: 7)
+            _ = try bench.bench.committer.register("two", at: 0, owner: 8)
+            return bench.failure { _ = try $0.committer.register("three", at: 0, owner: 8) }
         case .batchSaves, .ringTransactions: for number in UInt64(1)...2 { try save(number) }
         case .batchBytes, .ringBytes: for number in UInt64(1)...2 { try large(client, number) }
         default: try checkpoint(limit, bench, clock) { try large(client, $0) }
@@ -206,6 +218,31 @@ import Testing
         return try end(of: client)
     }
 
+    /// The beginnings of large saves on two connections, which are too much together.
+    private func unfinished(_ bench: EngineBench) throws -> TandemError? {
+        let clients = [try bench.client(), try bench.client()]
+        let text = Value.string(String(repeating: "x", count: 10_000))
+        let save = clients[0].saveRequest([try bench.bench.insert("Tag", 1, ["label": text])])
+        var bytes: [UInt8] = []
+        try FrameEncoder.encode(ClientMessage.save(save), id: 1, into: &bytes)
+        for client in clients {
+            try client.write(Array(bytes[..<3_000]))
+            try client.carry()
+        }
+        #expect(!clients[0].session.isClosing)
+        let error = try end(of: clients[1])
+        // What the other one held is free again.
+        #expect(bench.engine.unfinished.bytes == 3_000 - Frame.headerBytes)
+        try clients[0].write(Array(bytes[3_000...]))
+        guard case .saved = try clients[0].answer(1) else {
+            Issue.record("the first save was refused")
+            return nil
+        }
+        #expect(bench.engine.unfinished.bytes == 0)
+        #expect(bench.engine.unfinished.bytes(of: clients[0].session.peer.uid) == 0)
+        return error
+    }
+
     /// Answers that nobody reads, until there is no room for more; then requests that have to wait.
     private func unread(_ bench: EngineBench) throws -> TandemError? {
         let saver = try bench.client()
@@ -272,11 +309,11 @@ extension Limit {
     fileprivate var small: Int {
         switch self {
         case .requestsInFlight: 2
-        case .handshakeMilliseconds: 10
+        case .handshakeMilliseconds, .messageMilliseconds: 10
         case .attributeBytes: 256
         case .blobBytes, .transactionBytes: 64 << 10
         case .frameBytes, .inboundBytes, .outboundBytes, .historyBytes, .batchBytes, .ringBytes,
-            .readBytes:
+            .readBytes, .unfinishedBytes, .unfinishedBytesPerUser:
             4_096
         case .checkpointPages: 16
         default: 1
@@ -289,9 +326,10 @@ extension Limit {
         case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,
             .controllers, .transactionBytes, .consumers, .readBytes, .batchObjects, .objectReads,
             .requestReads,
-            .lookBackTransactions, .pinsPerConnection, .batchesPerConnection, .batchesPerUser:
+            .lookBackTransactions, .pinsPerConnection, .batchesPerConnection, .batchesPerUser,
+            .unfinishedBytes, .unfinishedBytesPerUser, .consumersPerUser:
             .limitExceeded
-        case .handshakeMilliseconds: .timeout
+        case .handshakeMilliseconds, .messageMilliseconds: .timeout
         case .attributeBytes, .blobBytes: .validation
         case .savesKept: .unknownOutcome
         case .verdictTransactions, .pinSeconds: .historyExpired

@@ -92,6 +92,35 @@ import Testing
         }
     }
 
+    @Test func `law 7: a save of a reader is refused at its first frame and takes no room`()
+        throws
+    {
+        let bench = try EngineBench(roles: Self.policy)
+        let reader = try bench.client(as: Self.reader)
+        let text = Value.string(String(repeating: "x", count: 60_000))
+        let save = reader.saveRequest(
+            try (UInt64(1)...40).map { try bench.bench.insert("Tag", $0, ["label": text]) })
+        var bytes: [UInt8] = []
+        try FrameEncoder.encode(ClientMessage.save(save), id: 5, into: &bytes)
+        #expect(bytes.count > 2 * WireLimits.frameBytes)
+        try reader.write(Array(bytes[..<100]))
+        try reader.carry()
+        guard case .failure(let error) = try reader.answer(5) else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(error.code == .denied)
+        for start in stride(from: 100, to: bytes.count, by: 100_000) {
+            try reader.write(Array(bytes[start..<min(start + 100_000, bytes.count)]))
+            try reader.carry()
+            #expect(bench.engine.unfinished.bytes <= WireLimits.frameBytes + Frame.headerBytes)
+        }
+        #expect(bench.engine.unfinished.bytes == 0 && reader.session.unfinishedSince == nil)
+        // The connection goes on behind the discarded message.
+        let found = try reader.fetch(Fetch(request: FetchRequest(entity: "Tag"), kind: .count))
+        #expect(found.count == 0 && bench.engine.status["deniedRequests"]?.int == 1)
+    }
+
     @Test func `law 8: a reader gets no numbers, however often it greets and asks`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let before = bench.engine.committer.leases.numbersBelow

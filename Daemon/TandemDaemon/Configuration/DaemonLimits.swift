@@ -21,6 +21,12 @@ public struct DaemonLimits: Hashable, Sendable {
     /// Bytes of requests of one connection that may wait while it does not read its answers, and of one user's batches
     /// that wait for their turn.
     public var inboundBytes = WireLimits.inboundQueueBytes
+    /// Bytes of messages that did not arrive completely, of all connections; one message has at most ``transactionBytes``.
+    public var unfinishedBytes = 256 << 20
+    /// The same of the connections of one user.
+    public var unfinishedBytesPerUser = 128 << 20
+    /// A connection that began a message and has not sent the rest after this long is closed.
+    public var messageMilliseconds = 60_000
     /// Bytes waiting to be sent to a client; above it the session stays a cursor until the client reads.
     public var outboundBytes = 1 << 20
     /// Open controllers of one connection, and questions in one verdict request; the welcome says so.
@@ -61,7 +67,7 @@ public struct DaemonLimits: Hashable, Sendable {
     public var objectReads = 1 << 18
     /// Related objects that a request reads for all its candidates: some ten seconds.
     public var requestReads = 1 << 24
-    /// Bytes that fetches hold which are under way, of all connections.
+    /// Bytes that fetches hold which are under way, and answers that are being sent, of all connections.
     public var readBytes = 512 << 20
     /// About the bytes of a part of a large answer; no matter of policy, and another one in tests alone.
     package var partBytes = FetchedParts.partBytes
@@ -86,6 +92,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var historyBytes = 8 << 20
     /// Consumers of the journal that can be registered.
     public var consumers = 256
+    /// Consumers of the journal that one user can have registered.
+    public var consumersPerUser = 128
     /// Objects that one batch delete or update may find.
     public var batchObjects = 4_000_000
     /// Batches of a connection that wait for their turn, besides the one under way.

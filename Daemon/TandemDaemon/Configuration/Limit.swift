@@ -12,6 +12,12 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case requestsInFlight
     /// Bytes that wait while a client does not read.
     case inboundBytes
+    /// Bytes of messages that are not complete.
+    case unfinishedBytes
+    /// The same of one user.
+    case unfinishedBytesPerUser
+    /// The time from the first to the last bytes of a message.
+    case messageMilliseconds
     /// Bytes queued for a client.
     case outboundBytes
     /// Open controllers.
@@ -62,6 +68,8 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case historyBytes
     /// Registered consumers.
     case consumers
+    /// Those of one user.
+    case consumersPerUser
     /// Objects of a batch.
     case batchObjects
     /// Batches of a connection that wait.
@@ -107,6 +115,19 @@ extension Limit {
                 "requests of one connection that wait while it does not read its answers; "
                     + "batches of one user that wait",
                 "limitExceeded; closed who does not read")
+        case .unfinishedBytes:
+            facts(
+                \.unfinishedBytes, .bytes, 4_096...1 << 40,
+                "messages of all connections that did not arrive completely",
+                "limitExceeded, closed")
+        case .unfinishedBytesPerUser:
+            facts(
+                \.unfinishedBytesPerUser, .bytes, 4_096...1 << 40,
+                "messages of one user that did not arrive completely", "limitExceeded, closed")
+        case .messageMilliseconds:
+            facts(
+                \.messageMilliseconds, .milliseconds, 10...600_000,
+                "from the first to the last bytes of a message", "timeout, closed")
         case .outboundBytes:
             facts(
                 \.outboundBytes, .bytes, 4_096...1 << 30, "waiting to be sent to one connection",
@@ -169,7 +190,8 @@ extension Limit {
         case .readBytes:
             facts(
                 \.readBytes, .bytes, 4_096...1 << 40,
-                "held by fetches and batches under way, of all connections; in one answer",
+                "held by fetches and batches under way and by answers that are sent, of all "
+                    + "connections; in one answer",
                 "limitExceeded for one that holds more alone; others begin anew")
         case .lookBackTransactions:
             facts(
@@ -185,6 +207,10 @@ extension Limit {
                 "historyExpired for reads at the pin")
         case .consumers:
             facts(\.consumers, .count, 1...65_536, "registered consumers", "limitExceeded")
+        case .consumersPerUser:
+            facts(
+                \.consumersPerUser, .count, 1...65_536, "registered consumers of one user",
+                "limitExceeded")
         case .batchObjects:
             facts(
                 \.batchObjects, .count, 1...1 << 26,

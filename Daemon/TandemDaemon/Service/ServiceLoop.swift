@@ -158,6 +158,7 @@ final class ServiceLoop {
         guard now > lastHandshakeCheck + 1_000_000_000 else { return }
         lastHandshakeCheck = now
         engine.expireHandshakes()
+        engine.expireUnfinished()
     }
 
     // MARK: Sockets

@@ -9,6 +9,8 @@ extension Engine {
         session.decoder.append(bytes)
         metrics.received += UInt64(bytes.count)
         session.noteArrival(clock)
+        // A message that was complete before has ended; another one begins with these bytes.
+        var isAnother = session.unfinishedSince == nil
         do {
             var buffered = session.decoder.bufferedBytes
             while let envelope = try session.decoder.next() {
@@ -16,10 +18,17 @@ extension Engine {
                 session.noteRequest()
                 guard admit(envelope, buffered - left, session) else { return }
                 buffered = left
+                isAnother = true
             }
+            demandRoleOfUnfinished(session)
         } catch {
             return fail(session, error)
         }
+        let isUnfinished = !session.decoder.isAtBoundary
+        if isAnother || !isUnfinished {
+            session.unfinishedSince = isUnfinished ? clock.monotonicNanoseconds : nil
+        }
+        guard countUnfinished(session) else { return }
         guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
             let text = "\(session.inboundBytes) bytes were sent without reading answers"
             return end(session, limitCounts.refusal(.inboundBytes, limits, text), .queue)

@@ -46,6 +46,10 @@ final class Engine {
     var freed = FreedMemory()
     /// The same with those of the batch under way.
     var readBytes: Int { fetchBytes + (batches.current?.heldBytes ?? 0) }
+    /// The same with the answers that are being sent.
+    var heldBytes: Int { readBytes + answerBytes }
+    /// The bytes that came of messages that are not complete.
+    var unfinished = UnfinishedMessages()
     var planned: [PlannedSave] = []
     /// Who is to hear after the flush that a save was refused.
     var refusals: [(session: Session, id: UInt32, error: TandemError)] = []
@@ -146,6 +150,7 @@ final class Engine {
     ) {
         guard sessions.removeValue(forKey: session.id) != nil else { return }
         session.isClosing = true
+        forgetUnfinished(session)
         session.syncs.removeAll()
         drop(session)
         if !session.pins.isEmpty { letGo() }
@@ -181,8 +186,8 @@ final class Engine {
         disconnect(session, because: error.message, refusal)
     }
 
-    /// Whether any connection has yet to say hello.
-    var hasHandshakes: Bool { !greeting.isEmpty }
+    /// Whether any connection has yet to say hello, or to send the rest of a message.
+    var hasHandshakes: Bool { !greeting.isEmpty || unfinished.bytes > 0 }
 
     /// Closes connections that did not say hello in time.
     func expireHandshakes() {

@@ -42,6 +42,10 @@ final class Session {
     var decoder = ClientMessageDecoder()
     var machine: DaemonSessionStateMachine
     var isClosing = false
+    /// The bytes of a message that did not arrive completely, as ``UnfinishedMessages`` counts them.
+    var unfinishedBytes = 0
+    /// When the first bytes of that message arrived; nil without one.
+    var unfinishedSince: UInt64?
     var author = ""
     /// Stands for the model that it declared; nil for one that takes the store's.
     var declaredHash: StableHash?
