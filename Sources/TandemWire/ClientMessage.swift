@@ -27,7 +27,9 @@ public indirect enum ClientMessage: WireMessage {
     /// The content of a blob; answered by `blob`.
     case blob(BlobReference)
     /// The end of another client's connection, by its number in the status; answered by `disconnected`.
-    case disconnect(client: UInt64)
+    ///
+    /// With a request the connection goes on, and only that question of it ends, or with 0 all of them (``cancel``).
+    case disconnect(client: UInt64, request: UInt32? = nil)
     /// A consumer of the journal that comes, moves on or goes; answered by `consumer`.
     case consumer(ConsumerRequest)
     /// All objects of a request to delete or to change; answered by `batched`.
@@ -137,7 +139,9 @@ public indirect enum ClientMessage: WireMessage {
         case .schema(let message): message.encode(into: &writer)
         case .status, .cancel: break
         case .blob(let blob): writer.raw(blob.bytes)
-        case .disconnect(let client): writer.uint64(client)
+        case .disconnect(let client, let request):
+            writer.uint64(client)
+            writer.optional(request) { $0.uint32($1) }
         case .consumer(let message): message.encode(into: &writer)
         case .batch(let message): message.encode(into: &writer)
         case .pin(let message): message.encode(into: &writer)
@@ -161,7 +165,10 @@ public indirect enum ClientMessage: WireMessage {
         case .schema: self = .schema(try SchemaRequest(from: &reader))
         case .status: self = .status
         case .blob: self = .blob(try BlobReference(from: &reader))
-        case .disconnect: self = .disconnect(client: try reader.uint64())
+        case .disconnect:
+            self = .disconnect(
+                client: try reader.uint64(),
+                request: try reader.optional { reader throws(CodingError) in try reader.uint32() })
         case .consumer: self = .consumer(try ConsumerRequest(from: &reader))
         case .batch: self = .batch(try Batch(from: &reader))
         case .pin: self = .pin(try PinRequest(from: &reader))

@@ -68,7 +68,7 @@ extension MessageMaker {
                     purpose: SchemaRequest.Purpose(rawValue: UInt8(int(0...2))) ?? .apply))
         case .status: .status
         case .blob: .blob(MessageMaker.blobs[int(0...1)])
-        case .disconnect: .disconnect(client: u64())
+        case .disconnect: .disconnect(client: u64(), request: bool() ? u32() : nil)
         case .consumer:
             .consumer(
                 ConsumerRequest(

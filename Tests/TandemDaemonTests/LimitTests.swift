@@ -70,6 +70,7 @@ import Testing
             )
         }
         switch limit {
+        case .sortKeys, .comparisons, .constantBytes: return try tooExpensive(limit, client, bench)
         case .controllers:
             let items = Array(
                 repeating: VerdictItem(request: FetchRequest(entity: "Tag")), count: 2)
@@ -142,6 +143,32 @@ import Testing
         default: try checkpoint(limit, bench, clock) { try large(client, $0) }
         }
         return nil
+    }
+
+    /// A request that is too large by one, in each of the messages that may have it.
+    private func tooExpensive(
+        _ limit: Limit, _ client: Peer, _ bench: EngineBench
+    ) throws -> TandemError? {
+        var request = FetchRequest(entity: "Tag")
+        switch limit {
+        case .sortKeys: request.sort = [SortKey("label"), SortKey("link")]
+        case .comparisons:
+            request.predicate = try ObjectPredicate(format: "label == 'a' OR link == nil")
+        default:
+            request.predicate = .comparison(
+                Comparison(
+                    .keyPath(["label"]), .contains,
+                    .constant(.string(String(repeating: "x", count: limit.small + 1)))))
+        }
+        var batch = try bench.batch("Tag")
+        batch.request = request
+        let item = VerdictItem(request: request)
+        let errors = try [
+            .fetch(Fetch(request: request)), .explain(Fetch(request: request)), .batch(batch),
+            .verdicts(VerdictRequest(from: bench.position.number, items: [item])),
+        ].map { failure(try client.ask($0)) }
+        #expect(Set(errors.map { $0?.message }).count == 1)
+        return errors.first ?? nil
     }
 
     /// Reads two objects beside one.
@@ -310,7 +337,7 @@ extension Limit {
         switch self {
         case .requestsInFlight: 2
         case .handshakeMilliseconds, .messageMilliseconds: 10
-        case .attributeBytes: 256
+        case .attributeBytes, .constantBytes: 256
         case .blobBytes, .transactionBytes: 64 << 10
         case .frameBytes, .inboundBytes, .outboundBytes, .historyBytes, .batchBytes, .ringBytes,
             .readBytes, .unfinishedBytes, .unfinishedBytesPerUser:
@@ -327,7 +354,8 @@ extension Limit {
             .controllers, .transactionBytes, .consumers, .readBytes, .batchObjects, .objectReads,
             .requestReads,
             .lookBackTransactions, .pinsPerConnection, .batchesPerConnection, .batchesPerUser,
-            .unfinishedBytes, .unfinishedBytesPerUser, .consumersPerUser:
+            .unfinishedBytes, .unfinishedBytesPerUser, .consumersPerUser,
+            .sortKeys, .comparisons, .constantBytes:
             .limitExceeded
         case .handshakeMilliseconds, .messageMilliseconds: .timeout
         case .attributeBytes, .blobBytes: .validation

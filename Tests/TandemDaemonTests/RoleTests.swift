@@ -206,6 +206,40 @@ import Testing
             try admin.ask(.disconnect(client: admin.session.id)) == .disconnected(false))
     }
 
+    @Test func `only admins end the questions of others, one or all`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        let (reader, writer) = (try bench.client(as: Self.reader), try bench.client(as: Self.writer))
+        let admin = try bench.client(as: Self.admin)
+        let client = reader.session.id
+        let ids = try (0..<3).map { _ in try reader.send(.sync(Sync(number: 1_000))) }
+        try bench.turn()
+        guard case .failure(let error) = try writer.ask(.disconnect(client: client, request: 0))
+        else {
+            Issue.record("a writer ended another's request")
+            return
+        }
+        #expect(error.code == .denied)
+        #expect(try admin.ask(.disconnect(client: client, request: 999)) == .disconnected(false))
+        #expect(try admin.ask(.disconnect(client: client, request: ids[1])) == .disconnected(true))
+        guard case .failure(let ended) = try reader.answer(ids[1]) else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(ended.code == .cancelled && ended.message.contains("administrator"))
+        #expect(reader.session.questions == [ids[0], ids[2]])
+        #expect(try admin.ask(.disconnect(client: client, request: 0)) == .disconnected(true))
+        for id in [ids[0], ids[2]] {
+            guard case .failure(let error) = try reader.answer(id) else {
+                Issue.record("no answer")
+                return
+            }
+            #expect(error.code == .cancelled)
+        }
+        #expect(try admin.ask(.disconnect(client: client, request: 0)) == .disconnected(false))
+        #expect(!reader.session.isClosing)
+        #expect(bench.engine.status["cancelledRequests"]?.int == 3)
+    }
+
     @Test func `the status names every client's role`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let clients = [

@@ -140,6 +140,17 @@ public final class PersistentContainer: Sendable {
         return wasThere
     }
 
+    /// Ends a question of another client, or all of them if `request` is 0; false if there is none. Blocks.
+    ///
+    /// Throws `denied` for who is no admin.
+    package func cancel(request: UInt32, ofClient id: UInt64) throws -> Bool {
+        let question = ClientMessage.disconnect(client: id, request: request)
+        guard case .disconnected(let wasThere) = try connection.answer(question).get() else {
+            throw TandemError(.storage, "the daemon did not answer about the request")
+        }
+        return wasThere
+    }
+
     /// The daemon's status as JSON text; blocks.
     public func status() throws -> String {
         guard case .status(let text) = try connection.answer(.status).get() else {

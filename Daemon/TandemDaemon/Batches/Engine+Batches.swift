@@ -16,6 +16,7 @@ extension Engine {
 
     private func check(_ batch: Batch) throws {
         try batch.batchID.checkAsBatchID()
+        try check(sizeOf: batch.request)
         guard batch.request.offset == 0 else {
             throw TandemError(
                 .usage,

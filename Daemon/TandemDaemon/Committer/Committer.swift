@@ -275,6 +275,11 @@ final class Committer {
         return done
     }
 
+    /// Notes that work on a request, which began at a time and ends now, kept the thread; by the engine's clock.
+    func note(request start: UInt64, until end: UInt64) {
+        counters.stalls.note(.request, from: start, to: end)
+    }
+
     /// Keeps a durable transaction for the sessions at the tail.
     private func keep(_ transaction: EncodedTransaction) {
         if let limit = ring.append(transaction) { limitCounts.note(limit) }

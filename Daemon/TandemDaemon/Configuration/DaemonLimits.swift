@@ -60,6 +60,12 @@ public struct DaemonLimits: Hashable, Sendable {
 
     // MARK: Reading
 
+    /// Sort keys of a request.
+    public var sortKeys = 64
+    /// Comparisons of a predicate; an `IN` is one, however long its list is.
+    public var comparisons = 1_000
+    /// Bytes of a text or of data that a predicate compares with.
+    public var constantBytes = 64 << 10
     /// Candidates and related objects that fetches and verdicts look at before saves go first; what is left goes on in the next slice.
     public var sliceReads = 4_096
     /// Related objects that a request reads for one candidate, in one piece; 64 bytes of a row or of a long text count like another,
@@ -177,7 +183,9 @@ extension DaemonLimits {
     static let slowRequestsNanoseconds: UInt64 = 600_000_000_000
     /// Of what is remembered so, the slowest ones are kept.
     static let slowRequestsKept = 16
-    /// A flush or checkpoint that takes so long is worth a warning.
+    /// What the daemon finds so soon after it began to wait came before: while it was busy.
+    static let promptNanoseconds: UInt64 = 50_000
+    /// A flush or checkpoint that takes so long, or a request whose answer does, is worth a warning.
     static let slowNanoseconds: UInt64 = 1_000_000_000
     /// How long a full disk is left alone before room is asked for again.
     static let spaceRetryNanoseconds: UInt64 = 1_000_000_000

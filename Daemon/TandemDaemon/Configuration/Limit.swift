@@ -46,6 +46,12 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case ringTransactions
     /// Bytes in the ring.
     case ringBytes
+    /// Sort keys of a request.
+    case sortKeys
+    /// Comparisons of a predicate.
+    case comparisons
+    /// Bytes of what a predicate compares with.
+    case constantBytes
     /// What fetches look at in one slice.
     case sliceReads
     /// Related objects that are read for one candidate.
@@ -172,6 +178,17 @@ extension Limit {
             facts(
                 \.historyBytes, .bytes, 4_096...512 << 20, "in one history answer",
                 "the answer says that there is more")
+        case .sortKeys:
+            facts(\.sortKeys, .count, 1...4_096, "sort keys of a request", "limitExceeded")
+        case .comparisons:
+            facts(
+                \.comparisons, .count, 1...10_000,
+                "comparisons of a predicate; an `IN` is one, however long its list is",
+                "limitExceeded")
+        case .constantBytes:
+            facts(
+                \.constantBytes, .bytes, 256...16 << 20,
+                "of a text or of data that a predicate compares with", "limitExceeded")
         case .sliceReads:
             facts(
                 \.sliceReads, .count, 1...1 << 30,

@@ -29,7 +29,7 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case writable
     /// It stops without a last checkpoint; the journal has what is missing.
     case checkpointMissed = "checkpoint-missed"
-    /// A flush or a checkpoint held up everybody for long.
+    /// A flush, a checkpoint or the answer to a request took long.
     case slow
     /// Segments of the journal were given up.
     case journalTrimmed = "journal-trimmed"

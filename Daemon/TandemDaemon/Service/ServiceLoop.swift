@@ -10,6 +10,8 @@ final class ServiceLoop {
     private var events: [Poller.Event] = []
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
     private var lastHandshakeCheck: UInt64 = 0
+    /// When the last wait ended: what came while the daemon was busy came after that.
+    private var waitEnded: UInt64?
     /// How it waits for the next question of who has just been answered; nil for always asleep.
     private var spin: SpinPolicy?
     /// A descriptor to give up when there are no others left.
@@ -58,7 +60,11 @@ final class ServiceLoop {
         } else if engine.isRetentionDue {
             engine.retain()
         }
+        let began = engine.clock.monotonicNanoseconds
         try wait(milliseconds: timeout(due))
+        let ended = engine.clock.monotonicNanoseconds
+        engine.arrivedAt = ended - began < DaemonLimits.promptNanoseconds ? waitEnded : nil
+        defer { waitEnded = ended }
         for event in events {
             switch event.token {
             case Self.listenerToken: accept()
@@ -67,6 +73,7 @@ final class ServiceLoop {
             default: handle(event)
             }
         }
+        engine.arrivedAt = nil
         try gather()
         try engine.turn()
         try watchAnew()

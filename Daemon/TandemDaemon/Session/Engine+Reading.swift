@@ -31,7 +31,9 @@ extension Engine {
             if session.isWaitingToWrite { finish(session) }
             // It has to be told of everything up to the answer's position.
             if session.isReady { try pump(session) }
+            let start = clock.monotonicNanoseconds
             if session.canReadOn { try advance(session, &left) }
+            committer.note(request: start, until: clock.monotonicNanoseconds)
             finish(session)
             schedule(session)
         }

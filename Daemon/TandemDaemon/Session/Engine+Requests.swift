@@ -18,9 +18,14 @@ extension Engine {
                 noteSyncs(session)
                 release(session)
             case .schema(let request): try schema(request, id, session)
-            case .disconnect(let client):
-                session.answer(
-                    .disconnected(try disconnect(client: client, for: session)), to: id)
+            case .disconnect(let client, let request):
+                let wasThere =
+                    if let request {
+                        try cancel(request, ofClient: client, for: session)
+                    } else {
+                        try disconnect(client: client, for: session)
+                    }
+                session.answer(.disconnected(wasThere), to: id)
             case .lease(let count):
                 try demand(.writer, of: session, to: "lease numbers for new objects")
                 session.answer(.lease(try committer.lease(count)), to: id)

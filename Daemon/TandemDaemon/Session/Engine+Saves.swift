@@ -8,7 +8,7 @@ extension Engine {
     func receive(_ bytes: UnsafeRawBufferPointer, from session: Session) {
         session.decoder.append(bytes)
         metrics.received += UInt64(bytes.count)
-        session.noteArrival(clock)
+        session.noteArrival(at: arrivedAt ?? clock.monotonicNanoseconds)
         // A message that was complete before has ended; another one begins with these bytes.
         var isAnother = session.unfinishedSince == nil
         do {

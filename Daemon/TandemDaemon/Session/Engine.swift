@@ -48,6 +48,8 @@ final class Engine {
     var readBytes: Int { fetchBytes + (batches.current?.heldBytes ?? 0) }
     /// The same with the answers that are being sent.
     var heldBytes: Int { readBytes + answerBytes }
+    /// When the bytes that are being read may have arrived at the earliest; nil for just now.
+    var arrivedAt: UInt64?
     /// The bytes that came of messages that are not complete.
     var unfinished = UnfinishedMessages()
     var planned: [PlannedSave] = []

@@ -164,8 +164,8 @@ final class Session {
 
     func noteRequest() { requests += 1 }
 
-    /// Bytes came; the requests that they complete wait from now on.
-    func noteArrival(_ clock: any Clock) { arrival = clock.monotonicNanoseconds }
+    /// Bytes came; the requests that they complete wait since then.
+    func noteArrival(at time: UInt64) { arrival = time }
 
     /// Queues a request.
     func receive(_ envelope: Envelope<ClientMessage>, bytes: Int) {
@@ -222,6 +222,12 @@ final class Session {
         }
         _ = remove(at: index)
         return true
+    }
+
+    /// The questions that it waits for, the one under way first.
+    var questions: [UInt32] {
+        let waiting = inbox.filter { $0.message.isQuestion }.map(\.id)
+        return [read?.id].compactMap(\.self) + waiting + syncs.map(\.id)
     }
 
     private func remove(at index: Int) -> Waiting {
