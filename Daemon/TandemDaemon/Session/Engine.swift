@@ -117,7 +117,7 @@ final class Engine {
     /// Takes a connection in, or says why not and drops it.
     func connect(_ socket: Socket) -> Session? {
         guard let peer = try? socket.peerCredentials() else { return nil }
-        let unit = ThisProcess.systemdUnit(ofProcess: peer.pid) ?? ""
+        let unit = ThisProcess.systemdUnits(ofProcess: peer.pid)?.description ?? ""
         return connect(socket, of: peer, unit: unit)
     }
 
