@@ -187,6 +187,10 @@ extension DaemonLimits {
     static let promptNanoseconds: UInt64 = 50_000
     /// A flush or checkpoint that takes so long, or a request whose answer does, is worth a warning.
     static let slowNanoseconds: UInt64 = 1_000_000_000
+    /// Lines of an event that clients cause which are logged in the interval below; of more it is logged how many there were.
+    static let logLinesInInterval = 100
+    /// The interval of these lines.
+    static let logIntervalNanoseconds: UInt64 = 10_000_000_000
     /// How long a full disk is left alone before room is asked for again.
     static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
     /// Bytes of a consumer's name.

@@ -47,6 +47,8 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case connectionDropped = "connection-dropped"
     /// A client asked for what its role does not allow.
     case denied
+    /// Lines of an event were withheld, as there were too many.
+    case linesWithheld = "lines-withheld"
     /// A client said hello.
     case connectionOpened = "connection-opened"
     /// A client went.
@@ -66,7 +68,8 @@ public enum LogEvent: String, CaseIterable, Sendable {
         case .failed: .critical
         case .readOnly: .error
         case .mapFilling, .trimFailed, .consumerExpired, .readersFreed, .readerLags, .slow,
-            .connectionRefused, .connectionDropped, .denied, .derivedStale:
+            .connectionRefused, .connectionDropped, .denied, .derivedStale,
+            .linesWithheld:
             .warning
         case .ready, .stopping, .stopped, .tornBatchCut, .modelInstalled, .mapGrows, .writable,
             .checkpointMissed:

@@ -85,13 +85,13 @@ extension Engine {
     ) {
         guard nanoseconds >= DaemonLimits.slowNanoseconds, kind != "save" else { return }
         let peer = session.peer
-        log(
+        logThrottled(
             .slow,
             [
                 "cause": kind, "entity": entity, "client": session.id, "pid": peer.pid,
                 "uid": peer.uid, "author": session.author, "unit": session.unit,
                 "duration_us": nanoseconds / 1_000,
-            ])
+            ], nil)
     }
 }
 

@@ -78,6 +78,7 @@ final class ServiceLoop {
         try engine.turn()
         try watchAnew()
         checkHandshakes()
+        engine.reportWithheldLines()
         if engine.freed.takeDue(engine.clock.monotonicNanoseconds) { ThisProcess.releaseMemory() }
         engine.supervision.passed(engine.summary)
         return isStopping
@@ -149,7 +150,7 @@ final class ServiceLoop {
         if let checkpoint { earlier(checkpoint) }
         let deadlines = [
             engine.nextDeadline, engine.committer.ability.nextLook, engine.supervision.nextWake,
-            engine.retention.nextLook, engine.freed.due,
+            engine.retention.nextLook, engine.freed.due, engine.nextLogReport,
         ]
         for deadline in deadlines {
             guard let deadline else { continue }

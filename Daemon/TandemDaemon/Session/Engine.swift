@@ -48,6 +48,8 @@ final class Engine {
     var readBytes: Int { fetchBytes + (batches.current?.heldBytes ?? 0) }
     /// The same with the answers that are being sent.
     var heldBytes: Int { readBytes + answerBytes }
+    /// What keeps lines that clients cause from filling the log.
+    var throttles: [LogEvent: LogThrottle] = [:]
     /// When the bytes that are being read may have arrived at the earliest; nil for just now.
     var arrivedAt: UInt64?
     /// The bytes that came of messages that are not complete.
@@ -143,7 +145,7 @@ final class Engine {
     /// Notes a connection that could not even be taken in.
     func refuse(_ reason: String, _ refusal: Refusal) {
         metrics.note(refusal)
-        log(.connectionRefused, ["reason": refusal.rawValue], reason)
+        logThrottled(.connectionRefused, ["reason": refusal.rawValue], reason)
     }
 
     /// Forgets a session, which is no refusal without a reason.
