@@ -44,6 +44,8 @@ public indirect enum ClientMessage: WireMessage {
     case vacuum(VacuumRequest)
     /// The end of the question whose id it has (``isQuestion``); that is answered by `failure` then, or as ever.
     case cancel
+    /// The daemon's configuration to be read again; answered by `status`.
+    case reload
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -85,6 +87,8 @@ public indirect enum ClientMessage: WireMessage {
         case vacuum = 20
         /// The end of a question.
         case cancel
+        /// The configuration to be read again.
+        case reload
     }
 
     /// The kind of message.
@@ -109,6 +113,7 @@ public indirect enum ClientMessage: WireMessage {
         case .explain: .explain
         case .vacuum: .vacuum
         case .cancel: .cancel
+        case .reload: .reload
         }
     }
 
@@ -117,7 +122,7 @@ public indirect enum ClientMessage: WireMessage {
         switch self {
         case .fetch, .read, .verdicts, .sync, .history, .status, .blob, .explain: true
         case .hello, .save, .lease, .schema, .disconnect, .consumer, .batch, .pin, .insert,
-            .vacuum, .cancel:
+            .vacuum, .cancel, .reload:
             false
         }
     }
@@ -137,7 +142,7 @@ public indirect enum ClientMessage: WireMessage {
         case .history(let message): message.encode(into: &writer)
         case .lease(let count): writer.uint32(count)
         case .schema(let message): message.encode(into: &writer)
-        case .status, .cancel: break
+        case .status, .cancel, .reload: break
         case .blob(let blob): writer.raw(blob.bytes)
         case .disconnect(let client, let request):
             writer.uint64(client)
@@ -176,6 +181,7 @@ public indirect enum ClientMessage: WireMessage {
         case .explain: self = .explain(try Fetch(from: &reader))
         case .vacuum: self = .vacuum(try VacuumRequest(from: &reader))
         case .cancel: self = .cancel
+        case .reload: self = .reload
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
     }

@@ -87,6 +87,7 @@ extension MessageMaker {
                     keepBytes: maybe { $0.u64() }, keepSeconds: maybe { $0.u64() },
                     before: maybe { $0.u64() }, isForced: bool(), isDryRun: bool()))
         case .cancel: .cancel
+        case .reload: .reload
         }
     }
 

@@ -194,7 +194,7 @@ import Testing
             .schema(SchemaRequest(model: nil)), .status,
             .blob(BlobReference(of: [UInt8](repeating: 1, count: 70_000))),
             .explain(Fetch(request: FetchRequest(entity: "Node"))), .cancel,
-            .disconnect(client: peer.session.id &+ 1),
+            .reload, .disconnect(client: peer.session.id &+ 1),
             .consumer(ConsumerRequest(name: "c\(number % 3)", action: .register(at: position))),
             .consumer(ConsumerRequest(name: "c\(number % 3)", action: .acknowledge(position))),
             .batch(

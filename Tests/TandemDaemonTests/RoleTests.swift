@@ -208,7 +208,9 @@ import Testing
 
     @Test func `only admins end the questions of others, one or all`() throws {
         let bench = try EngineBench(roles: Self.policy)
-        let (reader, writer) = (try bench.client(as: Self.reader), try bench.client(as: Self.writer))
+        let (reader, writer) = (
+            try bench.client(as: Self.reader), try bench.client(as: Self.writer)
+        )
         let admin = try bench.client(as: Self.admin)
         let client = reader.session.id
         let ids = try (0..<3).map { _ in try reader.send(.sync(Sync(number: 1_000))) }
@@ -238,6 +240,57 @@ import Testing
         #expect(try admin.ask(.disconnect(client: client, request: 0)) == .disconnected(false))
         #expect(!reader.session.isClosing)
         #expect(bench.engine.status["cancelledRequests"]?.int == 3)
+    }
+
+    @Test func `a reload takes roles and limits over, a wrong one changes nothing`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        var next = DaemonConfiguration(store: "bench")
+        next.roles = Self.policy
+        var problem: TandemError?
+        bench.engine.configurationReload = ConfigurationReload(next) {
+            () throws(TandemError) in
+            if let problem { throw problem }
+            return next
+        }
+        let reader = try bench.client(as: Self.reader)
+        let (writer, admin) = (try bench.client(as: Self.writer), try bench.client(as: Self.admin))
+        guard case .failure(let denied) = try writer.ask(.reload) else {
+            Issue.record("a writer reloaded the configuration")
+            return
+        }
+        #expect(denied.code == .denied)
+        problem = TandemError(.usage, "limits.conections: there is no such key")
+        next.limits.connections = 3
+        guard case .failure(let wrong) = try admin.ask(.reload) else {
+            Issue.record("a wrong configuration was taken over")
+            return
+        }
+        #expect(wrong == problem && bench.engine.limits.connections == 4_096)
+        #expect(bench.log.lines.last?.contains("reload-failed: ") == true)
+        problem = nil
+        next.roles.users = [.writer: [5_001]]
+        (next.limits.savesKept, next.durability) = (7, .relaxed)
+        guard case .status = try admin.ask(.reload) else {
+            Issue.record("the configuration was not taken over")
+            return
+        }
+        let line = try #require(bench.log.lines.last { $0.contains("reloaded: ") })
+        for word in [
+            "changed=\"roles.reader.users,roles.writer.users,limits.connections\"",
+            "restart=\"durability,limits.savesKept\"",
+        ] { #expect(line.contains(word), "\(line)") }
+        #expect(bench.engine.limits.savesKept == DaemonLimits().savesKept)
+        // The reader may save now; who has no role any more is gone.
+        try reader.save([try bench.bench.insert("Tag", 1)])
+        try writer.read()
+        #expect(writer.isClosed && writer.failure?.code == .denied)
+        let third = try bench.client(as: Self.reader)
+        let refused = try withExtendedLifetime(third) { try bench.refusal(of: Self.reader) }
+        #expect(refused?.code == .limitExceeded)
+        next.limits.connections = 4
+        bench.engine.reloadBySignal()
+        #expect(bench.engine.limits.connections == 4)
+        #expect(bench.engine.status["limits"]?["connections"]?["value"]?.int == 4)
     }
 
     @Test func `the status names every client's role`() throws {

@@ -140,15 +140,24 @@ public final class PersistentContainer: Sendable {
         return wasThere
     }
 
-    /// Ends a question of another client, or all of them if `request` is 0; false if there is none. Blocks.
+    /// Ends a question of another client, or all of them if `request` is 0; false if there is none.
     ///
-    /// Throws `denied` for who is no admin.
+    /// Blocks. Throws `denied` for who is no admin.
     package func cancel(request: UInt32, ofClient id: UInt64) throws -> Bool {
         let question = ClientMessage.disconnect(client: id, request: request)
         guard case .disconnected(let wasThere) = try connection.answer(question).get() else {
             throw TandemError(.storage, "the daemon did not answer about the request")
         }
         return wasThere
+    }
+
+    /// Lets the daemon read its configuration again; blocks until roles and limits count.
+    ///
+    /// Throws `denied` for who is no admin, and `usage` with all that is wrong in the configuration.
+    package func reloadConfiguration() throws {
+        guard case .status = try connection.answer(.reload).get() else {
+            throw TandemError(.storage, "the daemon did not answer about its configuration")
+        }
     }
 
     /// The daemon's status as JSON text; blocks.

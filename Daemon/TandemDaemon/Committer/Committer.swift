@@ -26,7 +26,7 @@ final class Committer {
     private var batch = BatchBuilder(capacity: 1 << 16)
     private var pending: [EncodedTransaction] = []
     let clock: any Clock
-    let limits: DaemonLimits
+    var limits: DaemonLimits
     let log: DaemonLog
     private let supervision: Supervision?
     let limitCounts = LimitCounts()

@@ -11,6 +11,10 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case stopped
     /// It can't start or can't go on.
     case failed
+    /// Roles and limits were read again and count.
+    case reloaded
+    /// The configuration was to be read again, and can't be.
+    case reloadFailed = "reload-failed"
     /// A torn last batch was cut off the journal.
     case tornBatchCut = "torn-batch-cut"
     /// What the journal had beyond the store was applied.
@@ -66,12 +70,13 @@ public enum LogEvent: String, CaseIterable, Sendable {
     public var level: LogLevel {
         switch self {
         case .failed: .critical
-        case .readOnly: .error
+        case .readOnly, .reloadFailed: .error
         case .mapFilling, .trimFailed, .consumerExpired, .readersFreed, .readerLags, .slow,
             .connectionRefused, .connectionDropped, .denied, .derivedStale,
             .linesWithheld:
             .warning
-        case .ready, .stopping, .stopped, .tornBatchCut, .modelInstalled, .mapGrows, .writable,
+        case .ready, .stopping, .stopped, .reloaded, .tornBatchCut, .modelInstalled, .mapGrows,
+            .writable,
             .checkpointMissed:
             .notice
         case .replayed, .journalTrimmed: .info

@@ -128,6 +128,7 @@ extension ClientMessage {
         case .status: "status"
         case .blob: "long value"
         case .cancel: "cancel"
+        case .reload: "reload"
         case .explain: "explain"
         }
     }

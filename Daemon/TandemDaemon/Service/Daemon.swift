@@ -1,6 +1,6 @@
 public import TandemIO
 import TandemJournal
-import TandemModel
+public import TandemModel
 import TandemStore
 
 /// The daemon as a library: opens journal and store, recovers, listens, and runs until it is told to stop.
@@ -103,8 +103,15 @@ public final class Daemon {
 
     /// Runs until ``Handle/stop()`` or, with `signals`, until SIGTERM or SIGINT; then makes a checkpoint.
     ///
+    /// With SIGHUP, and when an administrator says so, `reload` reads the configuration again; roles and limits are taken over.
+    /// It throws `usage` with all that is wrong.
+    ///
     /// Throws ``DaemonError`` when journal or store failed: nothing was acknowledged that is not durable.
-    public func run(signals: SignalSource? = nil) throws(DaemonError) {
+    public func run(
+        signals: SignalSource? = nil,
+        reload: (() throws(TandemError) -> DaemonConfiguration)? = nil
+    ) throws(DaemonError) {
+        engine.configurationReload = reload.map { ConfigurationReload(configuration, read: $0) }
         do {
             engine.begin()
             try loop.run(signals: signals)
@@ -135,7 +142,8 @@ public final class Daemon {
             .system,
             "the store's directory \(path) belongs to uid \(access.owner) and has mode 0"
                 + "\(String(access.mode, radix: 8)), so that others than \(name) (uid \(user)) may write to "
-                + "it; look at what is in it, then `chown -R \(name) \(path)` and `chmod 700 \(path)`")
+                + "it; look at what is in it, then `chown -R \(name) \(path)` and `chmod 700 \(path)`"
+        )
     }
 
     /// Opens store and journal, brings one in step with the other, and gives both to a committer.

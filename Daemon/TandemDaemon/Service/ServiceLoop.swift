@@ -136,6 +136,7 @@ final class ServiceLoop {
     private func shouldStop(_ signals: SignalSource?) -> Bool {
         while let signal = signals?.next() {
             if signal != .hangUp { return true }
+            engine.reloadBySignal()
         }
         return false
     }

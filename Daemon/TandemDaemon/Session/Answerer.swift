@@ -16,7 +16,7 @@ struct Answerer {
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try content(of: blob))
         case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .fetch,
-            .verdicts, .batch, .insert, .explain, .vacuum, .cancel:
+            .verdicts, .batch, .insert, .explain, .vacuum, .cancel, .reload:
             preconditionFailure("The engine answers these itself.")
         }
     }

@@ -26,6 +26,9 @@ extension Engine {
                         try disconnect(client: client, for: session)
                     }
                 session.answer(.disconnected(wasThere), to: id)
+            case .reload:
+                try reload(for: session)
+                session.answer(.status(status.text), to: id)
             case .lease(let count):
                 try demand(.writer, of: session, to: "lease numbers for new objects")
                 session.answer(.lease(try committer.lease(count)), to: id)

@@ -26,7 +26,7 @@ final class Engine {
     var metrics = EngineMetrics()
     var limitCounts: LimitCounts { committer.limitCounts }
     /// Who may do what.
-    private let roles: RolePolicy
+    var roles: RolePolicy
     private(set) var sessions: [UInt64: Session] = [:]
     private var nextSession: UInt64 = 1
     var saving = Turns(.saves)
@@ -87,6 +87,8 @@ final class Engine {
     var retention = Retention()
     /// What the daemon was told at its start, and by whom.
     var configuration = JSON.null
+    /// How it is told again; nil for a daemon whose configuration stands nowhere.
+    var configurationReload: ConfigurationReload?
     private(set) var maintenance = Maintenance()
     private let buffer = GatherBuffer()
     /// The bytes written since the slice began.
@@ -127,7 +129,7 @@ final class Engine {
     func connect(
         _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
     ) -> Session? {
-        let role = roles.role(of: peer, daemon: ThisProcess.effectiveUserID)
+        let role = role(of: peer)
         if let (error, refusal) = refusal(of: peer, role) {
             turnAway(socket, peer, unit, error, refusal)
             return nil
@@ -140,6 +142,11 @@ final class Engine {
         greeting.insert(session.id)
         metrics.opened += 1
         return session
+    }
+
+    /// The role of a peer as things are.
+    func role(of peer: PeerCredentials) -> Role {
+        roles.role(of: peer, daemon: ThisProcess.effectiveUserID)
     }
 
     /// Notes a connection that could not even be taken in.

@@ -37,7 +37,7 @@ final class Session {
     let peer: PeerCredentials
     let unit: String
     /// What it may do.
-    let role: Role
+    var role: Role
     let connectedAt: UInt64
     var decoder = ClientMessageDecoder()
     var machine: DaemonSessionStateMachine
