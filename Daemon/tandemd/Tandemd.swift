@@ -1,6 +1,7 @@
 import ArgumentParser
 import TandemDaemon
 import TandemIO
+import TandemModel
 
 /// The daemon's executable: arguments in, ``Daemon`` out.
 @main
@@ -62,7 +63,7 @@ struct Tandemd: ParsableCommand {
             let signals = try SignalSource()
             let daemon = try Daemon.open(
                 configuration, adopting: UnixListener.systemdListeners().first)
-            try daemon.run(signals: signals)
+            try daemon.run(signals: signals) { () throws(TandemError) in try reread() }
         } catch let error as DaemonError {
             LogLevel.critical.print(
                 LogLine.text(.failed, ["code": error.exitCode], message: error.message))
@@ -77,6 +78,36 @@ struct Tandemd: ParsableCommand {
 
     /// The configuration of all sources; what is wrong with it ends the process with code 2.
     private func configured() throws -> DaemonConfiguration {
+        let assembly = try assembled()
+        guard assembly.problems.isEmpty else {
+            for problem in assembly.problems { LogLevel.critical.print(problem) }
+            throw ExitCode(2)
+        }
+        if checkConfig {
+            StandardStream.output.write(assembly.lines.joined(separator: "\n") + "\n")
+            throw ExitCode.success
+        }
+        var configuration = assembly.configuration
+        configuration.isSupervised = true
+        return configuration
+    }
+
+    /// The configuration of the same sources as they are now.
+    private func reread() throws(TandemError) -> DaemonConfiguration {
+        let assembly: SettingAssembly
+        do {
+            assembly = try assembled()
+        } catch {
+            throw TandemError(.usage, "\(error)")
+        }
+        guard assembly.problems.isEmpty else {
+            throw TandemError(.usage, assembly.problems.joined(separator: "; "))
+        }
+        return assembly.configuration
+    }
+
+    /// What all sources say, with all that is wrong about it.
+    private func assembled() throws -> SettingAssembly {
         let paths = DaemonPaths(name: name ?? ThisProcess.environment("TANDEM_NAME") ?? "default")
         var assembly = SettingAssembly(
             DaemonConfiguration(
@@ -91,16 +122,7 @@ struct Tandemd: ParsableCommand {
             assembly.note(error.message)
         }
         sources.fill(&assembly)
-        guard assembly.problems.isEmpty else {
-            for problem in assembly.problems { LogLevel.critical.print(problem) }
-            throw ExitCode(2)
-        }
-        if checkConfig {
-            StandardStream.output.write(assembly.lines.joined(separator: "\n") + "\n")
-            throw ExitCode.success
-        }
-        assembly.configuration.isSupervised = true
-        return assembly.configuration
+        return assembly
     }
 
     /// Without the usual file everything has its default; one that was named has to be there.

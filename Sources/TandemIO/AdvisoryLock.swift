@@ -48,7 +48,7 @@ public final class AdvisoryLock: FileLock, Sendable {
     private static func open(
         _ path: String
     ) throws(IOError) -> (descriptor: Int32, isNew: Bool) {
-        let flags = O_RDWR | O_CREAT | O_CLOEXEC
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
         do throws(IOError) {
             return (try check(.open, path) { Glibc.open(path, flags | O_EXCL, 0o600) }, true)
         } catch {

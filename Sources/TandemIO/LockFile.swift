@@ -11,12 +11,14 @@ public final class LockFile: FileLock, Sendable {
 
     /// Takes the lock, creating the file if missing.
     ///
-    /// Throws an error for which `isLocked` holds, naming the holder, if it is taken.
+    /// Throws an error for which `isLocked` holds, naming the holder, if it is taken, and another one for a symbolic link or a
+    /// file with a second name: whoever may write to the directory could lead to somebody else's file.
     public init(_ path: String) throws(IOError) {
         let descriptor = try check(.open, path) {
-            Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+            Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         }
         do throws(IOError) {
+            try Self.checkOwnFile(descriptor, path)
             try check(.lock, path) { flock(descriptor, LOCK_EX | LOCK_NB) }
         } catch {
             defer { _ = Glibc.close(descriptor) }
@@ -33,6 +35,17 @@ public final class LockFile: FileLock, Sendable {
         // A child that is just being started has the descriptor too until it runs its program.
         _ = flock(descriptor, LOCK_UN)
         _ = Glibc.close(descriptor)
+    }
+
+    private static func checkOwnFile(
+        _ descriptor: Int32, _ path: String
+    ) throws(IOError) {
+        var found = stat()
+        try check(.inspect, path) { fstat(descriptor, &found) }
+        guard found.st_mode & S_IFMT == S_IFREG, found.st_nlink <= 1 else {
+            throw IOError(
+                .lock, path, errno: EINVAL, detail: "it is no file, or has a second name")
+        }
     }
 
     private func writeHolder() {

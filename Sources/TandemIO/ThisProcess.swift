@@ -108,27 +108,11 @@ public enum ThisProcess {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// The systemd unit a process runs in, from `/proc/PID/cgroup`; nil where it can't be had.
-    public static func systemdUnit(ofProcess pid: Int32) -> String? {
+    /// The systemd units a process runs in, from `/proc/PID/cgroup`; nil where there is none or it can't be had.
+    public static func systemdUnits(ofProcess pid: Int32) -> SystemdUnits? {
         guard let file = try? RealFileSystem().open("/proc/\(pid)/cgroup", .read),
             let bytes = try? file.read(count: 4_096, at: 0)
         else { return nil }
-        return systemdUnit(inControlGroups: String(decoding: bytes, as: UTF8.self))
-    }
-
-    /// The innermost unit named in the text of a `cgroup` file.
-    static func systemdUnit(inControlGroups text: String) -> String? {
-        for line in text.split(separator: "\n") {
-            // "0::/path" in version 2, "1:name=systemd:/path" in version 1.
-            let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-            guard fields.count == 3, fields[1].isEmpty || fields[1] == "name=systemd" else {
-                continue
-            }
-            let unit = fields[2].split(separator: "/").last {
-                $0.hasSuffix(".service") || $0.hasSuffix(".scope")
-            }
-            if let unit { return String(unit) }
-        }
-        return nil
+        return SystemdUnits(inControlGroups: String(decoding: bytes, as: UTF8.self))
     }
 }

@@ -43,9 +43,11 @@ public final class UnixListener {
             try check(.bind, temporary) { address.withPointer { bind(descriptor, $0, $1) } }
             if let group {
                 // -1: the owner stays.
-                try check(.changeGroup, temporary) { chown(temporary, uid_t.max, group) }
+                try check(.changeGroup, temporary) { lchown(temporary, uid_t.max, group) }
             }
-            try check(.changeMode, temporary) { chmod(temporary, mode) }
+            try check(.changeMode, temporary) {
+                fchmodat(AT_FDCWD, temporary, mode, AT_SYMLINK_NOFOLLOW)
+            }
             try check(.listen, temporary) { Glibc.listen(descriptor, backlog) }
             try setFlags(descriptor)
             try check(.rename, temporary) { rename(temporary, path) }

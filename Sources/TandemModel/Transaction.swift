@@ -7,6 +7,8 @@ public struct Principal: Hashable, Sendable {
     /// The host, for logs that several hosts share; empty on one machine.
     public var host: String
     /// The systemd unit, where it could be had; else empty.
+    ///
+    /// A unit of a user's manager, whose name the user chooses, stands behind that of the manager: `user@1000.service/app.service`.
     public var unit: String
     /// The user id, from the kernel.
     public var uid: UInt32

@@ -27,7 +27,9 @@ public indirect enum ClientMessage: WireMessage {
     /// The content of a blob; answered by `blob`.
     case blob(BlobReference)
     /// The end of another client's connection, by its number in the status; answered by `disconnected`.
-    case disconnect(client: UInt64)
+    ///
+    /// With a request the connection goes on, and only that question of it ends, or with 0 all of them (``cancel``).
+    case disconnect(client: UInt64, request: UInt32? = nil)
     /// A consumer of the journal that comes, moves on or goes; answered by `consumer`.
     case consumer(ConsumerRequest)
     /// All objects of a request to delete or to change; answered by `batched`.
@@ -42,6 +44,8 @@ public indirect enum ClientMessage: WireMessage {
     case vacuum(VacuumRequest)
     /// The end of the question whose id it has (``isQuestion``); that is answered by `failure` then, or as ever.
     case cancel
+    /// The daemon's configuration to be read again; answered by `status`.
+    case reload
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -83,6 +87,8 @@ public indirect enum ClientMessage: WireMessage {
         case vacuum = 20
         /// The end of a question.
         case cancel
+        /// The configuration to be read again.
+        case reload
     }
 
     /// The kind of message.
@@ -107,6 +113,7 @@ public indirect enum ClientMessage: WireMessage {
         case .explain: .explain
         case .vacuum: .vacuum
         case .cancel: .cancel
+        case .reload: .reload
         }
     }
 
@@ -115,7 +122,7 @@ public indirect enum ClientMessage: WireMessage {
         switch self {
         case .fetch, .read, .verdicts, .sync, .history, .status, .blob, .explain: true
         case .hello, .save, .lease, .schema, .disconnect, .consumer, .batch, .pin, .insert,
-            .vacuum, .cancel:
+            .vacuum, .cancel, .reload:
             false
         }
     }
@@ -135,9 +142,11 @@ public indirect enum ClientMessage: WireMessage {
         case .history(let message): message.encode(into: &writer)
         case .lease(let count): writer.uint32(count)
         case .schema(let message): message.encode(into: &writer)
-        case .status, .cancel: break
+        case .status, .cancel, .reload: break
         case .blob(let blob): writer.raw(blob.bytes)
-        case .disconnect(let client): writer.uint64(client)
+        case .disconnect(let client, let request):
+            writer.uint64(client)
+            writer.optional(request) { $0.uint32($1) }
         case .consumer(let message): message.encode(into: &writer)
         case .batch(let message): message.encode(into: &writer)
         case .pin(let message): message.encode(into: &writer)
@@ -161,7 +170,10 @@ public indirect enum ClientMessage: WireMessage {
         case .schema: self = .schema(try SchemaRequest(from: &reader))
         case .status: self = .status
         case .blob: self = .blob(try BlobReference(from: &reader))
-        case .disconnect: self = .disconnect(client: try reader.uint64())
+        case .disconnect:
+            self = .disconnect(
+                client: try reader.uint64(),
+                request: try reader.optional { reader throws(CodingError) in try reader.uint32() })
         case .consumer: self = .consumer(try ConsumerRequest(from: &reader))
         case .batch: self = .batch(try Batch(from: &reader))
         case .pin: self = .pin(try PinRequest(from: &reader))
@@ -169,6 +181,7 @@ public indirect enum ClientMessage: WireMessage {
         case .explain: self = .explain(try Fetch(from: &reader))
         case .vacuum: self = .vacuum(try VacuumRequest(from: &reader))
         case .cancel: self = .cancel
+        case .reload: self = .reload
         case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
     }

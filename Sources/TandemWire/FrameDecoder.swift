@@ -34,6 +34,8 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
     private var input = FrameBuffer()
     private var step = Step.header
     private var parts: [UInt8] = []
+    /// Whether the rest of the message that has begun is discarded.
+    private var isSkipping = false
     /// What a frame may have, if it is less than the protocol's bound.
     public var frameBytes = WireLimits.frameBytes
     /// What a message may have, if it is less than its type may.
@@ -61,6 +63,24 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
     public var isAtBoundary: Bool {
         guard case .header = step else { return false }
         return input.count == 0
+    }
+
+    /// The type and request of a message of which a first frame came that says more follow; nil for none.
+    public var unfinished: (type: UInt8, id: UInt32)? {
+        guard !isSkipping else { return nil }
+        switch step {
+        case .payload(let header) where header.hasMore || !parts.isEmpty:
+            return (header.type, header.id)
+        case .continuation(let header): return (header.type, header.id)
+        default: return nil
+        }
+    }
+
+    /// Discards the message that has begun: what came of it now, and the rest as it comes.
+    public mutating func skipMessage() {
+        guard unfinished != nil else { return }
+        isSkipping = true
+        parts = []
     }
 
     /// Appends received bytes.
@@ -110,6 +130,11 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
         _ header: FrameHeader
     ) throws(WireError) -> Envelope<Message>? {
         let range = input.take(Int(header.length))
+        if isSkipping {
+            isSkipping = header.hasMore
+            step = header.hasMore ? .continuation(header) : .header
+            return nil
+        }
         if header.hasMore {
             parts.append(contentsOf: input.bytes[range])
             step = .continuation(header)

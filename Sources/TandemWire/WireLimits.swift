@@ -1,3 +1,5 @@
+public import TandemModel
+
 /// The bounds of the protocol, all in one place.
 ///
 /// A daemon can be configured to other requests in flight, bytes queued and controllers, and to
@@ -40,4 +42,16 @@ public enum WireLimits {
     public static let names = 4_096
     /// The hops of one key path.
     public static let keyPathHops = 64
+    /// The bytes of the name of an author or a context, in UTF-8.
+    public static let nameBytes = 256
+
+    /// Throws `usage` for a name of more than ``nameBytes``; `kind` says whose it is.
+    public static func check(name: String, of kind: String) throws(TandemError) {
+        let bytes = name.utf8.count
+        guard bytes > nameBytes else { return }
+        throw TandemError(
+            .usage,
+            "the name of the \(kind) has \(bytes) bytes, at most \(nameBytes) are allowed; shorten it"
+        )
+    }
 }

@@ -35,6 +35,7 @@ struct TandemCommand: ParsableCommand {
             ConsumersCommand.self,
             SubscriptionsCommand.self,
             ConfigCommand.self,
+            ReloadCommand.self,
             DiskUsageCommand.self,
             VacuumCommand.self,
             HealthCommand.self,

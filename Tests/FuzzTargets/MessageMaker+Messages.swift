@@ -68,7 +68,7 @@ extension MessageMaker {
                     purpose: SchemaRequest.Purpose(rawValue: UInt8(int(0...2))) ?? .apply))
         case .status: .status
         case .blob: .blob(MessageMaker.blobs[int(0...1)])
-        case .disconnect: .disconnect(client: u64())
+        case .disconnect: .disconnect(client: u64(), request: bool() ? u32() : nil)
         case .consumer:
             .consumer(
                 ConsumerRequest(
@@ -87,6 +87,7 @@ extension MessageMaker {
                     keepBytes: maybe { $0.u64() }, keepSeconds: maybe { $0.u64() },
                     before: maybe { $0.u64() }, isForced: bool(), isDryRun: bool()))
         case .cancel: .cancel
+        case .reload: .reload
         }
     }
 

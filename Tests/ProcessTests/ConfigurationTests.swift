@@ -52,6 +52,32 @@ import Testing
         ] { #expect(run.lines.contains(line), "\(line) in \(run.output)") }
     }
 
+    @Test func `tandem reload and SIGHUP read the file again, a wrong one changes nothing`() throws
+    {
+        let place = try Place()
+        let path = try file("limits:\n  connections: 11\n", in: place)
+        let daemon = try DaemonProcess.serving(
+            store: place.store, socket: place.socket, options: ["--config", path])
+        func connections() throws -> String {
+            try CommandRun("tandem", ["config", "limits.connections", "--socket", place.socket])
+                .lines.first ?? ""
+        }
+        let reload = ["reload", "--socket", place.socket]
+        #expect(try connections() == "limits.connections = 11  # \(path):2")
+        _ = try file("limits:\n\n  connections: 12\n", in: place)
+        let done = try CommandRun("tandem", reload)
+        #expect(done.code == 0 && done.output.isEmpty, "\(done.output)")
+        #expect(try connections() == "limits.connections = 12  # \(path):3")
+        _ = try file("limits:\n  conections: 13\n", in: place)
+        let wrong = try CommandRun("tandem", reload)
+        #expect(wrong.code == 2 && wrong.output.contains("limits.conections"), "\(wrong.output)")
+        #expect(try connections() == "limits.connections = 12  # \(path):3")
+        _ = try file("limits:\n  connections: 14\n", in: place)
+        kill(daemon.processID, SIGHUP)
+        while try !connections().contains("14") { Thread.sleep(forTimeInterval: 0.01) }
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
     @Test func `everything that is wrong is said at once, with its place`() throws {
         let place = try Place()
         let path = try file("limits:\n  conections: 5\n  frameBytes: tiny\n", in: place)

@@ -84,6 +84,18 @@ import Testing
         #expect(output.contains("backup"), "\(output)")
     }
 
+    @Test(arguments: ["chmod 770", "chmod 707", "chown 4242"])
+    func `a directory that others may write to is refused with the remedy`(_ change: String)
+        throws
+    {
+        guard change.hasPrefix("chmod") || ThisProcess.effectiveUserID == 0 else { return }
+        let place = try world()
+        try CommandRun(shell: "\(change) '\(place.store)'").check()
+        let output = try refusal(place)
+        #expect(output.contains("the store's directory \(place.store) belongs to"), "\(output)")
+        #expect(output.contains("chmod 700 \(place.store)"), "\(output)")
+    }
+
     @Test func `a path that is too long for a socket is refused as that`() throws {
         let place = try Place()
         let socket = place.path + "/" + String(repeating: "x", count: 120)

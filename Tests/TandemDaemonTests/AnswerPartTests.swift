@@ -171,6 +171,26 @@ import Testing
         }
     }
 
+    @Test func `law 8: fetches under way hold what answers leave, and one fetch more`() throws {
+        let bench = try largeBench(ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1))
+        let silent = try (0..<2).map { _ in try bench.client() }
+        for client in silent {
+            _ = try client.send(.fetch(try fetch(bench)))
+            while client.session.read?.answer == nil { try bench.turn() }
+        }
+        let whole = bench.engine.answerBytes / 2
+        let askers = try (0..<4).map { _ in try bench.client() }
+        for client in askers { _ = try client.send(.fetch(try fetch(bench))) }
+        var most = 0
+        for _ in 0..<60 {
+            try bench.turn()
+            most = max(most, bench.engine.heldBytes)
+        }
+        let limit = bench.engine.limits.readBytes
+        // Each of the others may have taken a step of a sixth of the objects. Two more fetches would be too much.
+        #expect(most > limit && most <= limit + whole * 3 / 2, "\(most)")
+    }
+
     @Test func `law 6: an answer that has begun ends under another model`() throws {
         let bench = try bench()
         let (client, writer) = (try bench.client(), try bench.client())

@@ -124,7 +124,7 @@ import Testing
     {
         for limit in [300 << 10, 64 << 20] {
             var limits = DaemonLimits()
-            limits.consumers = 65_536
+            (limits.consumers, limits.consumersPerUser) = (65_536, 65_536)
             let bench = try CommitBench(
                 mapBytes: 300 << 10, maximumMapBytes: limit, limits: limits)
             let name = String(repeating: "n", count: 120)

@@ -60,6 +60,45 @@ import Testing
         #expect(honest.pushes.count == Int(number) - 1)
     }
 
+    @Test func `law 8: names of authors and contexts have at most 256 bytes`() throws {
+        let bench = try EngineBench()
+        // Two bytes each: counted are bytes, not characters.
+        let (fits, long) = (String(repeating: "é", count: 128), String(repeating: "é", count: 129))
+        let peer = try bench.peer()
+        try peer.write(.hello(Hello(author: long)), id: 0)
+        try bench.turn()
+        try peer.read()
+        #expect(peer.isClosed && peer.failure?.code == .usage)
+        #expect(peer.failure?.message.contains("author has 258 bytes, at most 256") == true)
+        let client = try bench.client(Hello(author: fits))
+        var save = client.saveRequest([try bench.bench.insert("Node", 1)])
+        let before = bench.position
+        for (author, context) in [(long, ""), ("", long)] {
+            save.author = author
+            save.context = context
+            let batch = Batch(
+                batchID: [1], contentHash: StableHash([]), author: author, context: context,
+                modelVersion: 1, request: FetchRequest(entity: "Node"), work: .delete)
+            let insert = BatchInsert(
+                batchID: [2], author: author, context: context, modelVersion: 1, entity: 1,
+                first: 0, before: StableHash([]), rows: [], isLast: true)
+            for message in [ClientMessage.save(save), .batch(batch), .insert(insert)] {
+                guard case .failure(let error) = try client.ask(message) else {
+                    Issue.record("\(message.title) by a name of 258 bytes was taken")
+                    return
+                }
+                #expect(error.code == .usage && error.message.contains("has 258 bytes"))
+            }
+        }
+        #expect(bench.position == before)
+        (save.author, save.context) = (fits, fits)
+        guard case .saved(let saved) = try client.ask(.save(save)) else {
+            Issue.record("a name of 256 bytes was refused")
+            return
+        }
+        #expect(saved.wrote)
+    }
+
     @Test func `law 7: random bytes end a connection at most, never the daemon`() throws {
         let bench = try EngineBench()
         var random = SplitMix64(seed: seed)
@@ -155,7 +194,7 @@ import Testing
             .schema(SchemaRequest(model: nil)), .status,
             .blob(BlobReference(of: [UInt8](repeating: 1, count: 70_000))),
             .explain(Fetch(request: FetchRequest(entity: "Node"))), .cancel,
-            .disconnect(client: peer.session.id &+ 1),
+            .reload, .disconnect(client: peer.session.id &+ 1),
             .consumer(ConsumerRequest(name: "c\(number % 3)", action: .register(at: position))),
             .consumer(ConsumerRequest(name: "c\(number % 3)", action: .acknowledge(position))),
             .batch(

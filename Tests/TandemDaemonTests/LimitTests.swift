@@ -42,6 +42,14 @@ import Testing
             clock.advance(byNanoseconds: 11_000_000)
             bench.engine.expireHandshakes()
             return try end(of: silent)
+        case .messageMilliseconds:
+            let slow = try bench.client()
+            try slow.write([1])
+            try slow.carry()
+            clock.advance(byNanoseconds: 11_000_000)
+            bench.engine.expireUnfinished()
+            return try end(of: slow)
+        case .unfinishedBytes, .unfinishedBytesPerUser: return try unfinished(bench)
         case .frameBytes, .transactionBytes: return try tooLarge(bench)
         case .inboundBytes: return try unread(bench)
         case .requestsInFlight:
@@ -62,6 +70,7 @@ import Testing
             )
         }
         switch limit {
+        case .sortKeys, .comparisons, .constantBytes: return try tooExpensive(limit, client, bench)
         case .controllers:
             let items = Array(
                 repeating: VerdictItem(request: FetchRequest(entity: "Tag")), count: 2)
@@ -125,11 +134,41 @@ import Testing
         case .consumers:
             _ = try bench.bench.committer.register("one", at: 0)
             return bench.failure { _ = try $0.committer.register("two", at: 0) }
+        case .consumersPerUser:
+            _ = try bench.bench.committer.register("one", at: 0, owner: 7)
+            _ = try bench.bench.committer.register("two", at: 0, owner: 8)
+            return bench.failure { _ = try $0.committer.register("three", at: 0, owner: 8) }
         case .batchSaves, .ringTransactions: for number in UInt64(1)...2 { try save(number) }
         case .batchBytes, .ringBytes: for number in UInt64(1)...2 { try large(client, number) }
         default: try checkpoint(limit, bench, clock) { try large(client, $0) }
         }
         return nil
+    }
+
+    /// A request that is too large by one, in each of the messages that may have it.
+    private func tooExpensive(
+        _ limit: Limit, _ client: Peer, _ bench: EngineBench
+    ) throws -> TandemError? {
+        var request = FetchRequest(entity: "Tag")
+        switch limit {
+        case .sortKeys: request.sort = [SortKey("label"), SortKey("link")]
+        case .comparisons:
+            request.predicate = try ObjectPredicate(format: "label == 'a' OR link == nil")
+        default:
+            request.predicate = .comparison(
+                Comparison(
+                    .keyPath(["label"]), .contains,
+                    .constant(.string(String(repeating: "x", count: limit.small + 1)))))
+        }
+        var batch = try bench.batch("Tag")
+        batch.request = request
+        let item = VerdictItem(request: request)
+        let errors = try [
+            .fetch(Fetch(request: request)), .explain(Fetch(request: request)), .batch(batch),
+            .verdicts(VerdictRequest(from: bench.position.number, items: [item])),
+        ].map { failure(try client.ask($0)) }
+        #expect(Set(errors.map { $0?.message }).count == 1)
+        return errors.first ?? nil
     }
 
     /// Reads two objects beside one.
@@ -206,6 +245,31 @@ import Testing
         return try end(of: client)
     }
 
+    /// The beginnings of large saves on two connections, which are too much together.
+    private func unfinished(_ bench: EngineBench) throws -> TandemError? {
+        let clients = [try bench.client(), try bench.client()]
+        let text = Value.string(String(repeating: "x", count: 10_000))
+        let save = clients[0].saveRequest([try bench.bench.insert("Tag", 1, ["label": text])])
+        var bytes: [UInt8] = []
+        try FrameEncoder.encode(ClientMessage.save(save), id: 1, into: &bytes)
+        for client in clients {
+            try client.write(Array(bytes[..<3_000]))
+            try client.carry()
+        }
+        #expect(!clients[0].session.isClosing)
+        let error = try end(of: clients[1])
+        // What the other one held is free again.
+        #expect(bench.engine.unfinished.bytes == 3_000 - Frame.headerBytes)
+        try clients[0].write(Array(bytes[3_000...]))
+        guard case .saved = try clients[0].answer(1) else {
+            Issue.record("the first save was refused")
+            return nil
+        }
+        #expect(bench.engine.unfinished.bytes == 0)
+        #expect(bench.engine.unfinished.bytes(of: clients[0].session.peer.uid) == 0)
+        return error
+    }
+
     /// Answers that nobody reads, until there is no room for more; then requests that have to wait.
     private func unread(_ bench: EngineBench) throws -> TandemError? {
         let saver = try bench.client()
@@ -272,11 +336,11 @@ extension Limit {
     fileprivate var small: Int {
         switch self {
         case .requestsInFlight: 2
-        case .handshakeMilliseconds: 10
-        case .attributeBytes: 256
+        case .handshakeMilliseconds, .messageMilliseconds: 10
+        case .attributeBytes, .constantBytes: 256
         case .blobBytes, .transactionBytes: 64 << 10
         case .frameBytes, .inboundBytes, .outboundBytes, .historyBytes, .batchBytes, .ringBytes,
-            .readBytes:
+            .readBytes, .unfinishedBytes, .unfinishedBytesPerUser:
             4_096
         case .checkpointPages: 16
         default: 1
@@ -289,9 +353,11 @@ extension Limit {
         case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,
             .controllers, .transactionBytes, .consumers, .readBytes, .batchObjects, .objectReads,
             .requestReads,
-            .lookBackTransactions, .pinsPerConnection, .batchesPerConnection, .batchesPerUser:
+            .lookBackTransactions, .pinsPerConnection, .batchesPerConnection, .batchesPerUser,
+            .unfinishedBytes, .unfinishedBytesPerUser, .consumersPerUser,
+            .sortKeys, .comparisons, .constantBytes:
             .limitExceeded
-        case .handshakeMilliseconds: .timeout
+        case .handshakeMilliseconds, .messageMilliseconds: .timeout
         case .attributeBytes, .blobBytes: .validation
         case .savesKept: .unknownOutcome
         case .verdictTransactions, .pinSeconds: .historyExpired

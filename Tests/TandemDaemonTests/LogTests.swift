@@ -66,6 +66,31 @@ import Testing
         #expect(!bench.log.lines.contains { $0.contains(secret) })
     }
 
+    @Test func `law 8: connections that are dropped in a row fill no log`() throws {
+        let clock = ManualClock(monotonicNanoseconds: 1)
+        let bench = try EngineBench(engineClock: clock)
+        let most = DaemonLimits.logLinesInInterval
+        func drop(_ count: Int) throws {
+            for _ in 0..<count {
+                let peer = try bench.peer()
+                bench.engine.fail(peer.session, "a test ended it")
+            }
+        }
+        try drop(3 * most)
+        #expect(bench.dropped == most)
+        bench.engine.reportWithheldLines()
+        #expect(!bench.log.lines.contains { $0.contains("lines-withheld") })
+        let due = try #require(bench.engine.nextLogReport)
+        clock.advance(byNanoseconds: due - clock.monotonicNanoseconds)
+        bench.engine.reportWithheldLines()
+        let line = try #require(bench.log.lines.last)
+        #expect(line.contains("lines-withheld: event=connection-dropped lines=\(2 * most)"))
+        #expect(bench.engine.nextLogReport == nil)
+        try drop(1)
+        #expect(bench.dropped == most + 1)
+        #expect(bench.engine.status["refused"]?.int == Int64(3 * most + 1))
+    }
+
     @Test func `the page's table has every event with its priority`() throws {
         let rows = try Page.rows(under: "| event | priority |")
         let expected = LogEvent.allCases.map { [$0.rawValue, "\($0.level)"] }.sorted {

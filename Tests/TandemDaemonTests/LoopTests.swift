@@ -69,6 +69,36 @@ import Testing
         #expect(world.poller.interests[session.id] == .read)
     }
 
+    @Test func `a save that came while the daemon was busy counts from when it last looked`() throws
+    {
+        let clock = ManualClock(monotonicNanoseconds: 1_000_000_000)
+        let bench = try EngineBench(engineClock: clock)
+        let client = try bench.client()
+        let poller = ScriptedReadiness()
+        let loop = try ServiceLoop(bench.engine, listener: nil, poller: poller)
+        var number: UInt64 = 0
+        func pass(waiting nanoseconds: UInt64) throws {
+            number += 1
+            let save = client.saveRequest([try bench.bench.insert("Node", number)])
+            _ = try client.send(.save(save))
+            poller.rounds = [
+                {
+                    clock.advance(byNanoseconds: nanoseconds)
+                    return [poller.readable(client)]
+                }
+            ]
+            _ = try loop.pass()
+        }
+        _ = try loop.pass()
+        clock.advance(byNanoseconds: 8_000_000_000)
+        // The daemon slept until the bytes came.
+        try pass(waiting: 1_000_000)
+        #expect(bench.engine.metrics.saves.longest < 8_000_000_000)
+        clock.advance(byNanoseconds: 8_000_000_000)
+        try pass(waiting: 0)
+        #expect(bench.engine.metrics.saves.longest >= 8_000_000_000)
+    }
+
     @Test func `law 7: one that leaves while its saves wait for room is let go of`() throws {
         var world = try World()
         let session = world.client.session

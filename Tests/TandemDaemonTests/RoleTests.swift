@@ -92,6 +92,35 @@ import Testing
         }
     }
 
+    @Test func `law 7: a save of a reader is refused at its first frame and takes no room`()
+        throws
+    {
+        let bench = try EngineBench(roles: Self.policy)
+        let reader = try bench.client(as: Self.reader)
+        let text = Value.string(String(repeating: "x", count: 60_000))
+        let save = reader.saveRequest(
+            try (UInt64(1)...40).map { try bench.bench.insert("Tag", $0, ["label": text]) })
+        var bytes: [UInt8] = []
+        try FrameEncoder.encode(ClientMessage.save(save), id: 5, into: &bytes)
+        #expect(bytes.count > 2 * WireLimits.frameBytes)
+        try reader.write(Array(bytes[..<100]))
+        try reader.carry()
+        guard case .failure(let error) = try reader.answer(5) else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(error.code == .denied)
+        for start in stride(from: 100, to: bytes.count, by: 100_000) {
+            try reader.write(Array(bytes[start..<min(start + 100_000, bytes.count)]))
+            try reader.carry()
+            #expect(bench.engine.unfinished.bytes <= WireLimits.frameBytes + Frame.headerBytes)
+        }
+        #expect(bench.engine.unfinished.bytes == 0 && reader.session.unfinishedSince == nil)
+        // The connection goes on behind the discarded message.
+        let found = try reader.fetch(Fetch(request: FetchRequest(entity: "Tag"), kind: .count))
+        #expect(found.count == 0 && bench.engine.status["deniedRequests"]?.int == 1)
+    }
+
     @Test func `law 8: a reader gets no numbers, however often it greets and asks`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let before = bench.engine.committer.leases.numbersBelow
@@ -130,6 +159,32 @@ import Testing
         #expect(bench.engine.status["deniedRequests"]?.int == 1)
     }
 
+    @Test func `only admins migrate the store`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        var model = graphModel
+        // A migration may drop what an install may not.
+        model.entities["Form"] = nil
+        let before = bench.position
+        for peer in [Self.reader, Self.writer] {
+            let client = try bench.client(as: peer)
+            let answer = try client.ask(
+                .schema(SchemaRequest(model: model.json.text, purpose: .migrate)))
+            guard case .failure(let error) = answer else {
+                Issue.record("uid \(peer.uid) migrated the store")
+                return
+            }
+            #expect(error.code == .denied && bench.position == before)
+        }
+        let admin = try bench.client(as: Self.admin)
+        let answer = try admin.ask(
+            .schema(SchemaRequest(model: model.json.text, purpose: .migrate)))
+        guard case .schema = answer else {
+            Issue.record("an admin could not migrate the store: \(answer)")
+            return
+        }
+        #expect(bench.position.number == before.number + 1)
+    }
+
     @Test func `only admins end the connections of others`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let writer = try bench.client(as: Self.writer)
@@ -149,6 +204,93 @@ import Testing
             try admin.ask(.disconnect(client: reader.session.id)) == .disconnected(false))
         #expect(
             try admin.ask(.disconnect(client: admin.session.id)) == .disconnected(false))
+    }
+
+    @Test func `only admins end the questions of others, one or all`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        let (reader, writer) = (
+            try bench.client(as: Self.reader), try bench.client(as: Self.writer)
+        )
+        let admin = try bench.client(as: Self.admin)
+        let client = reader.session.id
+        let ids = try (0..<3).map { _ in try reader.send(.sync(Sync(number: 1_000))) }
+        try bench.turn()
+        guard case .failure(let error) = try writer.ask(.disconnect(client: client, request: 0))
+        else {
+            Issue.record("a writer ended another's request")
+            return
+        }
+        #expect(error.code == .denied)
+        #expect(try admin.ask(.disconnect(client: client, request: 999)) == .disconnected(false))
+        #expect(try admin.ask(.disconnect(client: client, request: ids[1])) == .disconnected(true))
+        guard case .failure(let ended) = try reader.answer(ids[1]) else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(ended.code == .cancelled && ended.message.contains("administrator"))
+        #expect(reader.session.questions == [ids[0], ids[2]])
+        #expect(try admin.ask(.disconnect(client: client, request: 0)) == .disconnected(true))
+        for id in [ids[0], ids[2]] {
+            guard case .failure(let error) = try reader.answer(id) else {
+                Issue.record("no answer")
+                return
+            }
+            #expect(error.code == .cancelled)
+        }
+        #expect(try admin.ask(.disconnect(client: client, request: 0)) == .disconnected(false))
+        #expect(!reader.session.isClosing)
+        #expect(bench.engine.status["cancelledRequests"]?.int == 3)
+    }
+
+    @Test func `a reload takes roles and limits over, a wrong one changes nothing`() throws {
+        let bench = try EngineBench(roles: Self.policy)
+        var next = DaemonConfiguration(store: "bench")
+        next.roles = Self.policy
+        var problem: TandemError?
+        bench.engine.configurationReload = ConfigurationReload(next) {
+            () throws(TandemError) in
+            if let problem { throw problem }
+            return next
+        }
+        let reader = try bench.client(as: Self.reader)
+        let (writer, admin) = (try bench.client(as: Self.writer), try bench.client(as: Self.admin))
+        guard case .failure(let denied) = try writer.ask(.reload) else {
+            Issue.record("a writer reloaded the configuration")
+            return
+        }
+        #expect(denied.code == .denied)
+        problem = TandemError(.usage, "limits.conections: there is no such key")
+        next.limits.connections = 3
+        guard case .failure(let wrong) = try admin.ask(.reload) else {
+            Issue.record("a wrong configuration was taken over")
+            return
+        }
+        #expect(wrong == problem && bench.engine.limits.connections == 4_096)
+        #expect(bench.log.lines.last?.contains("reload-failed: ") == true)
+        problem = nil
+        next.roles.users = [.writer: [5_001]]
+        (next.limits.savesKept, next.durability) = (7, .relaxed)
+        guard case .status = try admin.ask(.reload) else {
+            Issue.record("the configuration was not taken over")
+            return
+        }
+        let line = try #require(bench.log.lines.last { $0.contains("reloaded: ") })
+        for word in [
+            "changed=\"roles.reader.users,roles.writer.users,limits.connections\"",
+            "restart=\"durability,limits.savesKept\"",
+        ] { #expect(line.contains(word), "\(line)") }
+        #expect(bench.engine.limits.savesKept == DaemonLimits().savesKept)
+        // The reader may save now; who has no role any more is gone.
+        try reader.save([try bench.bench.insert("Tag", 1)])
+        try writer.read()
+        #expect(writer.isClosed && writer.failure?.code == .denied)
+        let third = try bench.client(as: Self.reader)
+        let refused = try withExtendedLifetime(third) { try bench.refusal(of: Self.reader) }
+        #expect(refused?.code == .limitExceeded)
+        next.limits.connections = 4
+        bench.engine.reloadBySignal()
+        #expect(bench.engine.limits.connections == 4)
+        #expect(bench.engine.status["limits"]?["connections"]?["value"]?.int == 4)
     }
 
     @Test func `the status names every client's role`() throws {

@@ -111,6 +111,33 @@ import Testing
         #expect(bench.position.number == 3)
     }
 
+    @Test func `law 3: no save is answered by an effect that a failed batch had`() throws {
+        let clock = ManualClock()
+        let bench = try EngineBench(clock: clock)
+        let (one, two) = (try bench.client(), try bench.client())
+        try one.save([try bench.bench.insert("Node", 1)])
+        bench.bench.disk.faults.failingWrite = 1
+        bench.bench.disk.faults.writeErrno = 28
+        // The second save has no effect of its own because of the first one in the same batch.
+        let saves = try [one, two].map { client in
+            client.saveRequest([try bench.bench.update("Node", 1, ["name": Value.string("x")])])
+        }
+        let ids = [try one.send(.save(saves[0])), try two.send(.save(saves[1]))]
+        for (client, id) in zip([one, two], ids) {
+            guard case .failure(let error) = try client.answer(id) else {
+                Issue.record("a save that never happened was answered")
+                return
+            }
+            #expect(error.code == .readOnly)
+        }
+        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        guard case .saved(let saved) = try two.ask(.save(saves[1])) else {
+            Issue.record("the repeated save was refused")
+            return
+        }
+        #expect(saved.wrote && !saved.isRepeat && saved.position == bench.position.number)
+    }
+
     @Test func `laws 1 and 3: a batch that never happened refuses nobody`()
         throws
     {

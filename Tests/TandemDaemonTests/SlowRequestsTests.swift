@@ -47,17 +47,52 @@ import Testing
         #expect(clients(slow, at: later) == [50])
     }
 
+    @Test
+    func
+        `a request of a second is logged with who asked, and is a stall; a save counts from its arrival`()
+        throws
+    {
+        let clock = JumpyClock()
+        let bench = try EngineBench(engineClock: clock)
+        let client = try bench.client(Hello(author: "slow one"))
+        clock.jump(looks: 20)
+        _ = try client.fetch(Fetch(request: FetchRequest(entity: "Node")))
+        #expect(!bench.log.lines.contains { $0.contains("slow: ") })
+        clock.step = 2_000_000_000
+        clock.jump(looks: 60)
+        _ = try client.fetch(Fetch(request: FetchRequest(entity: "Node")))
+        clock.jump(looks: 0)
+        let line = try #require(bench.log.lines.last { $0.contains("slow: ") })
+        for word in ["cause=fetch", "entity=Node", "author=\"slow one\"", "duration_us="] {
+            #expect(line.contains(word), "\(line)")
+        }
+        // Its bytes came while the daemon was busy for ten seconds.
+        let before = bench.engine.metrics.saves.longest
+        bench.engine.arrivedAt = clock.monotonicNanoseconds
+        clock.step = 10_000_000_000
+        clock.jump(looks: 2)
+        _ = clock.monotonicNanoseconds
+        clock.jump(looks: 0)
+        _ = try client.save([try bench.bench.insert("Node", try client.lease)])
+        #expect(before < 10_000_000_000 && bench.engine.metrics.saves.longest >= 10_000_000_000)
+    }
+
     /// Some looks at it are 20 ms apart, so that what came before the last of them has waited.
     private final class JumpyClock: Clock {
         private let clock = ManualClock(monotonicNanoseconds: 1)
         private let left = Mutex(0)
+        private let stepNanoseconds = Mutex(UInt64(20_000_000))
+        var step: UInt64 {
+            get { stepNanoseconds.withLock { $0 } }
+            set { stepNanoseconds.withLock { $0 = newValue } }
+        }
         var wallMicroseconds: Int64 { clock.wallMicroseconds }
         var monotonicNanoseconds: UInt64 {
             let jumps = left.withLock { left in
                 if left > 0 { left -= 1 }
                 return left > 0
             }
-            if jumps { clock.advance(byNanoseconds: 20_000_000) }
+            if jumps { clock.advance(byNanoseconds: step) }
             return clock.monotonicNanoseconds
         }
 
@@ -69,7 +104,7 @@ import Testing
         let bench = try EngineBench(engineClock: clock)
         let client = try bench.client(Hello(author: "slow one"))
         clock.jump(looks: 20)
-        _ = try client.save([try bench.bench.insert("Node", client.lease)])
+        _ = try client.save([try bench.bench.insert("Node", try client.lease)])
         clock.jump(looks: 20)
         _ = try client.fetch(Fetch(request: FetchRequest(entity: "Node")))
         let slow = bench.engine.status["slowRequests"]?.array ?? []

@@ -22,4 +22,24 @@ import Testing
         lock = nil
         _ = try LockFile(path)
     }
+
+    @Test func `a lock is taken on no link, and what it leads to stays as it is`() throws {
+        let place = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: place) }
+        let precious = place + "/precious"
+        #expect(FileManager.default.createFile(atPath: precious, contents: Data([1, 2, 3])))
+        #expect(symlink(precious, place + "/symbolic.lock") == 0)
+        #expect(link(precious, place + "/hard.lock") == 0)
+        #expect(mkfifo(place + "/pipe.lock", 0o600) == 0)
+        for name in ["symbolic", "hard", "pipe"] {
+            #expect(throws: IOError.self, "\(name)") { _ = try LockFile("\(place)/\(name).lock") }
+        }
+        let error = #expect(throws: IOError.self) {
+            _ = try UnixListener.listen(path: place + "/symbolic", mode: 0o600)
+        }
+        #expect(error?.errno == ELOOP)
+        #expect(throws: IOError.self) { _ = try AdvisoryLock(place + "/symbolic.lock") }
+        #expect(FileManager.default.contents(atPath: precious) == Data([1, 2, 3]))
+    }
 }

@@ -70,12 +70,37 @@ import Testing
     }
 
     @Test func unitIsReadFromBothKindsOfControlGroups() {
+        func units(_ text: String) -> String? {
+            SystemdUnits(inControlGroups: text)?.description
+        }
         let second = "0::/system.slice/tandemd@default.service\n"
         let first = "3:cpu:/x\n1:name=systemd:/user.slice/user-1.slice/session-2.scope\n"
-        #expect(
-            ThisProcess.systemdUnit(inControlGroups: second) == "tandemd@default.service")
-        #expect(ThisProcess.systemdUnit(inControlGroups: first) == "session-2.scope")
-        #expect(ThisProcess.systemdUnit(inControlGroups: "0::/\n") == nil)
+        #expect(units(second) == "tandemd@default.service")
+        #expect(units(first) == "session-2.scope")
+        #expect(units("0::/\n") == nil)
+    }
+
+    @Test func `what a user can name is no system unit`() {
+        func units(_ path: String) -> SystemdUnits? {
+            SystemdUnits(inControlGroups: "0::\(path)\n")
+        }
+        let manager = "/user.slice/user-1002.slice/user@1002.service"
+        let forged = units(manager + "/app.slice/nginx.service")
+        #expect(forged?.system == "user@1002.service" && forged?.user == "nginx.service")
+        #expect(forged?.description == "user@1002.service/nginx.service")
+        #expect(units(manager + "/app.slice")?.description == "user@1002.service")
+        let deeper = units(manager + "/app.slice/a.service/nginx.service")
+        #expect(deeper?.user == "a.service")
+        for name in ["nginx", "nginx.service"] {
+            #expect(SystemdUnits.matches(name, recorded: "nginx.service"))
+            #expect(!SystemdUnits.matches(name, recorded: "user@1002.service/nginx.service"))
+        }
+        for name in ["user@1002", "user@1002.service/nginx", "user@1002.service/nginx.service"] {
+            #expect(SystemdUnits.matches(name, recorded: "user@1002.service/nginx.service"))
+        }
+        // A service to which a part of the tree is delegated makes groups of its own.
+        let delegated = units("/system.slice/own.service/nginx.service")
+        #expect(delegated?.description == "own.service")
     }
 
     @Test func manualClockMovesOnlyWhenTold() {

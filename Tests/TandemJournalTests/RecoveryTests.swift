@@ -105,6 +105,42 @@ import Testing
         #expect(error?.code == .damaged && error?.offset == UInt64(start))
     }
 
+    /// Number, position and checksum of the batch are right: only its predecessor is another one.
+    @Test(arguments: [1, 4]) func `a whole batch after another predecessor is refused`(
+        _ index: Int
+    ) throws {
+        let disk = try fiveBatches()
+        let start = SegmentFormat.headerBytes + index * batchBytes
+        try damage(disk) { bytes in
+            bytes.withUnsafeMutableBytes { segment in
+                let frame = UnsafeMutableRawBufferPointer(
+                    rebasing: segment[start..<start + self.batchBytes])
+                frame.put(UInt32(0x0BAD_CAFE), at: SegmentFormat.Batch.previousChecksum)
+                let checksum = BatchHeader.checksum(
+                    of: UnsafeRawBufferPointer(frame), salt: 0x5EED_5EED)
+                frame.put(checksum, at: SegmentFormat.Batch.checksum)
+            }
+        }
+        let changed = disk.bytes(of: firstSegment)
+        let found = try items(
+            JournalReader(directory: directory, fileSystem: disk, from: 1))
+        let positions: [UInt64] = found.compactMap {
+            if case .entry(let entry) = $0 { entry.position } else { nil }
+        }
+        #expect(!positions.contains(UInt64(2 * index + 1)))
+        var options = smallOptions()
+        options.verification = .full
+        guard index < 4 else {
+            // The last batch of a log may be what a crash left: it is cut, and kept as a copy.
+            let (_, report) = try openJournal(disk, options)
+            #expect(report.bounds.last == 8 && report.tornCopy != nil)
+            return
+        }
+        let error = journalError { _ = try openJournal(disk, options) }
+        #expect(error?.code == .damaged && error?.offset == UInt64(start))
+        #expect(disk.bytes(of: firstSegment) == changed)
+    }
+
     @Test func latePagesOfATornBatchAreCutThoughItsHeadIsZero() throws {
         let disk = try fiveBatches()
         let start = SegmentFormat.headerBytes + 4 * batchBytes

@@ -58,6 +58,15 @@ final class Shown: ManagedObject, ManagedEntity {
 
 /// Models and classes that can't be used fail at once, without a daemon.
 @MainActor @Suite struct ModelMisuseTests {
+    @Test func `an author's name of more than 256 bytes fails at once`() throws {
+        let author = String(repeating: "a", count: 257)
+        let container = PersistentContainer(socket: "/nowhere/tandem.sock", author: author)
+        let error = #expect(throws: TandemError.self) {
+            try container.viewContext.fetch(FetchRequest(entity: "Team"))
+        }
+        #expect(error?.code == .usage && error?.message.contains("257 bytes") == true)
+    }
+
     /// A container that would wait long for a daemon that is not there.
     private func failure(
         _ types: [any ManagedEntity.Type] = [], model: Model? = nil

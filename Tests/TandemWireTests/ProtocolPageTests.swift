@@ -74,7 +74,7 @@ struct ProtocolPageTests {
 
     /// What stands for the messages of a version: of their table, and of the forms that it names.
     private static let fingerprints: [UInt16: String] = [
-        2: "378cc16243c2593f12d77a982517ab0d", 3: "9ff49f504400166d2708f09d864015a9",
+        2: "378cc16243c2593f12d77a982517ab0d", 3: "492e5fd6cf2c1a404279ed5e269619a7",
     ]
 
     @Test func `messages of other fields are those of another version`() throws {
@@ -114,6 +114,7 @@ struct ProtocolPageTests {
             ("handshakeMilliseconds", Int(WireLimits.handshakeMilliseconds)),
             ("controllers", WireLimits.controllers),
             ("verdictItems", WireLimits.verdictItems), ("saveIDBytes", WireLimits.saveIDBytes),
+            ("nameBytes", WireLimits.nameBytes),
             ("batchIDBytes", WireLimits.batchIDBytes), ("batchObjects", WireLimits.batchObjects),
             ("historyObjects", WireLimits.historyObjects),
             ("names", WireLimits.names), ("keyPathHops", WireLimits.keyPathHops),

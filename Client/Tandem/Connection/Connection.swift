@@ -12,8 +12,8 @@ final class Connection: Sendable {
     let declaredModel: Model?
     /// The same by itself, which says what it holds; nil without one or where it can't be used.
     let compiledModel: CompiledModel?
-    /// What is wrong with it.
-    let modelProblem: TandemError?
+    /// What is wrong with the model or the author's name.
+    let declarationProblem: TandemError?
     let limits: ClientLimits
     let state: Locked<ConnectionState>
     let clock: any Clock
@@ -29,10 +29,10 @@ final class Connection: Sendable {
         declaredModel = model
         do throws(ModelError) {
             compiledModel = try model.map { model throws(ModelError) in try CompiledModel(model) }
-            modelProblem = nil
+            declarationProblem = Self.problem(withAuthor: author)
         } catch {
             compiledModel = nil
-            modelProblem = TandemError(.usage, error.description)
+            declarationProblem = TandemError(.usage, error.description)
         }
         self.limits = limits
         self.clock = clock
@@ -40,6 +40,15 @@ final class Connection: Sendable {
         let ring = TransactionRing(
             floor: 0, maximumCount: limits.recentTransactions, maximumBytes: limits.recentBytes)
         state = Locked(ConnectionState(ring: ring))
+    }
+
+    private static func problem(withAuthor author: String) -> TandemError? {
+        do throws(TandemError) {
+            try WireLimits.check(name: author, of: "author")
+            return nil
+        } catch {
+            return error
+        }
     }
 
     // MARK: Sessions

@@ -24,7 +24,8 @@ public final class PersistentContainer: Sendable {
     /// A container of the daemon at a socket or of a name.
     ///
     /// Nothing is connected yet. An empty store takes over `model`; one with a model that does not fit refuses with `schemaMismatch`.
-    /// With a model that can't be used every use throws `usage` at once, with all that is wrong in it.
+    /// With a model that can't be used every use throws `usage` at once, with all that is wrong in it, and so it does with an
+    /// author whose name has more than 256 bytes.
     /// - Parameters:
     ///   - model: The model; nil takes the daemon's.
     ///   - socket: The path of the socket; nil derives it from `name`, see ``TandemPaths``.
@@ -49,7 +50,7 @@ public final class PersistentContainer: Sendable {
         }
         core = ContainerCore(connection, limits)
         // It will be no better with a daemon.
-        if let problem = connection.modelProblem { connection.fail(problem) }
+        if let problem = connection.declarationProblem { connection.fail(problem) }
     }
 
     /// Ends the connection; whatever waits fails with `disconnected`, and so does all that follows.
@@ -137,6 +138,26 @@ public final class PersistentContainer: Sendable {
             case .disconnected(let wasThere) = try connection.answer(.disconnect(client: id)).get()
         else { throw TandemError(.storage, "the daemon did not answer about the client") }
         return wasThere
+    }
+
+    /// Ends a question of another client, or all of them if `request` is 0; false if there is none.
+    ///
+    /// Blocks. Throws `denied` for who is no admin.
+    package func cancel(request: UInt32, ofClient id: UInt64) throws -> Bool {
+        let question = ClientMessage.disconnect(client: id, request: request)
+        guard case .disconnected(let wasThere) = try connection.answer(question).get() else {
+            throw TandemError(.storage, "the daemon did not answer about the request")
+        }
+        return wasThere
+    }
+
+    /// Lets the daemon read its configuration again; blocks until roles and limits count.
+    ///
+    /// Throws `denied` for who is no admin, and `usage` with all that is wrong in the configuration.
+    package func reloadConfiguration() throws {
+        guard case .status = try connection.answer(.reload).get() else {
+            throw TandemError(.storage, "the daemon did not answer about its configuration")
+        }
     }
 
     /// The daemon's status as JSON text; blocks.

@@ -15,9 +15,10 @@ extension ManagedObjectContext {
     ///   - contentHash: Stands for what is saved when the caller knows that better than its edits show; a repeat needs the
     ///     same one. Nil takes the hash of the edits.
     /// - Returns: The position up to which the context has merged, which includes the save.
-    /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, `schemaMismatch` when a new model has
-    ///   no place for an edit (that edit is dropped, and the next save saves the others), `unreadable` for edits of what could not be
-    ///   read (``faultFailure``), or `unknownOutcome`: then the next save repeats this one first.
+    /// - Throws: `usage` for a name of the author or the context that has more than 256 bytes, `conflict`, `validation`,
+    ///   `uniqueness`, `deleteDenied`, `disconnected`, `schemaMismatch` when a new model has no place for an edit (that edit is
+    ///   dropped, and the next save saves the others), `unreadable` for edits of what could not be read (``faultFailure``), or
+    ///   `unknownOutcome`: then the next save repeats this one first.
     @discardableResult
     public func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,

@@ -29,7 +29,7 @@ extension Engine {
         _ refusal: Refusal
     ) {
         metrics.note(refusal)
-        log(
+        logThrottled(
             .connectionRefused,
             [
                 "reason": refusal.rawValue, "pid": peer.pid, "uid": peer.uid, "gid": peer.gid,
@@ -47,7 +47,7 @@ extension Engine {
         guard session.role < role else { return }
         metrics.deniedRequests += 1
         let peer = session.peer
-        log(
+        logThrottled(
             .denied,
             [
                 "client": session.id, "pid": peer.pid, "uid": peer.uid, "gid": peer.gid,

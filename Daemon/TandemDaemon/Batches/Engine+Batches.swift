@@ -10,12 +10,13 @@ extension Engine {
     func begin(_ batch: Batch, _ id: UInt32, _ session: Session) throws {
         try demand(.writer, of: session, to: "change objects by a batch")
         try check(batch)
-        let principal = session.principal(author: batch.author, context: batch.context)
+        let principal = try session.principal(author: batch.author, context: batch.context)
         try batches.add(BatchRun(batch, id, session, principal), limits, limitCounts)
     }
 
     private func check(_ batch: Batch) throws {
         try batch.batchID.checkAsBatchID()
+        try check(sizeOf: batch.request)
         guard batch.request.offset == 0 else {
             throw TandemError(
                 .usage,

@@ -39,7 +39,13 @@ final class InsertRun: BatchWork {
         self.insert = insert
         self.id = id
         self.session = session
-        principal = session.principal(author: insert.author, context: insert.context)
+        do {
+            principal = try session.principal(author: insert.author, context: insert.context)
+        } catch {
+            // Only the answer is left to give.
+            principal = Principal(author: "", context: "", uid: session.peer.uid)
+            failure = error
+        }
         hash = insert.before
     }
 

@@ -26,7 +26,7 @@ final class Committer {
     private var batch = BatchBuilder(capacity: 1 << 16)
     private var pending: [EncodedTransaction] = []
     let clock: any Clock
-    let limits: DaemonLimits
+    var limits: DaemonLimits
     let log: DaemonLog
     private let supervision: Supervision?
     let limitCounts = LimitCounts()
@@ -273,6 +273,11 @@ final class Committer {
         counters.stalls.note(.flush, from: start, to: lastSave)
         noteFlush(of: done.count, nanoseconds: lastSave - start)
         return done
+    }
+
+    /// Notes that work on a request, which began at a time and ends now, kept the thread; by the engine's clock.
+    func note(request start: UInt64, until end: UInt64) {
+        counters.stalls.note(.request, from: start, to: end)
     }
 
     /// Keeps a durable transaction for the sessions at the tail.

@@ -4,7 +4,7 @@ import TandemModel
 struct StallLog {
     /// What was done.
     enum Cause: String {
-        case flush, checkpoint, segment
+        case flush, checkpoint, segment, request
     }
 
     private struct Stall {

@@ -21,6 +21,12 @@ public struct DaemonLimits: Hashable, Sendable {
     /// Bytes of requests of one connection that may wait while it does not read its answers, and of one user's batches
     /// that wait for their turn.
     public var inboundBytes = WireLimits.inboundQueueBytes
+    /// Bytes of messages that did not arrive completely, of all connections; one message has at most ``transactionBytes``.
+    public var unfinishedBytes = 256 << 20
+    /// The same of the connections of one user.
+    public var unfinishedBytesPerUser = 128 << 20
+    /// A connection that began a message and has not sent the rest after this long is closed.
+    public var messageMilliseconds = 60_000
     /// Bytes waiting to be sent to a client; above it the session stays a cursor until the client reads.
     public var outboundBytes = 1 << 20
     /// Open controllers of one connection, and questions in one verdict request; the welcome says so.
@@ -54,6 +60,12 @@ public struct DaemonLimits: Hashable, Sendable {
 
     // MARK: Reading
 
+    /// Sort keys of a request.
+    public var sortKeys = 64
+    /// Comparisons of a predicate; an `IN` is one, however long its list is.
+    public var comparisons = 1_000
+    /// Bytes of a text or of data that a predicate compares with.
+    public var constantBytes = 64 << 10
     /// Candidates and related objects that fetches and verdicts look at before saves go first; what is left goes on in the next slice.
     public var sliceReads = 4_096
     /// Related objects that a request reads for one candidate, in one piece; 64 bytes of a row or of a long text count like another,
@@ -61,7 +73,7 @@ public struct DaemonLimits: Hashable, Sendable {
     public var objectReads = 1 << 18
     /// Related objects that a request reads for all its candidates: some ten seconds.
     public var requestReads = 1 << 24
-    /// Bytes that fetches hold which are under way, of all connections.
+    /// Bytes that fetches hold which are under way, and answers that are being sent, of all connections.
     public var readBytes = 512 << 20
     /// About the bytes of a part of a large answer; no matter of policy, and another one in tests alone.
     package var partBytes = FetchedParts.partBytes
@@ -86,6 +98,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var historyBytes = 8 << 20
     /// Consumers of the journal that can be registered.
     public var consumers = 256
+    /// Consumers of the journal that one user can have registered.
+    public var consumersPerUser = 128
     /// Objects that one batch delete or update may find.
     public var batchObjects = 4_000_000
     /// Batches of a connection that wait for their turn, besides the one under way.
@@ -169,8 +183,14 @@ extension DaemonLimits {
     static let slowRequestsNanoseconds: UInt64 = 600_000_000_000
     /// Of what is remembered so, the slowest ones are kept.
     static let slowRequestsKept = 16
-    /// A flush or checkpoint that takes so long is worth a warning.
+    /// What the daemon finds so soon after it began to wait came before: while it was busy.
+    static let promptNanoseconds: UInt64 = 50_000
+    /// A flush or checkpoint that takes so long, or a request whose answer does, is worth a warning.
     static let slowNanoseconds: UInt64 = 1_000_000_000
+    /// Lines of an event that clients cause which are logged in the interval below; of more it is logged how many there were.
+    static let logLinesInInterval = 100
+    /// The interval of these lines.
+    static let logIntervalNanoseconds: UInt64 = 10_000_000_000
     /// How long a full disk is left alone before room is asked for again.
     static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
     /// Bytes of a consumer's name.

@@ -12,6 +12,12 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case requestsInFlight
     /// Bytes that wait while a client does not read.
     case inboundBytes
+    /// Bytes of messages that are not complete.
+    case unfinishedBytes
+    /// The same of one user.
+    case unfinishedBytesPerUser
+    /// The time from the first to the last bytes of a message.
+    case messageMilliseconds
     /// Bytes queued for a client.
     case outboundBytes
     /// Open controllers.
@@ -40,6 +46,12 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case ringTransactions
     /// Bytes in the ring.
     case ringBytes
+    /// Sort keys of a request.
+    case sortKeys
+    /// Comparisons of a predicate.
+    case comparisons
+    /// Bytes of what a predicate compares with.
+    case constantBytes
     /// What fetches look at in one slice.
     case sliceReads
     /// Related objects that are read for one candidate.
@@ -62,6 +74,8 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case historyBytes
     /// Registered consumers.
     case consumers
+    /// Those of one user.
+    case consumersPerUser
     /// Objects of a batch.
     case batchObjects
     /// Batches of a connection that wait.
@@ -107,6 +121,19 @@ extension Limit {
                 "requests of one connection that wait while it does not read its answers; "
                     + "batches of one user that wait",
                 "limitExceeded; closed who does not read")
+        case .unfinishedBytes:
+            facts(
+                \.unfinishedBytes, .bytes, 4_096...1 << 40,
+                "messages of all connections that did not arrive completely",
+                "limitExceeded, closed")
+        case .unfinishedBytesPerUser:
+            facts(
+                \.unfinishedBytesPerUser, .bytes, 4_096...1 << 40,
+                "messages of one user that did not arrive completely", "limitExceeded, closed")
+        case .messageMilliseconds:
+            facts(
+                \.messageMilliseconds, .milliseconds, 10...600_000,
+                "from the first to the last bytes of a message", "timeout, closed")
         case .outboundBytes:
             facts(
                 \.outboundBytes, .bytes, 4_096...1 << 30, "waiting to be sent to one connection",
@@ -151,6 +178,17 @@ extension Limit {
             facts(
                 \.historyBytes, .bytes, 4_096...512 << 20, "in one history answer",
                 "the answer says that there is more")
+        case .sortKeys:
+            facts(\.sortKeys, .count, 1...4_096, "sort keys of a request", "limitExceeded")
+        case .comparisons:
+            facts(
+                \.comparisons, .count, 1...10_000,
+                "comparisons of a predicate; an `IN` is one, however long its list is",
+                "limitExceeded")
+        case .constantBytes:
+            facts(
+                \.constantBytes, .bytes, 256...16 << 20,
+                "of a text or of data that a predicate compares with", "limitExceeded")
         case .sliceReads:
             facts(
                 \.sliceReads, .count, 1...1 << 30,
@@ -169,7 +207,8 @@ extension Limit {
         case .readBytes:
             facts(
                 \.readBytes, .bytes, 4_096...1 << 40,
-                "held by fetches and batches under way, of all connections; in one answer",
+                "held by fetches and batches under way and by answers that are sent, of all "
+                    + "connections; in one answer",
                 "limitExceeded for one that holds more alone; others begin anew")
         case .lookBackTransactions:
             facts(
@@ -185,6 +224,10 @@ extension Limit {
                 "historyExpired for reads at the pin")
         case .consumers:
             facts(\.consumers, .count, 1...65_536, "registered consumers", "limitExceeded")
+        case .consumersPerUser:
+            facts(
+                \.consumersPerUser, .count, 1...65_536, "registered consumers of one user",
+                "limitExceeded")
         case .batchObjects:
             facts(
                 \.batchObjects, .count, 1...1 << 26,

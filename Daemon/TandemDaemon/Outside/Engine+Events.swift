@@ -51,7 +51,7 @@ extension Engine {
         guard log.isOn(event.level) else { return }
         let peer = session.peer
         let seconds = (clock.monotonicNanoseconds - session.connectedAt) / 1_000_000_000
-        log(
+        logThrottled(
             event,
             [
                 "reason": refusal?.rawValue ?? "-", "client": session.id, "pid": peer.pid,

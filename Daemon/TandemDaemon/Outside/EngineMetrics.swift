@@ -16,6 +16,8 @@ enum Refusal: String, CaseIterable {
     case descriptors
     /// No hello came in time.
     case handshake
+    /// Messages began whose rest did not come in time, or too many.
+    case unfinished
     /// What came is no message.
     case malformed
     /// The messages came in an order or number that the protocol does not allow.

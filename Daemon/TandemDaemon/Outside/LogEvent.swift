@@ -11,6 +11,10 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case stopped
     /// It can't start or can't go on.
     case failed
+    /// Roles and limits were read again and count.
+    case reloaded
+    /// The configuration was to be read again, and can't be.
+    case reloadFailed = "reload-failed"
     /// A torn last batch was cut off the journal.
     case tornBatchCut = "torn-batch-cut"
     /// What the journal had beyond the store was applied.
@@ -29,7 +33,7 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case writable
     /// It stops without a last checkpoint; the journal has what is missing.
     case checkpointMissed = "checkpoint-missed"
-    /// A flush or a checkpoint held up everybody for long.
+    /// A flush, a checkpoint or the answer to a request took long.
     case slow
     /// Segments of the journal were given up.
     case journalTrimmed = "journal-trimmed"
@@ -47,6 +51,8 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case connectionDropped = "connection-dropped"
     /// A client asked for what its role does not allow.
     case denied
+    /// Lines of an event were withheld, as there were too many.
+    case linesWithheld = "lines-withheld"
     /// A client said hello.
     case connectionOpened = "connection-opened"
     /// A client went.
@@ -64,11 +70,13 @@ public enum LogEvent: String, CaseIterable, Sendable {
     public var level: LogLevel {
         switch self {
         case .failed: .critical
-        case .readOnly: .error
+        case .readOnly, .reloadFailed: .error
         case .mapFilling, .trimFailed, .consumerExpired, .readersFreed, .readerLags, .slow,
-            .connectionRefused, .connectionDropped, .denied, .derivedStale:
+            .connectionRefused, .connectionDropped, .denied, .derivedStale,
+            .linesWithheld:
             .warning
-        case .ready, .stopping, .stopped, .tornBatchCut, .modelInstalled, .mapGrows, .writable,
+        case .ready, .stopping, .stopped, .reloaded, .tornBatchCut, .modelInstalled, .mapGrows,
+            .writable,
             .checkpointMissed:
             .notice
         case .replayed, .journalTrimmed: .info

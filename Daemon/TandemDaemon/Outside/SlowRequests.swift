@@ -64,12 +64,7 @@ extension Engine {
         if message.isQuestion { noteAnsweredQuestion() }
         let end = clock.monotonicNanoseconds
         guard SlowRequests.isSlow(from: start, to: end) else { return }
-        let entity: String =
-            switch message {
-            case .fetch(let fetch), .explain(let fetch): fetch.request.entity
-            default: ""
-            }
-        noteAnswered(message.title, entity, session, from: start, to: end)
+        noteAnswered(message.title, message.entity, session, from: start, to: end)
     }
 
     /// Notes that something was answered.
@@ -81,10 +76,37 @@ extension Engine {
             SlowRequests.Request(
                 kind: kind, entity: entity, client: session.id, author: session.author,
                 pid: session.peer.pid, start: start, end: end))
+        logSlow(kind, entity, session, nanoseconds: end - min(start, end))
+    }
+
+    /// Warns of a request that took long; a save waits for others, so it is not what took long.
+    private func logSlow(
+        _ kind: String, _ entity: String, _ session: Session, nanoseconds: UInt64
+    ) {
+        guard nanoseconds >= DaemonLimits.slowNanoseconds, kind != "save" else { return }
+        let peer = session.peer
+        logThrottled(
+            .slow,
+            [
+                "cause": kind, "entity": entity, "client": session.id, "pid": peer.pid,
+                "uid": peer.uid, "author": session.author, "unit": session.unit,
+                "duration_us": nanoseconds / 1_000,
+            ], nil)
     }
 }
 
 extension ClientMessage {
+    /// The entity that it is about; empty for none.
+    var entity: String {
+        switch self {
+        case .fetch(let fetch), .explain(let fetch): fetch.request.entity
+        default: ""
+        }
+    }
+
+    /// Its kind and entity, for people.
+    var subject: String { entity.isEmpty ? title : "\(title) \(entity)" }
+
     /// What kind of request it is, for people.
     var title: String {
         switch self {
@@ -106,6 +128,7 @@ extension ClientMessage {
         case .status: "status"
         case .blob: "long value"
         case .cancel: "cancel"
+        case .reload: "reload"
         case .explain: "explain"
         }
     }

@@ -21,16 +21,24 @@ extension Committer {
         let known = try consumer(named: name)
         if let known, !isExpired(known) { return known }
         try checkKept(position, name)
-        let count = try readable { () throws(StoreError) in try store.consumers().count }
-        guard known != nil || count < limits.consumers else {
-            throw limitCounts.refusal(
-                .consumers, limits, "there are too many consumers, remove one")
-        }
+        if known == nil { try checkRoom(forConsumerOf: owner) }
         if let refusal = ability.refusal { throw refusal }
         let consumer = Consumer(
             name: name, acknowledged: position, owner: known?.owner ?? owner)
         try keep { try store.put(consumer) }
         return consumer
+    }
+
+    private func checkRoom(forConsumerOf owner: UInt32) throws {
+        let registered = try readable { () throws(StoreError) in try store.consumers() }
+        guard registered.count < limits.consumers else {
+            throw limitCounts.refusal(
+                .consumers, limits, "there are too many consumers, remove one")
+        }
+        guard registered.count(where: { $0.owner == owner }) < limits.consumersPerUser else {
+            throw limitCounts.refusal(
+                .consumersPerUser, limits, "uid \(owner) has too many consumers, remove one")
+        }
     }
 
     /// Notes that a consumer needs nothing up to a position any more; it never goes back.

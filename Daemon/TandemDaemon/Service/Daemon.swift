@@ -1,6 +1,6 @@
 public import TandemIO
 import TandemJournal
-import TandemModel
+public import TandemModel
 import TandemStore
 
 /// The daemon as a library: opens journal and store, recovers, listens, and runs until it is told to stop.
@@ -103,8 +103,15 @@ public final class Daemon {
 
     /// Runs until ``Handle/stop()`` or, with `signals`, until SIGTERM or SIGINT; then makes a checkpoint.
     ///
+    /// With SIGHUP, and when an administrator says so, `reload` reads the configuration again; roles and limits are taken over.
+    /// It throws `usage` with all that is wrong.
+    ///
     /// Throws ``DaemonError`` when journal or store failed: nothing was acknowledged that is not durable.
-    public func run(signals: SignalSource? = nil) throws(DaemonError) {
+    public func run(
+        signals: SignalSource? = nil,
+        reload: (() throws(TandemError) -> DaemonConfiguration)? = nil
+    ) throws(DaemonError) {
+        engine.configurationReload = reload.map { ConfigurationReload(configuration, read: $0) }
         do {
             engine.begin()
             try loop.run(signals: signals)
@@ -119,9 +126,24 @@ public final class Daemon {
     private static func prepare(_ configuration: DaemonConfiguration) throws -> LockFile {
         let files = RealFileSystem()
         try files.createDirectory(configuration.store, mode: 0o700)
+        try checkAccess(configuration.store)
         let lock = try LockFile(configuration.store + "/lock")
         try files.createDirectory(configuration.store + "/store", mode: 0o700)
         return lock
+    }
+
+    /// Refuses a directory in which others could put files and links of theirs in place of the store's.
+    private static func checkAccess(_ path: String) throws {
+        let access = try DirectoryAccess(of: path)
+        let user = ThisProcess.effectiveUserID
+        guard !access.isPrivate(to: user) else { return }
+        let name = ThisProcess.userName(user) ?? "\(user)"
+        throw DaemonError(
+            .system,
+            "the store's directory \(path) belongs to uid \(access.owner) and has mode 0"
+                + "\(String(access.mode, radix: 8)), so that others than \(name) (uid \(user)) may write to "
+                + "it; look at what is in it, then `chown -R \(name) \(path)` and `chmod 700 \(path)`"
+        )
     }
 
     /// Opens store and journal, brings one in step with the other, and gives both to a committer.

@@ -10,6 +10,8 @@ final class ServiceLoop {
     private var events: [Poller.Event] = []
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
     private var lastHandshakeCheck: UInt64 = 0
+    /// When the last wait ended: what came while the daemon was busy came after that.
+    private var waitEnded: UInt64?
     /// How it waits for the next question of who has just been answered; nil for always asleep.
     private var spin: SpinPolicy?
     /// A descriptor to give up when there are no others left.
@@ -58,7 +60,11 @@ final class ServiceLoop {
         } else if engine.isRetentionDue {
             engine.retain()
         }
+        let began = engine.clock.monotonicNanoseconds
         try wait(milliseconds: timeout(due))
+        let ended = engine.clock.monotonicNanoseconds
+        engine.arrivedAt = ended - began < DaemonLimits.promptNanoseconds ? waitEnded : nil
+        defer { waitEnded = ended }
         for event in events {
             switch event.token {
             case Self.listenerToken: accept()
@@ -67,10 +73,12 @@ final class ServiceLoop {
             default: handle(event)
             }
         }
+        engine.arrivedAt = nil
         try gather()
         try engine.turn()
         try watchAnew()
         checkHandshakes()
+        engine.reportWithheldLines()
         if engine.freed.takeDue(engine.clock.monotonicNanoseconds) { ThisProcess.releaseMemory() }
         engine.supervision.passed(engine.summary)
         return isStopping
@@ -128,6 +136,7 @@ final class ServiceLoop {
     private func shouldStop(_ signals: SignalSource?) -> Bool {
         while let signal = signals?.next() {
             if signal != .hangUp { return true }
+            engine.reloadBySignal()
         }
         return false
     }
@@ -142,7 +151,7 @@ final class ServiceLoop {
         if let checkpoint { earlier(checkpoint) }
         let deadlines = [
             engine.nextDeadline, engine.committer.ability.nextLook, engine.supervision.nextWake,
-            engine.retention.nextLook, engine.freed.due,
+            engine.retention.nextLook, engine.freed.due, engine.nextLogReport,
         ]
         for deadline in deadlines {
             guard let deadline else { continue }
@@ -158,6 +167,7 @@ final class ServiceLoop {
         guard now > lastHandshakeCheck + 1_000_000_000 else { return }
         lastHandshakeCheck = now
         engine.expireHandshakes()
+        engine.expireUnfinished()
     }
 
     // MARK: Sockets

@@ -16,7 +16,7 @@ struct Answerer {
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try content(of: blob))
         case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .fetch,
-            .verdicts, .batch, .insert, .explain, .vacuum, .cancel:
+            .verdicts, .batch, .insert, .explain, .vacuum, .cancel, .reload:
             preconditionFailure("The engine answers these itself.")
         }
     }
@@ -38,6 +38,7 @@ struct Answerer {
     func begin(_ message: ClientMessage, _ id: UInt32) throws -> ReadUnderWay? {
         switch message {
         case .fetch(let fetch), .explain(let fetch):
+            try engine.check(sizeOf: fetch)
             try engine.check(fetch.lease, at: fetch.at, session)
             return try begin(message, fetch, at: fetch.at, id)
         case .read(let read) where read.at != 0 || read.isLong:
@@ -219,6 +220,8 @@ struct Answerer {
             throw committer.limitCounts.refusal(
                 .controllers, limits, "\(request.items.count) controllers ask at once")
         }
+        for item in request.items { try engine.check(sizeOf: item.request) }
+        if case .fetch(let fetch) = request.alongside { try engine.check(sizeOf: fetch) }
         let isPast =
             switch request.alongside {
             case .fetch(let fetch): fetch.at != 0

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// Questions to which their clients want no answer any more.
+/// Questions to which their clients, or an administrator, want no answer any more.
 extension Engine {
     /// Ends a question, wherever it waits or is carried out; it is answered by `cancelled`.
     ///
@@ -12,6 +12,24 @@ extension Engine {
         metrics.cancelledRequests += 1
         let error = TandemError(.cancelled, "the client gave up the request")
         session.answer(.failure(error), to: id)
+    }
+
+    /// Ends a question of another client, or all of them if `id` is 0; false if there is none.
+    func cancel(
+        _ id: UInt32, ofClient client: UInt64, for session: Session
+    ) throws(TandemError) -> Bool {
+        try demand(.admin, of: session, to: "cancel a client's request")
+        guard let other = sessions[client], other !== session else { return false }
+        let questions = id == 0 ? other.questions : [id]
+        let ended = questions.filter { end(question: $0, other) }
+        for question in ended {
+            metrics.cancelledRequests += 1
+            let error = TandemError(.cancelled, "an administrator ended the request")
+            other.answer(.failure(error), to: question)
+        }
+        finish(other)
+        schedule(other)
+        return !ended.isEmpty
     }
 
     /// Forgets a question; false if there is none of that id.

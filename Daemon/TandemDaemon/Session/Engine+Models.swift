@@ -93,7 +93,7 @@ extension Engine {
         let before = committer.position
         try supervision.patiently {
             try committer.install(
-                model, declared: declared, by: session.principal(author: nil, context: ""))
+                model, declared: declared, by: try session.principal(author: nil, context: ""))
         }
         guard committer.position > before else { return }
         // What there was under another model can't be read any more.

@@ -31,7 +31,9 @@ extension Engine {
             if session.isWaitingToWrite { finish(session) }
             // It has to be told of everything up to the answer's position.
             if session.isReady { try pump(session) }
+            let start = clock.monotonicNanoseconds
             if session.canReadOn { try advance(session, &left) }
+            committer.note(request: start, until: clock.monotonicNanoseconds)
             finish(session)
             schedule(session)
         }
@@ -138,7 +140,7 @@ extension Engine {
                 "the fetch holds \(read.countedBytes) bytes; fetch less at a time",
                 code: read.verdicts == nil ? .limitExceeded : .historyExpired)
         }
-        if !isDone, readBytes > limits.readBytes { makeRoom() }
+        if !isDone, heldBytes > limits.readBytes { makeRoom() }
         return isDone
     }
 
@@ -152,15 +154,19 @@ extension Engine {
     /// first whose clients don't read.
     ///
     /// So every one that fits alone ends, one after the other, whatever else there is; but a batch that looks for its objects ends.
+    /// Answers that are being sent count as well, so that fetches hold no more than these leave and what one of them holds.
     func makeRoom() {
         limitCounts.note(.readBytes)
-        refuseSearch()
+        // A batch and fetches that hold little have to fit without regard to answers that nobody reads.
+        let isFull = readBytes > limits.readBytes
+        if isFull { refuseSearch() }
         let holders = sessions.values.filter { $0.isFetching }.sorted { $0.holdsMore(than: $1) }
         let kept = holders.first { !$0.isWaitingToWrite }
         let stopped = holders.filter(\.isWaitingToWrite)
         let others = stopped + holders.filter { !$0.isWaitingToWrite && $0 !== kept }
-        for session in others where readBytes > limits.readBytes {
+        for session in others where heldBytes > limits.readBytes {
             guard let read = session.read else { continue }
+            guard isFull || read.countedBytes > limits.partBytes else { continue }
             if read.forget(committer) { count(read) } else { refuse(session, held) }
         }
         // What is left are questions.

@@ -18,9 +18,17 @@ extension Engine {
                 noteSyncs(session)
                 release(session)
             case .schema(let request): try schema(request, id, session)
-            case .disconnect(let client):
-                session.answer(
-                    .disconnected(try disconnect(client: client, for: session)), to: id)
+            case .disconnect(let client, let request):
+                let wasThere =
+                    if let request {
+                        try cancel(request, ofClient: client, for: session)
+                    } else {
+                        try disconnect(client: client, for: session)
+                    }
+                session.answer(.disconnected(wasThere), to: id)
+            case .reload:
+                try reload(for: session)
+                session.answer(.status(status.text), to: id)
             case .lease(let count):
                 try demand(.writer, of: session, to: "lease numbers for new objects")
                 session.answer(.lease(try committer.lease(count)), to: id)
@@ -64,8 +72,9 @@ extension Engine {
         case .refuse(let error): return fail(session, error.message)
         case .greet: break
         }
-        session.author = hello.author
         do {
+            try WireLimits.check(name: hello.author, of: "author")
+            session.author = hello.author
             if let text = hello.model { try take(declared: text, session) }
             try welcome(hello, id, session)
         } catch let error as TandemError {

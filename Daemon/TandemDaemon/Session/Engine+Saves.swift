@@ -8,7 +8,9 @@ extension Engine {
     func receive(_ bytes: UnsafeRawBufferPointer, from session: Session) {
         session.decoder.append(bytes)
         metrics.received += UInt64(bytes.count)
-        session.noteArrival(clock)
+        session.noteArrival(at: arrivedAt ?? clock.monotonicNanoseconds)
+        // A message that was complete before has ended; another one begins with these bytes.
+        var isAnother = session.unfinishedSince == nil
         do {
             var buffered = session.decoder.bufferedBytes
             while let envelope = try session.decoder.next() {
@@ -16,10 +18,17 @@ extension Engine {
                 session.noteRequest()
                 guard admit(envelope, buffered - left, session) else { return }
                 buffered = left
+                isAnother = true
             }
+            demandRoleOfUnfinished(session)
         } catch {
             return fail(session, error)
         }
+        let isUnfinished = !session.decoder.isAtBoundary
+        if isAnother || !isUnfinished {
+            session.unfinishedSince = isUnfinished ? clock.monotonicNanoseconds : nil
+        }
+        guard countUnfinished(session) else { return }
         guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
             let text = "\(session.inboundBytes) bytes were sent without reading answers"
             return end(session, limitCounts.refusal(.inboundBytes, limits, text), .queue)
@@ -89,7 +98,7 @@ extension Engine {
                 throw TandemError(.usage, "a save id has at most 64 bytes")
             }
             if !request.onlyAsks { try demand(.writer, of: session, to: "save") }
-            let principal = session.principal(author: request.author, context: request.context)
+            let principal = try session.principal(author: request.author, context: request.context)
             switch try committer.begin(request, by: principal) {
             case .planned(let saved), .answered(let saved):
                 planned.append(

@@ -70,7 +70,9 @@ extension Engine {
         while left > 0, !session.isClosing, session.hasQuestion, !isLate(session),
             let (id, message) = session.takeQuestion()
         {
+            let start = clock.monotonicNanoseconds
             try answer(message, id, session)
+            committer.note(request: start, until: clock.monotonicNanoseconds)
             left -= 1
         }
         finish(session)

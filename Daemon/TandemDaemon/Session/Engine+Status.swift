@@ -97,6 +97,7 @@ extension Engine {
             "lag": .int(Int64(committer.position - min(committer.position, session.sent))),
             "queuedBytes": .int(Int64(session.outboundBytes)),
             "requests": .int(Int64(session.requests)), "pushes": .int(Int64(session.pushes)),
+            "request": session.read.map { .string("\($0.id) \($0.message.subject)") } ?? .null,
             "entities": .array(entities(session).map { .string($0) }),
             "pins": .int(Int64(session.pins.count)),
             "oldestPin": session.pins.values.map(\.position).min()

@@ -26,7 +26,7 @@ final class Engine {
     var metrics = EngineMetrics()
     var limitCounts: LimitCounts { committer.limitCounts }
     /// Who may do what.
-    private let roles: RolePolicy
+    var roles: RolePolicy
     private(set) var sessions: [UInt64: Session] = [:]
     private var nextSession: UInt64 = 1
     var saving = Turns(.saves)
@@ -46,6 +46,14 @@ final class Engine {
     var freed = FreedMemory()
     /// The same with those of the batch under way.
     var readBytes: Int { fetchBytes + (batches.current?.heldBytes ?? 0) }
+    /// The same with the answers that are being sent.
+    var heldBytes: Int { readBytes + answerBytes }
+    /// What keeps lines that clients cause from filling the log.
+    var throttles: [LogEvent: LogThrottle] = [:]
+    /// When the bytes that are being read may have arrived at the earliest; nil for just now.
+    var arrivedAt: UInt64?
+    /// The bytes that came of messages that are not complete.
+    var unfinished = UnfinishedMessages()
     var planned: [PlannedSave] = []
     /// Who is to hear after the flush that a save was refused.
     var refusals: [(session: Session, id: UInt32, error: TandemError)] = []
@@ -79,6 +87,8 @@ final class Engine {
     var retention = Retention()
     /// What the daemon was told at its start, and by whom.
     var configuration = JSON.null
+    /// How it is told again; nil for a daemon whose configuration stands nowhere.
+    var configurationReload: ConfigurationReload?
     private(set) var maintenance = Maintenance()
     private let buffer = GatherBuffer()
     /// The bytes written since the slice began.
@@ -111,7 +121,7 @@ final class Engine {
     /// Takes a connection in, or says why not and drops it.
     func connect(_ socket: Socket) -> Session? {
         guard let peer = try? socket.peerCredentials() else { return nil }
-        let unit = ThisProcess.systemdUnit(ofProcess: peer.pid) ?? ""
+        let unit = ThisProcess.systemdUnits(ofProcess: peer.pid)?.description ?? ""
         return connect(socket, of: peer, unit: unit)
     }
 
@@ -119,7 +129,7 @@ final class Engine {
     func connect(
         _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
     ) -> Session? {
-        let role = roles.role(of: peer, daemon: ThisProcess.effectiveUserID)
+        let role = role(of: peer)
         if let (error, refusal) = refusal(of: peer, role) {
             turnAway(socket, peer, unit, error, refusal)
             return nil
@@ -134,10 +144,15 @@ final class Engine {
         return session
     }
 
+    /// The role of a peer as things are.
+    func role(of peer: PeerCredentials) -> Role {
+        roles.role(of: peer, daemon: ThisProcess.effectiveUserID)
+    }
+
     /// Notes a connection that could not even be taken in.
     func refuse(_ reason: String, _ refusal: Refusal) {
         metrics.note(refusal)
-        log(.connectionRefused, ["reason": refusal.rawValue], reason)
+        logThrottled(.connectionRefused, ["reason": refusal.rawValue], reason)
     }
 
     /// Forgets a session, which is no refusal without a reason.
@@ -146,6 +161,7 @@ final class Engine {
     ) {
         guard sessions.removeValue(forKey: session.id) != nil else { return }
         session.isClosing = true
+        forgetUnfinished(session)
         session.syncs.removeAll()
         drop(session)
         if !session.pins.isEmpty { letGo() }
@@ -181,8 +197,8 @@ final class Engine {
         disconnect(session, because: error.message, refusal)
     }
 
-    /// Whether any connection has yet to say hello.
-    var hasHandshakes: Bool { !greeting.isEmpty }
+    /// Whether any connection has yet to say hello, or to send the rest of a message.
+    var hasHandshakes: Bool { !greeting.isEmpty || unfinished.bytes > 0 }
 
     /// Closes connections that did not say hello in time.
     func expireHandshakes() {

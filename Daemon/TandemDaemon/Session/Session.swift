@@ -37,11 +37,15 @@ final class Session {
     let peer: PeerCredentials
     let unit: String
     /// What it may do.
-    let role: Role
+    var role: Role
     let connectedAt: UInt64
     var decoder = ClientMessageDecoder()
     var machine: DaemonSessionStateMachine
     var isClosing = false
+    /// The bytes of a message that did not arrive completely, as ``UnfinishedMessages`` counts them.
+    var unfinishedBytes = 0
+    /// When the first bytes of that message arrived; nil without one.
+    var unfinishedSince: UInt64?
     var author = ""
     /// Stands for the model that it declared; nil for one that takes the store's.
     var declaredHash: StableHash?
@@ -111,8 +115,12 @@ final class Session {
     }
 
     /// Who a save of this session is by.
-    func principal(author: String?, context: String) -> Principal {
-        Principal(
+    ///
+    /// Throws `usage` for names that are too long (``WireLimits/nameBytes``).
+    func principal(author: String?, context: String) throws(TandemError) -> Principal {
+        if let author { try WireLimits.check(name: author, of: "author") }
+        try WireLimits.check(name: context, of: "context")
+        return Principal(
             author: author ?? self.author, context: context, unit: unit, uid: peer.uid,
             gid: peer.gid, pid: UInt32(bitPattern: peer.pid))
     }
@@ -156,8 +164,8 @@ final class Session {
 
     func noteRequest() { requests += 1 }
 
-    /// Bytes came; the requests that they complete wait from now on.
-    func noteArrival(_ clock: any Clock) { arrival = clock.monotonicNanoseconds }
+    /// Bytes came; the requests that they complete wait since then.
+    func noteArrival(at time: UInt64) { arrival = time }
 
     /// Queues a request.
     func receive(_ envelope: Envelope<ClientMessage>, bytes: Int) {
@@ -214,6 +222,12 @@ final class Session {
         }
         _ = remove(at: index)
         return true
+    }
+
+    /// The questions that it waits for, the one under way first.
+    var questions: [UInt32] {
+        let waiting = inbox.filter { $0.message.isQuestion }.map(\.id)
+        return [read?.id].compactMap(\.self) + waiting + syncs.map(\.id)
     }
 
     private func remove(at index: Int) -> Waiting {

@@ -5,7 +5,10 @@ import Tandem
 struct ClientsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clients", abstract: "Lists the connected clients.",
-        discussion: "With --disconnect, for admins, it ends the connection of one of them.")
+        discussion: """
+            With --disconnect, for admins, it ends the connection of one of them, with --cancel what \
+            one of them asks for: the client's requests, or the one whose number REQUEST shows.
+            """)
 
     @OptionGroup var global: GlobalOptions
 
@@ -15,7 +18,20 @@ struct ClientsCommand: ParsableCommand {
     @Option(help: ArgumentHelp("End the connection of the client with this ID.", valueName: "id"))
     var disconnect: UInt64?
 
+    @Option(
+        help: ArgumentHelp(
+            "End the requests of the client with this ID, or one of them.",
+            valueName: "id[:request]"))
+    var cancel: RequestOfClient?
+
     func run() throws {
+        if let cancel {
+            let container = global.container()
+            guard try container.cancel(request: cancel.request, ofClient: cancel.client) else {
+                throw CommandFailure("no such request of another client is under way: \(cancel)")
+            }
+            return
+        }
         if let disconnect {
             guard try global.container().disconnect(client: disconnect) else {
                 throw CommandFailure("there is no other client \(disconnect)")
@@ -24,8 +40,31 @@ struct ClientsCommand: ParsableCommand {
         }
         let clients = try DaemonStatus(global).json["clients"]?.array ?? []
         if output == .json { return clients.forEach { printLine($0.text) } }
-        let keys = ["id", "pid", "uid", "role", "position", "lag", "queuedBytes", "author", "unit"]
+        let keys = [
+            "id", "pid", "uid", "role", "position", "lag", "queuedBytes", "author", "unit",
+            "request",
+        ]
         let rows = clients.map { client in keys.map { client[$0]?.shown ?? "" } }
         TextTable(headings: keys.map { $0.uppercased() }, rows: rows).lines.forEach(printLine)
     }
+}
+
+/// A request of a client as `CLIENT:REQUEST`, or `CLIENT` for all of its requests.
+struct RequestOfClient: ExpressibleByArgument, CustomStringConvertible {
+    let client: UInt64
+    /// 0 for all.
+    let request: UInt32
+
+    init?(argument: String) {
+        let parts = argument.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let client = UInt64(parts[0]) else { return nil }
+        guard parts.count == 2 else {
+            (self.client, request) = (client, 0)
+            return
+        }
+        guard let request = UInt32(parts[1]), request > 0 else { return nil }
+        (self.client, self.request) = (client, request)
+    }
+
+    var description: String { request == 0 ? "\(client)" : "\(client):\(request)" }
 }

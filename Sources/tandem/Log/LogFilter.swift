@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Tandem
+import TandemIO
 
 /// Which transactions are wanted, and which part of them.
 ///
@@ -72,7 +73,7 @@ struct LogFilter {
         if let until, transaction.time >= until { return false }
         if !authors.isEmpty, !authors.contains(transaction.principal.author) { return false }
         let unit = transaction.principal.unit
-        return units.isEmpty || units.contains { $0 == unit || $0 + ".service" == unit }
+        return units.isEmpty || units.contains { SystemdUnits.matches($0, recorded: unit) }
     }
 
     /// The changes of the wanted entities, if one of them is of a wanted object and property.

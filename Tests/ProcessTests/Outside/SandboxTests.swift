@@ -113,7 +113,8 @@ private final class Unit {
             return (try? CommandRun(shell: "mkdir '\($0)/\(name)'"))?.code == 0
         }
         folder = root.map { $0 + "/" + name }
-        expected = folder != nil ? name : ThisProcess.systemdUnit(ofProcess: getpid()) ?? ""
+        expected =
+            folder != nil ? name : ThisProcess.systemdUnits(ofProcess: getpid())?.description ?? ""
     }
 
     /// Puts the shell into it.

@@ -1,0 +1,106 @@
+import TandemModel
+
+/// The configuration that a daemon runs with, and how it is read again.
+struct ConfigurationReload {
+    /// What counts now.
+    private(set) var current: DaemonConfiguration
+    /// Reads the configuration; throws `usage` with all that is wrong in it.
+    let read: () throws(TandemError) -> DaemonConfiguration
+
+    init(
+        _ current: DaemonConfiguration,
+        read: @escaping () throws(TandemError) -> DaemonConfiguration
+    ) {
+        (self.current, self.read) = (current, read)
+    }
+
+    /// Which keys have another value now, and which will have one after a restart.
+    struct Outcome {
+        var changed: [String] = []
+        var needsRestart: [String] = []
+    }
+
+    /// Reads the configuration and takes over what counts without a restart.
+    mutating func reload() throws(TandemError) -> Outcome {
+        let next = try read()
+        var outcome = Outcome()
+        for setting in Setting.all where setting.value(in: next) != setting.value(in: current) {
+            guard setting.isReloadable else {
+                outcome.needsRestart.append(setting.name)
+                continue
+            }
+            outcome.changed.append(setting.name)
+            current.origins[setting.name] = next.origins[setting.name]
+        }
+        current.roles = next.roles
+        for limit in Limit.allCases where limit.isReloadable {
+            current.limits[limit] = next.limits[limit]
+        }
+        return outcome
+    }
+}
+
+extension Setting {
+    /// Whether a running daemon takes another value over.
+    var isReloadable: Bool {
+        let limit = name.split(separator: ".").last.flatMap { Limit(rawValue: String($0)) }
+        return name.hasPrefix("roles.")
+            || (name.hasPrefix("limits.") && limit?.isReloadable == true)
+    }
+}
+
+extension Limit {
+    /// Whether a running daemon takes another value over; the others are those of store, ring and leases since the start.
+    var isReloadable: Bool {
+        switch self {
+        case .savesKept, .objectReads, .requestReads, .ringTransactions, .ringBytes, .leaseNumbers:
+            false
+        default: true
+        }
+    }
+}
+
+extension Engine {
+    /// Reads the configuration again for an administrator.
+    func reload(for session: Session) throws(TandemError) {
+        try demand(.admin, of: session, to: "reload the configuration")
+        try reload()
+    }
+
+    /// Reads the configuration again because of a signal: nobody but the log hears what is wrong.
+    func reloadBySignal() { try? reload() }
+
+    private func reload() throws(TandemError) {
+        do throws(TandemError) {
+            guard var reload = configurationReload else {
+                throw TandemError(
+                    .usage, "the daemon has no configuration that it could read again; restart it")
+            }
+            let outcome = try reload.reload()
+            configurationReload = reload
+            adopt(reload.current)
+            log(
+                .reloaded,
+                [
+                    "changed": outcome.changed.joined(separator: ","),
+                    "restart": outcome.needsRestart.joined(separator: ","),
+                ])
+        } catch {
+            log(.reloadFailed, [:], "\(error.message); everything stays as it was")
+            throw error
+        }
+    }
+
+    /// Lets roles and limits count from now on, for those who are connected as well.
+    private func adopt(_ current: DaemonConfiguration) {
+        roles = current.roles
+        committer.limits = current.limits
+        configuration = current.report
+        for session in sessions.values.sorted(by: { $0.id < $1.id }) {
+            session.role = role(of: session.peer)
+            guard session.role == .none else { continue }
+            let uid = session.peer.uid
+            end(session, TandemError(.denied, "uid \(uid) has no role here any more"), .role)
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import TandemModel
+
+/// What a predicate costs for each object, as far as its size tells.
+public struct PredicateSize: Hashable, Sendable {
+    /// The comparisons, those of subqueries included.
+    public private(set) var comparisons = 0
+    /// The bytes of the longest text or data that something is compared with.
+    public private(set) var constantBytes = 0
+
+    /// The size of a predicate, which nests no deeper than ``ObjectPredicate/maximumDepth``.
+    public init(of predicate: ObjectPredicate) { visit(predicate) }
+
+    private mutating func visit(_ predicate: ObjectPredicate) {
+        switch predicate {
+        case .constant: break
+        case .and(let parts), .or(let parts): for part in parts { visit(part) }
+        case .not(let part): visit(part)
+        case .comparison(let comparison):
+            comparisons += 1
+            visit(comparison.left)
+            visit(comparison.right)
+        }
+    }
+
+    private mutating func visit(_ expression: QueryExpression) {
+        switch expression {
+        case .constant(.string(let text)): constantBytes = max(constantBytes, text.utf8.count)
+        case .constant(.data(let bytes)): constantBytes = max(constantBytes, bytes.count)
+        case .constant, .object, .keyPath, .selfObject, .variable: break
+        case .list(let elements): for element in elements { visit(element) }
+        case .aggregate(_, let collection, _): visit(collection)
+        case .subquery(let collection, _, let predicate):
+            visit(collection)
+            visit(predicate)
+        case .arithmetic(_, let left, let right):
+            visit(left)
+            visit(right)
+        }
+    }
+}

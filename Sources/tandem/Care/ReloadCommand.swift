@@ -1,0 +1,16 @@
+import ArgumentParser
+import Tandem
+
+/// `tandem reload`: lets a daemon read its configuration again.
+struct ReloadCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reload", abstract: "Lets the daemon read its configuration again.",
+        discussion: """
+            For admins. Roles and limits count from then on; other keys wait for a restart, and the daemon's log \
+            names them. A configuration that is wrong changes nothing: exits with 2 and says why.
+            """)
+
+    @OptionGroup var global: GlobalOptions
+
+    func run() throws { try global.container().reloadConfiguration() }
+}
