@@ -67,7 +67,7 @@ public struct StoreRebuild {
         public var kept: [Consumer] = []
         /// The names of those whose position can't be read.
         public var lost: [String] = []
-        /// Why the old store can't be read, so that nobody knows which consumers it had; nil if it could be read.
+        /// The reason why the old store, and so its consumers, can't be read; nil if it could be read.
         public var failure: String?
         /// Whether the old store could be read.
         public var isKnown: Bool { failure == nil }

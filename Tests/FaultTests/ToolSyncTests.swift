@@ -77,13 +77,17 @@ import Testing
         #expect(isDurable, "the directory of \(path) was not flushed after the rename")
     }
 
-    @Test func `law 3: backup, restore and rebuild end with what they made on the disk`() throws {
+    @Test func `law 3: backup, restore, salvage and rebuild end with what they made on the disk`()
+        throws
+    {
         let daemon = try serve()
         let backup = place.disk + "/backup"
         expectDurable(backup, try tandem(["backup", backup, "-D", place.store]))
         stop(daemon)
         let restored = place.disk + "/restored"
         expectDurable(restored, try tandem(["restore", backup, "--store", restored]))
+        let salvaged = place.disk + "/salvaged"
+        expectDurable(salvaged, try tandem(["salvage", restored, "--to", salvaged]))
         let data = place.store + "/store/data.mdb"
         expectDurable(data, try tandem(["rebuild", "-D", place.store]))
     }

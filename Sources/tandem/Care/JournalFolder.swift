@@ -50,7 +50,7 @@ struct JournalFolder {
     /// Copies the segments with the transactions after a position, up to the last whole batch, and verifies everything that it copies.
     ///
     /// Returns the last position of the copy, or nil if the journal was trimmed beyond the position. Throws ``CommandFailure`` if there is no
-    /// journal, if it ends before the position, or if a segment that is copied is damaged anywhere, as nobody could restore that.
+    /// journal, if it ends before the position, or if a segment that is copied is damaged anywhere: `restore` would refuse that.
     func copyTail(after position: UInt64, to folder: String) throws -> UInt64? {
         guard try !segments().isEmpty else {
             throw CommandFailure(

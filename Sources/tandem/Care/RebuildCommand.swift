@@ -43,7 +43,7 @@ struct RebuildCommand: ParsableCommand {
         if let failure = consumers.failure {
             printLine(
                 "the old store can't be read (\(failure)): consumers that it had are lost, and "
-                    + "nobody knows whether the journal has all that it had applied")
+                    + "the journal may lack transactions that it had applied")
         }
     }
 

@@ -31,7 +31,7 @@ struct SalvageCommand: ParsableCommand {
     }
 }
 
-/// What was salvaged, and what was not.
+/// The result of a salvage: its report, and whether anything is lost.
 struct SalvageReport {
     var lines: [String] = []
     /// Whether the store has every transaction that the directory is known to have had.
@@ -197,7 +197,7 @@ struct Salvage {
         }
     }
 
-    /// An empty journal of the new epoch, which goes on after the store.
+    /// Creates an empty journal of the new epoch that begins after the store's position.
     private func makeJournal(_ identity: StoreIdentity, after last: UInt64) throws {
         var options = JournalOptions()
         options.segmentBytes = 1 << 20

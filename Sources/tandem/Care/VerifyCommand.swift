@@ -166,7 +166,7 @@ struct VerifyReport {
 }
 
 extension BackupManifest {
-    /// What a backup's files say that its manifest does not.
+    /// The contradictions between a backup's files and its manifest.
     fileprivate func problems(
         _ journal: JournalVerification, _ standing: StoreStanding?, _ folder: StoreFolder
     ) -> [VerifyProblem] {

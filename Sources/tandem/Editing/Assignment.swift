@@ -1,6 +1,6 @@
 import Tandem
 
-/// What the shell sets in a property: `name=value`, `name+=value` or `name-=value`.
+/// An assignment to a property: `name=value`, `name+=value` or `name-=value`.
 struct Assignment {
     enum Operation: String, CaseIterable {
         case add = "+="

@@ -93,7 +93,7 @@ struct RevertCommand: ParsableCommand {
             returned[change.object.number] = try context.insert(entity.name)
         }
         guard conflicts.isEmpty else { return }
-        // What was inserted goes last: links to it are undone by then.
+        // Inserted objects are deleted last: links to it are undone by then.
         for change in changes where change.kind != .insert { try undo(change, entry, old) }
         for change in changes where change.kind == .insert { try delete(change, entry) }
     }

@@ -24,7 +24,7 @@ struct ImportMap: Equatable {
         case time
     }
 
-    /// What happens to a date that has a year, but lacks another part.
+    /// The treatment of a date that has a year, but lacks another part.
     enum Partial: String, CaseIterable {
         /// The attribute has no value.
         case `nil`

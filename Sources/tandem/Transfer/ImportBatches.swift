@@ -23,7 +23,7 @@ extension ImportedRows {
     let rejects: RejectFile
     /// The name of the file among those of a folder.
     var file = ""
-    /// Whether it goes on if the first rows are all refused for one reason.
+    /// Whether to continue if the first rows are all refused for one reason.
     var keepsGoing = false
     /// What tells this batch from all others.
     let name: String

@@ -118,7 +118,7 @@ struct ImportCommand: AsyncParsableCommand {
             try rejects.discard()
             throw CommandFailure(
                 "the first 1,000 rows all fail: \(failure.reason); nothing was imported "
-                    + "(--keep-going rejects them and goes on)")
+                    + "(--keep-going rejects them and continues)")
         } catch let error as TandemError {
             show(counts())
             throw CommandFailure(error).adding("go on with --id \(name)")

@@ -15,7 +15,7 @@ struct FileID: Hashable {
 /// The file in which an import keeps which object each exported row became, until its links are set.
 ///
 /// Each part of the import is in it before the daemon gets the part. So an import that resumes under its id links to the objects of its
-/// earlier attempts. Of several lines with one id the last one counts: the others were never inserted.
+/// earlier attempts. The last line of an id counts: rows of earlier lines were never inserted.
 final class ImportIDs {
     private let path: String
     private let id: String
@@ -98,6 +98,9 @@ final class ImportIDs {
     func remove() throws {
         guard file != nil else { return }
         file = nil
-        try mapped { try files.remove(path) }
+        try mapped {
+            try files.remove(path)
+            try files.syncDirectory(path.parentDirectory)
+        }
     }
 }

@@ -4,7 +4,7 @@ import Tandem
 struct ImportLink: Hashable {
     var id: ObjectID
     var key: UniqueKey?
-    /// As it stands in the file.
+    /// The text in the file.
     var text: String
 }
 

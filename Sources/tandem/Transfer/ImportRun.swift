@@ -12,7 +12,7 @@ struct ImportSettings {
     var policy: MergePolicy
     /// The names of the entity's properties.
     var properties: Set<String> = []
-    /// Whether it goes on if the first rows all fail for one reason.
+    /// Whether to continue if the first rows all fail for one reason.
     var keepsGoing = false
 
     /// The rows of the file from a place on.

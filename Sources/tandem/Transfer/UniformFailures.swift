@@ -16,7 +16,7 @@ struct UniformFailures {
     /// Records a failure; throws ``UniformFailure`` if it is the thousandth of one kind and no row has passed.
     mutating func add(_ reason: String) throws {
         if isOver { return }
-        // What is behind is the value of this row.
+        // The rest of the text is the value of this row.
         let kind =
             reason.firstRange(of: ", not ").map { String(reason[..<$0.lowerBound]) } ?? reason
         if self.reason != nil, self.reason != kind { return didPass() }
