@@ -53,7 +53,7 @@ public struct StoreRebuild {
         }
     }
 
-    /// The mark of leased numbers in the old store, if that can still be read.
+    /// The mark of leased numbers in the old store, if that can still be read; else ``unknownLeases`` are left out instead.
     private func oldNumberMark() -> UInt64? {
         guard files.exists(path + "/data.mdb"), let old = try? Store.openForReading(path: path)
         else { return nil }
@@ -67,8 +67,10 @@ public struct StoreRebuild {
         public var kept: [Consumer] = []
         /// The names of those whose position can't be read.
         public var lost: [String] = []
-        /// False when the old store can't be read, so that nobody knows whom it had.
-        public var isKnown = false
+        /// The reason why the old store, and so its consumers, can't be read; nil if it could be read.
+        public var failure: String?
+        /// Whether the old store could be read.
+        public var isKnown: Bool { failure == nil }
     }
 
     /// The consumers that ``run(identity:through:snapshot:feed:)`` takes over, and those it can't.
@@ -76,10 +78,13 @@ public struct StoreRebuild {
     /// Consumers are not in the journal, as leases are not.
     public func oldConsumers() -> OldConsumers {
         var found = OldConsumers()
-        guard files.exists(path + "/data.mdb"), let old = try? Store.openForReading(path: path)
-        else { return found }
-        defer { old.close() }
+        guard files.exists(path + "/data.mdb") else {
+            found.failure = "there is no \(path)/data.mdb"
+            return found
+        }
         do throws(StoreError) {
+            let old = try Store.openForReading(path: path)
+            defer { old.close() }
             try old.current.scan(old.tables.consumers, from: []) { key, value in
                 if let consumer = Consumer(key: key, value: value) {
                     found.kept.append(consumer)
@@ -88,9 +93,8 @@ public struct StoreRebuild {
                 }
                 return true
             }
-            found.isKnown = true
         } catch {
-            found.isKnown = false
+            found.failure = error.message
         }
         return found
     }

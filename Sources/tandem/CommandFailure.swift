@@ -30,3 +30,12 @@ struct CommandFailure: Error {
         TandemCommand.exit(withError: ExitCode(code))
     }
 }
+
+extension String {
+    /// The directory that has a path's last name.
+    var parentDirectory: String {
+        let path = hasSuffix("/") ? dropLast() : self[...]
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}

@@ -47,6 +47,10 @@ struct TandemCommand: ParsableCommand {
             WaitCommand.self,
             WatchCommand.self,
             TopCommand.self,
+            InsertCommand.self,
+            UpdateCommand.self,
+            DeleteCommand.self,
+            RevertCommand.self,
             ExportCommand.self,
             ImportCommand.self,
             BridgeCommand.self,
@@ -56,6 +60,7 @@ struct TandemCommand: ParsableCommand {
             RebuildCommand.self,
             BackupCommand.self,
             RestoreCommand.self,
+            SalvageCommand.self,
             ManualCommand.self,
         ])
 

@@ -76,6 +76,27 @@ private final class StillPoller: Readiness {
         #expect(plan(after: 3_700).trimBelow == journal.segments.last?.first)
     }
 
+    @Test func `a segment whose age can't be read is a failure, not a young segment`() throws {
+        let bench = try EngineBench()
+        try fill(bench, try bench.client(), 1...20)
+        let journal = bench.bench.committer.journal
+        let oldest = try #require(journal.segments.first)
+        let name = String(oldest.first, radix: 16)
+        let path =
+            journal.directory + "/" + String(repeating: "0", count: 16 - name.count) + name
+            + ".journal"
+        let file = try bench.bench.disk.open(path, .readWrite)
+        try file.write([UInt8](repeating: 7, count: 4_096), at: 0)
+        file.close()
+        var retention = Retention(RetentionPolicy(keepSeconds: 3_600))
+        let state = RetentionState(
+            segments: journal.segments, checkpoint: journal.bounds.last, floors: [],
+            now: .max / 2)
+        #expect(retention.plan(state, journal).segments == 0)
+        let failure = retention.status(of: journal)["failure"]?.string
+        #expect(failure?.contains("position \(oldest.last) can't be read") == true)
+    }
+
     @Test func `an idle daemon gives up what grows old, in time and without being woken often`()
         throws
     {

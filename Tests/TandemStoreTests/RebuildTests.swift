@@ -78,8 +78,12 @@ import Testing
         try bench.reopen()
         #expect(try bench.store.consumers() == [mirror])
         bench.store.close()
-        try RealFileSystem().remove(bench.scratch.path + "/data.mdb")
+        let path = bench.scratch.path + "/data.mdb"
+        try RealFileSystem().remove(path)
         #expect(!StoreRebuild(path: bench.scratch.path).oldConsumers().isKnown)
+        try Data("no store".utf8).write(to: URL(fileURLWithPath: path))
+        #expect(
+            StoreRebuild(path: bench.scratch.path).oldConsumers().failure?.contains(path) == true)
     }
 
     @Test func `a journal that ends early leaves the old store as it is`() throws {

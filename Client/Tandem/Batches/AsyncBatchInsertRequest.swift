@@ -40,17 +40,19 @@ extension ManagedObjectContext {
     /// Inserts an object for each row as it comes, and goes on without those that can't be inserted.
     ///
     /// `refusing` takes them, by their numbers among all rows, from 0, with why, before anything behind them is inserted. Who repeats the batch
-    /// leaves out what was refused.
+    /// leaves out what was refused. `numbering` receives the numbers of the objects of each part before that is sent; a part that is sent
+    /// again may have others.
     @discardableResult
     package nonisolated(nonsending) func execute<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil,
-        refusing: (([(row: Int, error: TandemError)]) throws -> Void)?
+        refusing: (([(row: Int, error: TandemError)]) throws -> Void)?,
+        numbering: (([(row: Int, number: ObjectNumber)]) throws -> Void)? = nil
     ) async throws -> BatchResult {
         let idBytes = batchID(id)
         _ = try await sessionStep().runAsync(on: connection)
         let work = inserting(
             request.entity, request.policy, idBytes, mayBeRepeat: id != nil, author,
-            refusing: refusing)
+            refusing: refusing, numbering: numbering)
         do {
             try await insert(request.rows, work)
         } catch {

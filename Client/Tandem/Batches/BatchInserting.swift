@@ -23,6 +23,8 @@ final class BatchInserting {
     private let partBytes: Int
     /// Takes rows that the daemon refuses, by their numbers among all that came, so that the batch goes on without them; nil ends it.
     private let refusing: ((BatchRefusals) throws -> Void)?
+    /// Receives the rows of each part, by their numbers among all that came, and the numbers of their objects, before the part is sent.
+    private let numbering: ((BatchNumbers) throws -> Void)?
     private var rows: [InsertRow] = []
     private var sent = 0
     private var cut: Int?
@@ -51,7 +53,8 @@ final class BatchInserting {
     init(
         entity: String, policy: MergePolicy, id: [UInt8], mayBeRepeat: Bool, author: String?,
         context: String, partBytes: Int = WireLimits.frameBytes,
-        refusing: ((BatchRefusals) throws -> Void)? = nil
+        refusing: ((BatchRefusals) throws -> Void)? = nil,
+        numbering: ((BatchNumbers) throws -> Void)? = nil
     ) {
         self.entity = entity
         self.policy = policy
@@ -60,6 +63,7 @@ final class BatchInserting {
         self.context = context
         self.partBytes = partBytes
         self.refusing = refusing
+        self.numbering = numbering
         asks = mayBeRepeat
         taken = StableHash(Array(entity.utf8) + [0, policy.rawValue])
         inserted = taken
@@ -172,6 +176,11 @@ final class BatchInserting {
         return (message, nil)
     }
 
+    /// Reports the object numbers of the next part, which has `count` rows.
+    func reportNumbers(_ count: Int) throws {
+        try numbering?((sent..<sent + count).map { (rows[$0].number, numbers[$0]) })
+    }
+
     /// Notes that so many rows of the next part were sent, whose answer arrives at `reply`.
     func noteSent(_ count: Int, _ reply: Reply<DaemonMessage>) {
         underWay.append(reply)
@@ -276,6 +285,9 @@ final class BatchInserting {
 
 /// Rows that can't be inserted, by their numbers among all that came, from 0, in order.
 typealias BatchRefusals = [(row: Int, error: TandemError)]
+
+/// The numbers that the objects of rows get if they are inserted; rows by their numbers among all that came, from 0.
+typealias BatchNumbers = [(row: Int, number: ObjectNumber)]
 
 /// A row of a batch insert that is not known to be inserted.
 private struct InsertRow {

@@ -36,6 +36,7 @@ extension Connection {
                 if try work.leaveOut([problem]) { return .done(()) }
                 throw work.failure(problem.error, at: problem.row)
             }
+            try work.reportNumbers(message.rows.count)
             return .send(.insert(message)) { reply in
                 work.noteSent(message.rows.count, reply)
                 return .done(())

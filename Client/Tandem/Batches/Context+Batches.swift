@@ -110,11 +110,13 @@ extension ManagedObjectContext {
     /// A batch insert that has yet to begin.
     func inserting(
         _ entity: String, _ policy: MergePolicy, _ id: [UInt8], mayBeRepeat: Bool,
-        _ author: String?, refusing: ((BatchRefusals) throws -> Void)? = nil
+        _ author: String?, refusing: ((BatchRefusals) throws -> Void)? = nil,
+        numbering: ((BatchNumbers) throws -> Void)? = nil
     ) -> BatchInserting {
         BatchInserting(
             entity: entity, policy: policy, id: id, mayBeRepeat: mayBeRepeat, author: author,
-            context: name, partBytes: connection.partBytes, refusing: refusing)
+            context: name, partBytes: connection.partBytes, refusing: refusing,
+            numbering: numbering)
     }
 
     /// A batch is told of as a save, with all that was done, however many transactions that took.

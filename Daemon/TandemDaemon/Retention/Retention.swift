@@ -8,6 +8,8 @@ struct Retention {
     var counters = RetentionCounters()
     /// The time of the last transaction of a segment, by its first position.
     private var times: [UInt64: Int64] = [:]
+    /// The segment whose age can't be read, and why: it and all after it are kept.
+    private var unreadable: (segment: UInt64, reason: String)?
     /// When age makes it worth looking again, on the monotonic clock; nil for never.
     private(set) var nextLook: UInt64?
 
@@ -18,6 +20,7 @@ struct Retention {
     /// Reads one transaction of each segment whose age matters, once.
     mutating func plan(_ state: RetentionState, _ journal: Journal) -> RetentionPlan {
         times = times.filter { $0.key >= journal.bounds.first }
+        if let segment = unreadable?.segment, segment < journal.bounds.first { unreadable = nil }
         let policy = policy
         return policy.plan(state, limit: DaemonLimits.trimmedSegments) { segment in
             time(of: segment, journal)
@@ -51,14 +54,20 @@ struct Retention {
 
     private mutating func time(of segment: JournalSegment, _ journal: Journal) -> Int64? {
         if let known = times[segment.first] { return known }
-        let time = Self.time(of: segment.last, journal)
-        times[segment.first] = time
-        return time
+        do {
+            let time = try Self.time(of: segment.last, journal)
+            times[segment.first] = time
+            if unreadable?.segment == segment.first { unreadable = nil }
+            return time
+        } catch {
+            unreadable = (segment.first, "position \(segment.last) can't be read: \(error)")
+            return nil
+        }
     }
 
-    private static func time(of position: UInt64, _ journal: Journal) -> Int64? {
-        guard let entry = try? journal.read(from: position).next() else { return nil }
-        return try? EncodedTransaction(bytes: entry.payload).decoded().time
+    private static func time(of position: UInt64, _ journal: Journal) throws -> Int64? {
+        guard let entry = try journal.read(from: position).next() else { return nil }
+        return try EncodedTransaction(bytes: entry.payload).decoded().time
     }
 
     /// What `status` shows.
@@ -73,7 +82,7 @@ struct Retention {
             "expiredConsumers": number(counters.expiredConsumers),
             "expiredSessions": number(counters.expiredSessions),
             "expiredPins": number(counters.expiredPins),
-            "failure": counters.failure.map { .string($0) } ?? .null,
+            "failure": (counters.failure ?? unreadable?.reason).map { .string($0) } ?? .null,
         ])
     }
 }

@@ -1,6 +1,7 @@
 import TandemIO
 import TandemJournal
 import TandemModel
+import TandemStore
 import TandemWire
 
 /// What `tandem status` and `tandem clients` show.
@@ -12,6 +13,7 @@ extension Engine {
         let bounds = committer.journal.bounds
         let counters = committer.counters
         let refusals = metrics.refusalsJSON
+        let consumers = consumerStatus()
         return .object([
             "position": .int(Int64(committer.position)),
             "cursor": .string(position.description),
@@ -25,7 +27,8 @@ extension Engine {
             "spareFailure": committer.journal.spareFailure.map { .string("\($0)") } ?? .null,
             "journalIndexes": committer.journal.indexing.json,
             "retention": retention.status(of: committer.journal),
-            "consumers": .array(consumers),
+            "consumers": .array(consumers.list),
+            "consumersFailure": consumers.failure.map { .string($0) } ?? .null,
             "mapBytes": .int(Int64(usage.mapBytes)),
             "usedBytes": .int(Int64(usage.usedBytes)),
             "usedPercent": .int(Int64(Maintenance.percent(committer.store))),
@@ -76,9 +79,18 @@ extension Engine {
         sessions.values.reduce(metrics.sentBefore) { $0 + $1.written }
     }
 
-    private var consumers: [JSON] {
+    /// The consumers, or why they can't be read.
+    private func consumerStatus() -> (list: [JSON], failure: String?) {
+        do {
+            return (consumerList(try committer.consumers.all()), nil)
+        } catch {
+            return ([], "\(error)")
+        }
+    }
+
+    private func consumerList(_ consumers: [Consumer]) -> [JSON] {
         let bounds = committer.journal.bounds
-        return ((try? committer.consumers.all()) ?? []).map { consumer in
+        return consumers.map { consumer in
             .object([
                 "name": .string(consumer.name), "uid": .int(Int64(consumer.owner)),
                 "acknowledged": .int(Int64(clamping: consumer.acknowledged)),

@@ -45,7 +45,7 @@ public enum StoreBackup {
             throw StoreError(.notOurs, "\(path) exists; a backup needs a name of its own")
         }
         let draft = path + suffix
-        try files.removeTree(draft)
+        try removeLeftover(draft, ["journal", "store", BackupManifest.fileName], files)
         do {
             let last = try copy(store, draft, files, progress, journal)
             let manifest = try describe(draft, last, files, progress)
@@ -57,6 +57,26 @@ public enum StoreBackup {
             try? files.removeTree(draft)
             throw error
         }
+    }
+
+    /// Removes what a killed attempt left under a temporary name.
+    ///
+    /// Throws `notOurs` if the directory above is missing, or if anything else has the name.
+    static func removeLeftover(
+        _ draft: String, _ known: Set<String>, _ files: RealFileSystem
+    ) throws {
+        let parent = parent(of: draft)
+        guard files.isDirectory(parent) else {
+            throw StoreError(.notOurs, "there is no directory \(parent); create it first")
+        }
+        guard files.exists(draft) else { return }
+        guard files.isDirectory(draft), try known.isSuperset(of: files.list(draft)) else {
+            throw StoreError(
+                .notOurs,
+                "\(draft), the name of an unfinished attempt, has files of something else; move it away"
+            )
+        }
+        try files.removeTree(draft)
     }
 
     /// Copies a checkpoint and at once, while the journal still has it, what follows; returns the last position in that.
@@ -98,9 +118,14 @@ public enum StoreBackup {
                 "the store has \(report.found) faults, the first: \(report.findings[0]); "
                     + "run `tandem check` before a backup")
         }
+        guard last >= copy.appliedPosition else {
+            throw StoreError(
+                .damaged,
+                "the journal ends at position \(last), but the store has applied "
+                    + "\(copy.appliedPosition): transactions are missing; see `tandem verify`")
+        }
         return BackupManifest(
-            identity: copy.identity, position: copy.appliedPosition,
-            last: max(last, copy.appliedPosition),
+            identity: copy.identity, position: copy.appliedPosition, last: last,
             stateHash: try copy.stateHash { progress(.hashing, $0, $1) },
             files: try listing(draft, files) { progress(.reading, $0, $1) })
     }

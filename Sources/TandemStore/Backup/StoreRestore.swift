@@ -24,7 +24,7 @@ public enum StoreRestore {
         // The backup is read to be compared, to be copied, and as the copy.
         let manifest = try StoreBackup.verify(backup, files: files) { progress($0, 3 &* $1) }
         let draft = store + suffix
-        try files.removeTree(draft)
+        try StoreBackup.removeLeftover(draft, ["journal", "store"], files)
         do {
             var done = manifest.bytes
             try copy(manifest, backup, draft, files) {

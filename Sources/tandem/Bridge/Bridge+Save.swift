@@ -5,7 +5,7 @@ extension Bridge {
     func save(_ request: BridgeRequest) throws -> Answer {
         let options = try SaveOptions(request)
         let context = try context(request)
-        var ops = SaveOps(context: context, bridge: self)
+        var ops = SaveOps(context: context, id: id)
         do {
             let hash = try options.saveID.map { try contentHash(options.ops, $0) }
             if let first = try receipt(options, hash, context) { return answer(options, first) }

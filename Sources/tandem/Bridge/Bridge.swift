@@ -134,11 +134,24 @@ import TandemIO
 
     /// Merges what contexts that follow unprompted have not merged yet, so that no event comes after an answer that names its position.
     func catchUp(to number: UInt64) {
-        for (_, context) in contexts.sorted(by: { $0.key < $1.key }) where !context.isPaused {
+        for (name, context) in contexts.sorted(by: { $0.key < $1.key }) where !context.isPaused {
             guard let position = context.position, position.number < number else { continue }
-            // A failure is the connection's; the context follows when it is back.
-            _ = try? context.reach(position.at(number))
+            do {
+                try context.reach(position.at(number))
+            } catch let error as TandemError where error.code == .disconnected {
+                // The loss of the connection is an event of its own; the context follows when it is back.
+            } catch {
+                tellFailure(of: name, error)
+            }
         }
+    }
+
+    /// Reports that a context does not follow, so that events which an answer should come after may be missing.
+    private func tellFailure(of context: String, _ error: any Error) {
+        output.write([
+            "event": .string("failure"), "context": .string(context),
+            "error": BridgeErrors.json(BridgeErrors.tandemError(error)),
+        ])
     }
 
     /// Writes the events of models that took effect, after what came before them.

@@ -3,7 +3,8 @@ import Tandem
 /// The ops of one save, carried out in a context.
 @MainActor struct SaveOps {
     let context: ManagedObjectContext
-    let bridge: Bridge
+    /// The object that an id or an alias of an earlier save stands for.
+    private let id: (JSON) throws -> ObjectID
     /// What this save inserted, by alias.
     private var inserted: [String: ManagedObject] = [:]
     /// All that was inserted, in the order of the ops, also what was deleted again.
@@ -11,9 +12,9 @@ import Tandem
     /// Held until the save is settled, so that they follow what becomes of them.
     private var held: [ManagedObject] = []
 
-    init(context: ManagedObjectContext, bridge: Bridge) {
+    init(context: ManagedObjectContext, id: @escaping (JSON) throws -> ObjectID) {
         self.context = context
-        self.bridge = bridge
+        self.id = id
     }
 
     mutating func carryOut(_ json: JSON) throws {
@@ -176,7 +177,7 @@ import Tandem
         {
             return try living(object)
         }
-        let id = try bridge.id(json)
+        let id = try id(json)
         let object = try context.object(with: id)
         guard object.entityName == id.entity else {
             throw TandemError(.unknownObject, "\(id) does not exist; \(object.id) does")

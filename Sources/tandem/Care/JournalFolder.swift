@@ -47,13 +47,25 @@ struct JournalFolder {
         return reader.following.map { $0 - 1 }
     }
 
-    /// Copies the segments that go on behind a position, up to the last whole batch, and reads the copy once.
+    /// Copies the segments with the transactions after a position, up to the last whole batch, and verifies everything that it copies.
     ///
-    /// Returns the last position in it, nil when the journal no longer reaches back to there, or was trimmed meanwhile.
+    /// Returns the last position of the copy, or nil if the journal was trimmed beyond the position. Throws ``CommandFailure`` if there is no
+    /// journal, if it ends before the position, or if a segment that is copied is damaged anywhere: `restore` would refuse that.
     func copyTail(after position: UInt64, to folder: String) throws -> UInt64? {
+        guard try !segments().isEmpty else {
+            throw CommandFailure(
+                "there is no journal in \(path), which a backup needs; stop the daemon and look at what "
+                    + "`tandem verify` finds")
+        }
         guard let start = try start(after: position) else { return nil }
         do {
-            return try copy(from: start, after: position, to: folder)
+            let last = try copy(from: start, to: folder)
+            guard last >= position else {
+                throw CommandFailure(
+                    "the journal in \(path) ends at position \(last), but the store has applied "
+                        + "\(position): transactions are missing; see `tandem verify`")
+            }
+            return last
         } catch {
             if try self.start(after: position) == nil { return nil }
             throw error
@@ -65,10 +77,8 @@ struct JournalFolder {
         try segments().last { $0.first <= position + 1 }?.first
     }
 
-    private func copy(from start: UInt64, after position: UInt64, to folder: String) throws
-        -> UInt64
-    {
-        let reader = try readThrough(after: position)
+    private func copy(from start: UInt64, to folder: String) throws -> UInt64 {
+        let reader = try readThrough(from: start)
         guard let end = reader.end else {
             throw CommandFailure("the journal in \(path) can't be read; run `tandem log -D`")
         }
@@ -90,18 +100,34 @@ struct JournalFolder {
                 progress.update(done, of: total)
             }
         }
-        let next = try JournalFolder(folder).readThrough(after: position).position
-        guard next == reader.position else {
-            throw CommandFailure(
-                "the copy of the journal ends at \(next - 1), it was read up to "
-                    + "\(reader.position - 1); run it again")
-        }
-        return next - 1
+        progress.end()
+        try JournalFolder(folder).checkCopy(of: self, through: reader.position - 1)
+        return reader.position - 1
     }
 
-    /// A reader that has read everything behind a position; a gap is refused.
-    private func readThrough(after position: UInt64) throws -> JournalReader {
-        let reader = JournalReader(directory: path, fileSystem: files, from: position + 1)
+    /// Verifies a copy; throws ``CommandFailure`` for the first problem.
+    private func checkCopy(of source: JournalFolder, through last: UInt64) throws {
+        let copy = JournalVerification(self)
+        let progress = ProgressBar("check the journal")
+        defer { progress.end() }
+        try copy.run(progress)
+        if let problem = copy.problems.first {
+            let name = problem.path.split(separator: "/").last ?? ""
+            throw CommandFailure(
+                "the journal is damaged: \(source.path)/\(name)"
+                    + (problem.offset.map { " offset \($0)" } ?? "") + ": \(problem.message); "
+                    + "run `tandem verify` to see all of it")
+        }
+        guard copy.next - 1 == last, copy.torn == nil else {
+            throw CommandFailure(
+                "the copy of the journal ends at \(copy.next - 1), but the journal was read up to "
+                    + "\(last); run it again")
+        }
+    }
+
+    /// A reader that has read everything from the first position of a segment on; a gap is refused.
+    private func readThrough(from position: UInt64) throws -> JournalReader {
+        let reader = JournalReader(directory: path, fileSystem: files, from: position)
         while let item = try reader.next() {
             guard case .gap(let gap) = item else { continue }
             throw CommandFailure(

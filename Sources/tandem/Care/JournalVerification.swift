@@ -17,7 +17,7 @@ final class JournalVerification {
     /// The first position, and the one behind the last.
     private(set) var first: UInt64 = 1
     private(set) var next: UInt64 = 1
-    /// What the last segment says of the log; nil where none can be read.
+    /// The log and epoch of the last segment, also if that has no transaction yet; nil if no segment can be read.
     private(set) var identity: LogIdentity?
     /// A batch at the end that is not whole: one that is being written, or was when a process died.
     private(set) var torn: String?
@@ -42,6 +42,10 @@ final class JournalVerification {
             case .entry(let entry): note(entry, reader)
             }
             if transactions.isMultiple(of: 4_096) { show(progress, reader, sizes) }
+        }
+        // A new epoch begins in a segment without transactions.
+        if let end = reader.end, ends[end.segment] == nil {
+            judge(reader, folder.path(ofSegment: end.segment))
         }
         next = max(next, reader.following ?? next)
         torn = reader.tailProblem.map { "\($0.path) offset \($0.offset): \($0.reason)" }

@@ -40,8 +40,10 @@ struct RebuildCommand: ParsableCommand {
             printLine(
                 "lost consumers, register them again: " + consumers.lost.joined(separator: ", "))
         }
-        if !consumers.isKnown {
-            printLine("the old store can't be read: consumers that it had are lost")
+        if let failure = consumers.failure {
+            printLine(
+                "the old store can't be read (\(failure)): consumers that it had are lost, and "
+                    + "the journal may lack transactions that it had applied")
         }
     }
 

@@ -9,10 +9,13 @@ struct StoreStanding {
     var identity: StoreIdentity
     var position: UInt64
 
-    /// Opens a store for a moment; nil where there is none.
-    init?(_ folder: StoreFolder) throws {
+    /// Opens a store for a moment, without a lock file if it `isPrivate`; nil if there is none.
+    init?(_ folder: StoreFolder, isPrivate: Bool = false) throws {
         guard RealFileSystem().exists(folder.store + "/data.mdb") else { return nil }
-        let store = try folder.openForReading()
+        let store =
+            try isPrivate
+            ? mapped { try Store.openForReading(path: folder.store, isPrivate: true) }
+            : folder.openForReading()
         defer { store.close() }
         path = folder.store + "/data.mdb"
         identity = store.identity

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Tandem
 import TandemIO
+import TandemStore
 
 /// `tandem verify`: whether every byte of the journal is what was written, and the store what the journal makes.
 struct VerifyCommand: ParsableCommand {
@@ -11,10 +12,14 @@ struct VerifyCommand: ParsableCommand {
             Checks each segment's checksums, that positions follow each other, that the log is one, that indexes \
             are whole and that the store stands where the journal leads; with --deep makes indexes and store anew, the \
             store in a folder of its own, compares everything, and looks like `check` whether the store contradicts \
-            itself. Beside a running daemon or without one; nothing is changed. Exits with 1 when it found something.
+            itself. Beside a running daemon or without one; nothing is changed. Exits with 1 when it found something. With BACKUP \
+            it reads a backup instead: every byte of it against its manifest, and its journal and store as above.
             """)
 
     @OptionGroup var place: StoreDirectory
+
+    @Argument(help: ArgumentHelp("A backup to verify in place of a store.", valueName: "backup"))
+    var target: String?
 
     @Flag(help: "Makes the store anew from the journal and compares; takes as long as a rebuild.")
     var deep = false
@@ -39,18 +44,26 @@ struct VerifyCommand: ParsableCommand {
         if !deep, backup != nil || scratch != nil {
             throw ValidationError("--from and --scratch go with --deep")
         }
+        guard target != nil else { return }
+        if deep || place.directory != nil || place.name != nil {
+            throw ValidationError("a backup is verified alone, without -D, --name and --deep")
+        }
     }
 
     func run() throws {
         let progress = ProgressBar("verify")
         defer { progress.end() }
-        let folder = place.folder
+        let manifest = try target.map { path in
+            try mapped { try StoreBackup.verify(path, progress: progress.update) }
+        }
+        let folder = target.map(StoreFolder.init) ?? place.folder
         // The store first: what it has applied is in the journal by then.
-        let standing = try StoreStanding(folder)
+        let standing = try StoreStanding(folder, isPrivate: target != nil)
         let journal = JournalVerification(JournalFolder(folder.journal))
         try journal.run(progress)
         progress.end()
         var report = VerifyReport(journal, standing, folder)
+        if let manifest { report.add(manifest.problems(journal, standing, folder)) }
         if deep, report.problems.isEmpty, standing != nil {
             let compared = try DeepVerification(folder, backup: backup, scratch: scratchFolder)
                 .run(progress)
@@ -149,5 +162,25 @@ struct VerifyReport {
             "torn": journal.torn.map { .string($0) } ?? .null,
             "store": number(standing?.position), "comparedAt": number(comparedAt),
         ])
+    }
+}
+
+extension BackupManifest {
+    /// The contradictions between a backup's files and its manifest.
+    fileprivate func problems(
+        _ journal: JournalVerification, _ standing: StoreStanding?, _ folder: StoreFolder
+    ) -> [VerifyProblem] {
+        let path = "\(folder.path)/\(Self.fileName)"
+        var found: [VerifyProblem] = []
+        func add(_ message: String) {
+            found.append(VerifyProblem(kind: .difference, path: path, message: message))
+        }
+        if journal.next - 1 != last {
+            add("the manifest says position \(last), but the journal ends at \(journal.next - 1)")
+        }
+        if let standing, standing.position != position {
+            add("the manifest says a store at \(position), but it is at \(standing.position)")
+        }
+        return found
     }
 }

@@ -83,6 +83,9 @@ struct Health {
     }
 
     private mutating func judgeReaders(_ status: JSON, _ thresholds: Thresholds) {
+        if let failure = status["consumersFailure"]?.string {
+            add("consumers", "the consumers can't be read: \(failure)")
+        }
         for consumer in status["consumers"]?.array ?? [] {
             let name = consumer["name"]?.string ?? "?"
             if consumer["expired"]?.bool == true {

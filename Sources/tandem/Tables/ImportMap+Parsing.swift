@@ -113,7 +113,7 @@ extension ImportMap.Source {
         }
         let parts = ImportMap.DatePart.allCases.map(\.rawValue)
         let members = try ImportMap.Members(
-            json, place, ["column", "null", "value", "values"] + parts)
+            json, place, ["column", "null", "value", "values", "partial"] + parts)
         switch (members["value"], try members.text("column")) {
         case (let value?, nil): self = .constant(value)
         case (nil, let column?):
@@ -122,9 +122,18 @@ extension ImportMap.Source {
             self = .column(
                 column, values: values,
                 nulls: members["null"] == nil ? nil : try members.texts("null"))
-        case (nil, nil): self = .date(try Self.parts(members))
+        case (nil, nil): self = .date(try Self.parts(members), partial: try Self.partial(members))
         default: throw members.problem("has a `column` or a `value`, not both")
         }
+    }
+
+    private static func partial(
+        _ members: ImportMap.Members
+    ) throws(ImportMap.Problem) -> ImportMap.Partial {
+        let kinds = ImportMap.Partial.allCases.map(\.rawValue)
+        guard let partial = ImportMap.Partial(rawValue: try members.text("partial") ?? "reject")
+        else { throw members.problem("needs one of \(kinds.joined(separator: ", ")) as `partial`") }
+        return partial
     }
 
     private static func parts(

@@ -12,7 +12,7 @@ struct ImportMap: Equatable {
         /// A cell, read as the attribute's type has it; texts that stand for certain values, and those that stand for none.
         case column(String, values: [String: JSON], nulls: Set<String>?)
         /// The parts of a date in UTC, each a column.
-        case date([DatePart: String])
+        case date([DatePart: String], partial: Partial)
         /// The same in every row.
         case constant(JSON)
     }
@@ -22,6 +22,16 @@ struct ImportMap: Equatable {
         case year, month, day, hour, minute, second
         /// Hours and minutes as one number: 517 is 5:17, and 2400 the end of the day.
         case time
+    }
+
+    /// The treatment of a date that has a year, but lacks another part.
+    enum Partial: String, CaseIterable {
+        /// The attribute has no value.
+        case `nil`
+        /// The row is rejected.
+        case reject
+        /// The first month, day, hour, minute or second.
+        case first
     }
 
     /// What happens to a row whose link leads to nothing that is there.
@@ -61,7 +71,7 @@ struct ImportMap: Equatable {
             let ofAttributes = attributes.values.flatMap { source -> [String] in
                 switch source {
                 case .column(let name, _, _): [name]
-                case .date(let parts): Array(parts.values)
+                case .date(let parts, _): Array(parts.values)
                 case .constant: []
                 }
             }

@@ -9,6 +9,7 @@ final class TableBatch: ImportedRows {
     private let file: TableFile
     private let name: String
     private let rejects: RejectFile
+    private var failures: UniformFailures
     private let onRead: (UInt64) -> Void
     private var ahead: Task<TableFile.Chunk, any Error>?
     private var chunk = TableFile.Chunk()
@@ -17,12 +18,13 @@ final class TableBatch: ImportedRows {
 
     /// Reads on in a file that has begun; `onRead` hears how far that has come.
     init(
-        _ file: TableFile, _ name: String, _ rejects: RejectFile,
+        _ file: TableFile, _ name: String, _ rejects: RejectFile, _ failures: UniformFailures,
         onRead: @escaping (UInt64) -> Void
     ) {
         self.file = file
         self.name = name
         self.rejects = rejects
+        self.failures = failures
         self.onRead = onRead
         readAhead()
     }
@@ -47,6 +49,8 @@ final class TableBatch: ImportedRows {
             guard !chunk.isLast, let ahead else { return nil }
             chunk = try await ahead.value
             index = 0
+            if !chunk.rows.isEmpty { failures.didPass() }
+            for reject in chunk.rejects { try failures.add(reject.reason) }
             try rejects.add(chunk.rejects, of: name, by: .reader)
             onRead(chunk.offset)
             if chunk.isLast { self.ahead = nil } else { readAhead() }

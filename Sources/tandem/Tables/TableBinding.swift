@@ -60,13 +60,13 @@ struct TableBinding {
             return .cell(
                 columns[name] ?? 0, values: try values.mapValues { try value($0, property, type) },
                 nulls: TablePlan.NullTexts(nulls ?? table.nulls))
-        case .date(let parts):
+        case .date(let parts, let partial):
             guard type == .date else {
                 throw failure("\(property.name) is of type \(type.rawValue), no date of parts")
             }
             let found = parts.map { (part: $0.key, column: columns[$0.value] ?? 0) }
             return .date(
-                found.sorted { $0.part.rawValue < $1.part.rawValue },
+                found.sorted { $0.part.rawValue < $1.part.rawValue }, partial: partial,
                 nulls: TablePlan.NullTexts(table.nulls))
         }
     }
@@ -153,8 +153,8 @@ extension ImportMap.Table {
             switch source {
             case .column(let column, let values, let nulls):
                 "\(name) \(column) \(JSON.object(values).text) \(nulls?.sorted() ?? [])"
-            case .date(let parts):
-                "\(name) \(parts.sorted { $0.key.rawValue < $1.key.rawValue })"
+            case .date(let parts, let partial):
+                "\(name) \(parts.sorted { $0.key.rawValue < $1.key.rawValue }) \(partial)"
             case .constant(let json): "\(name) = \(json.text)"
             }
         }

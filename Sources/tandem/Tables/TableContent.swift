@@ -30,7 +30,7 @@ enum TableContent {
         let files = RealFileSystem()
         let gzip = try ChildProcess.start(
             "/bin/sh", ["-c", "exec gzip -dc -- \"$0\"", path], output: .pipe)
-        let file = try unnamed(files)
+        let file = try unnamed(files, for: path)
         let progress = ProgressBar("unpack \(path)")
         defer { progress.end() }
         var end: UInt64 = 0
@@ -49,12 +49,14 @@ enum TableContent {
         }
     }
 
-    private static func unnamed(_ files: RealFileSystem) throws -> any File {
+    /// A file without a name, which messages call by the name of the packed one.
+    private static func unnamed(_ files: RealFileSystem, for source: String) throws -> any File {
         let folder = ThisProcess.environment("TMPDIR") ?? "/tmp"
         let name = ThisProcess.randomBytes(8).map { String($0, radix: 16) }.joined()
         let path = "\(folder)/tandem-import-\(name)"
         let file = try files.open(path, .createNew)
         try files.remove(path)
+        file.renamed(to: source)
         return file
     }
 }

@@ -7,6 +7,7 @@ import TandemIO
     private let map: ImportMap
     private let id: String
     private let policy: MergePolicy
+    private let keepsGoing: Bool
     private let container: PersistentContainer
     private let model: CompiledModel
     private let context: ManagedObjectContext
@@ -17,12 +18,13 @@ import TandemIO
     private(set) var stubs: [String: Int] = [:]
 
     init(
-        _ folder: String, _ map: ImportMap, _ settings: (id: String, policy: MergePolicy),
+        _ folder: String, _ map: ImportMap,
+        _ settings: (id: String, policy: MergePolicy, keepsGoing: Bool),
         _ container: PersistentContainer, _ rejects: RejectFile
     ) throws {
         self.folder = folder
         self.map = map
-        (id, policy) = settings
+        (id, policy, keepsGoing) = settings
         self.container = container
         self.rejects = rejects
         model = try container.storeModel()
@@ -55,13 +57,13 @@ import TandemIO
         defer { progress.end() }
         let batches = ImportBatches(
             context: context, entity: table.entity, policy: policy, rejects: rejects,
-            file: table.name, name: "\(id) \(table.name)")
+            file: table.name, keepsGoing: keepsGoing, name: "\(id) \(table.name)")
         try await batches.run { id in
             let inserted = try await context.insertedRows(table.entity, policy, id: id)
             let start = TableFile.Start(
                 inserted: inserted, rejected: rejects.lines(of: table.name), targets: targets)
             await file.begin(start)
-            return TableBatch(file, table.name, rejects) {
+            return TableBatch(file, table.name, rejects, UniformFailures(keepsGoing)) {
                 progress.update($0, of: file.size)
             }
         } count: {

@@ -5,7 +5,8 @@ struct TablePlan: Sendable {
     /// Where the value of an attribute comes from, by places of columns.
     enum Source: Sendable {
         case cell(Int, values: [String: Value], nulls: NullTexts)
-        case date([(part: ImportMap.DatePart, column: Int)], nulls: NullTexts)
+        case date(
+            [(part: ImportMap.DatePart, column: Int)], partial: ImportMap.Partial, nulls: NullTexts)
         case constant(Value)
     }
 
@@ -131,7 +132,8 @@ extension TablePlan.Attribute {
         case .constant(let constant): value = constant
         case .cell(let column, let values, let nulls):
             value = try cell(cells[column], values, nulls)
-        case .date(let parts, let nulls): value = try date(parts, nulls, cells)
+        case .date(let parts, let partial, let nulls):
+            value = try date(parts, partial, nulls, cells)
         }
         if value.isNull, hasDefault { return value }
         if let problem = property.problem(with: value, content: { _ in nil }) {
@@ -143,8 +145,10 @@ extension TablePlan.Attribute {
     private func cell(
         _ text: String?, _ values: [String: Value], _ nulls: TablePlan.NullTexts
     ) throws(ImportValues.Misfit) -> Value {
-        guard let text, !nulls.contains(text) else { return .null }
+        let text = text ?? ""
+        if nulls.contains(text) { return .null }
         if !values.isEmpty, let value = values[text] { return value }
+        if text.isEmpty { return .null }
         guard let value = CellValue.read(text, type), property.accepts(value) else {
             throw ImportValues.Misfit(
                 reason: "\(property.name) needs a value of type \(type.rawValue), not "
@@ -153,14 +157,25 @@ extension TablePlan.Attribute {
         return value
     }
 
-    /// A date of parts; none where one of them is missing.
+    /// A date of parts, null if its year has no value.
     private func date(
-        _ parts: [(part: ImportMap.DatePart, column: Int)], _ nulls: TablePlan.NullTexts,
-        _ cells: [String?]
+        _ parts: [(part: ImportMap.DatePart, column: Int)], _ partial: ImportMap.Partial,
+        _ nulls: TablePlan.NullTexts, _ cells: [String?]
     ) throws(ImportValues.Misfit) -> Value {
         var time = CivilTime(year: 0)
-        for (part, column) in parts {
-            guard let text = cells[column], !nulls.contains(text) else { return .null }
+        let missing = parts.filter { isMissing(cells[$0.column], nulls) }.map(\.part)
+        if missing.contains(.year) { return .null }
+        if !missing.isEmpty {
+            if partial == .nil { return .null }
+            guard partial == .first else {
+                throw ImportValues.Misfit(
+                    reason: "\(property.name): the date lacks its "
+                        + missing.map(\.rawValue).joined(separator: ", ")
+                        + "; the map can say `partial`: nil or first")
+            }
+        }
+        for (part, column) in parts where !missing.contains(part) {
+            let text = cells[column] ?? ""
             guard let number = CellValue.whole(text) else {
                 throw ImportValues.Misfit(
                     reason: "\(property.name): its \(part) is no number: \(JSON.string(text).text)")
@@ -173,6 +188,11 @@ extension TablePlan.Attribute {
                 reason: "\(property.name): there is no such time: " + cells.joined(separator: ", "))
         }
         return .date(seconds)
+    }
+
+    private func isMissing(_ text: String?, _ nulls: TablePlan.NullTexts) -> Bool {
+        guard let text, !text.isEmpty else { return true }
+        return nulls.contains(text)
     }
 }
 
@@ -196,7 +216,7 @@ extension TablePlan.Link {
     func key(
         _ cells: [String?], _ nulls: TablePlan.NullTexts
     ) throws(ImportValues.Misfit) -> LinkKey? {
-        guard let text = cells[column], !nulls.contains(text) else { return nil }
+        guard let text = cells[column], !text.isEmpty, !nulls.contains(text) else { return nil }
         guard let value = CellValue.read(text, type) else {
             throw ImportValues.Misfit(
                 reason: "\(property.name): a \(key.name) is of type \(type.rawValue), not "

@@ -9,7 +9,8 @@ struct ExportCommand: ParsableCommand {
         discussion: """
             All are of one position, whatever is saved meanwhile: the end, or --at. An object is listed under its own \
             entity; name subentities as well. Without names all entities are printed. CSV has one entity, and an empty \
-            cell for no value; links are ids, several with spaces between them. Infinite numbers, which JSON does not have, are the texts \
+            cell for no value. A link is the object's id, together with its unique key if it has one; `tandem import` follows the \
+            key, or the id to another row of the file. Infinite numbers, which JSON does not have, are the texts \
             Infinity and -Infinity, as wherever tandem prints values. Derived attributes are left out: they follow \
             from the rest, and nobody can set them.
             """)
@@ -40,7 +41,8 @@ struct ExportCommand: ParsableCommand {
             defer { lines.finish() }
             for entity in entities {
                 let rows = ExportRows(context, at: position, label: "export \(entity.name)")
-                let writer = ExportWriter(entity, model, options.output)
+                let keys = try ExportKeys(entity, model, context, at: position)
+                let writer = ExportWriter(entity, model, options.output, keys)
                 try rows.each(try options.request(entity.name), writer.members) { object in
                     var count = 0
                     lines.write { bytes in

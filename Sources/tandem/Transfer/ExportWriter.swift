@@ -9,14 +9,20 @@ struct ExportWriter {
     private let columns: [String]
     /// What follows from other values, and is not written: nobody can set it.
     private let derived: [String]
+    /// The unique keys of the objects that links lead to.
+    private let keys: ExportKeys
 
     /// The name of the column of ids where `id` is a property.
     static let idColumn = "@id"
 
-    init(_ entity: CompiledEntity, _ model: CompiledModel, _ format: TransferFormat) {
+    init(
+        _ entity: CompiledEntity, _ model: CompiledModel, _ format: TransferFormat,
+        _ keys: ExportKeys
+    ) {
         self.entity = entity
         self.model = model
         self.format = format
+        self.keys = keys
         columns = entity.properties.filter { $0.derivation == nil }.map(\.name).sorted()
         derived = entity.properties.filter { $0.derivation != nil }.map(\.name)
     }
@@ -35,12 +41,10 @@ struct ExportWriter {
     func write(_ object: ObjectSnapshot, into bytes: inout [UInt8]) {
         switch format {
         case .ndjson:
-            var values = object.values.mapValues(json)
+            var values: [String: JSON] = [:]
+            for (name, value) in object.values { values[name] = json(name, value) }
             for name in derived { values[name] = nil }
-            for (name, ids) in object.members {
-                values[name] = .array(
-                    entity.shown(ids, of: name).map { .string($0.description) })
-            }
+            for (name, ids) in object.members { values[name] = members(name, ids) }
             let json = JSON.object([
                 "entity": .string(object.id.entity), "id": .string(object.id.description),
                 "values": .object(values),
@@ -52,15 +56,34 @@ struct ExportWriter {
         }
     }
 
-    private func json(_ value: Value) -> JSON { ValueText.json(value, model) }
+    private func json(_ name: String, _ value: Value) -> JSON {
+        guard let target = value.reference else { return ValueText.json(value, model) }
+        return link(name, model.id(of: target))
+    }
+
+    private func members(_ name: String, _ ids: [ObjectID]) -> JSON {
+        .array(entity.shown(ids, of: name).map { link(name, $0) })
+    }
+
+    /// A link: an id, with the unique key of the object if it has one.
+    private func link(_ name: String, _ id: ObjectID) -> JSON {
+        guard let key = keys.json(name, id) else { return .string(id.description) }
+        return .object(["id": .string(id.description), "key": key])
+    }
 
     private func cell(_ name: String, of object: ObjectSnapshot) -> String {
         if let ids = object.members[name] {
-            return entity.shown(ids, of: name).map(\.description).joined(separator: " ")
+            let links = members(name, ids)
+            let texts = (links.array ?? []).map(\.string)
+            guard texts.contains(nil) else {
+                return texts.compactMap { $0 }.joined(separator: " ")
+            }
+            return CSVFormat.quoted(links.text)
         }
         let value = object[name]
         if value.isNull { return "" }
-        let text = json(value).plain
+        let json = json(name, value)
+        let text = json.object == nil ? json.plain : json.text
         // Without quotes it would be no value.
         return text.isEmpty ? "\"\"" : CSVFormat.quoted(text)
     }

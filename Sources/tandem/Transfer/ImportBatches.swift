@@ -23,6 +23,8 @@ extension ImportedRows {
     let rejects: RejectFile
     /// The name of the file among those of a folder.
     var file = ""
+    /// Whether to continue if the first rows are all refused for one reason.
+    var keepsGoing = false
     /// What tells this batch from all others.
     let name: String
 
@@ -30,15 +32,24 @@ extension ImportedRows {
     ///
     /// Throws what the daemon has against all of them.
     func run<Rows: ImportedRows>(
-        _ rows: @MainActor (_ id: [UInt8]) async throws -> Rows, count: (Int) -> Void
+        _ rows: @MainActor (_ id: [UInt8]) async throws -> Rows,
+        numbering: (([(row: Int, number: ObjectNumber)]) throws -> Void)? = nil,
+        count: (Int) -> Void
     ) async throws {
         let id = Self.id(name)
         let batch = try await rows(id)
         let request = AsyncBatchInsertRequest(entity: entity, rows: batch, policy: policy)
         do {
-            let result = try await context.execute(request, id: id) { refused in
+            var failures = UniformFailures(keepsGoing)
+            let refusing = { (refused: [(row: Int, error: TandemError)]) in
+                for (row, error) in refused {
+                    if row != failures.count { failures.didPass() }
+                    try failures.add(Self.reason(error))
+                }
                 try rejects.add(refused.map { reject($0, of: batch) }, of: file, by: .daemon)
             }
+            let result = try await context.execute(
+                request, id: id, refusing: refusing, numbering: numbering)
             count(result.count)
             await batch.end()
         } catch {

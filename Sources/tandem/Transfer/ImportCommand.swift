@@ -45,6 +45,9 @@ struct ImportCommand: AsyncParsableCommand {
             "Where a row has an existing object's unique values: error, storeTrump or objectTrump.")
     var policy: ImportPolicy = .error
 
+    @Flag(help: "Go on also if the first 1,000 rows all fail for one reason.")
+    var keepGoing = false
+
     @Option(name: .shortAndLong, help: "short or json.")
     var output: OutputFormat = .short
 
@@ -61,7 +64,7 @@ struct ImportCommand: AsyncParsableCommand {
             let rejects = try rejectFile(map, name)
             defer { rejects.close() }
             let run = try TableImport(
-                path, tables, (name, policy.mergePolicy), container, rejects)
+                path, tables, (name, policy.mergePolicy, keepGoing), container, rejects)
             try await finish(name, rejects) {
                 try await run.run()
             } counts: {
@@ -75,8 +78,7 @@ struct ImportCommand: AsyncParsableCommand {
             let settings = try settings(model, name)
             let rejects = try rejectFile(path, name)
             defer { rejects.close() }
-            let run = try ImportRun(
-                settings, model, container.makeContext(name: "import"), rejects)
+            let run = try ImportRun(settings, model, container, rejects)
             try await finish(name, rejects) {
                 try await run.run()
             } counts: {
@@ -97,7 +99,7 @@ struct ImportCommand: AsyncParsableCommand {
         return ImportSettings(
             path: path, format: input ?? (path.hasSuffix(".csv") ? .csv : .ndjson),
             entity: entity, id: name, policy: policy.mergePolicy,
-            properties: Set(known?.properties.map(\.name) ?? []))
+            properties: Set(known?.properties.map(\.name) ?? []), keepsGoing: keepGoing)
     }
 
     /// Runs an import, and says what came of it, also when it failed.
@@ -112,6 +114,11 @@ struct ImportCommand: AsyncParsableCommand {
         }
         do {
             try await body()
+        } catch let failure as UniformFailure {
+            try rejects.discard()
+            throw CommandFailure(
+                "the first 1,000 rows all fail: \(failure.reason); nothing was imported "
+                    + "(--keep-going rejects them and continues)")
         } catch let error as TandemError {
             show(counts())
             throw CommandFailure(error).adding("go on with --id \(name)")

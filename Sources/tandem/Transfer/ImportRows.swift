@@ -25,8 +25,10 @@ struct ImportRow {
     var raw: String
     /// The entity that it says it is of.
     var entity: String?
-    /// Whether it says which object it was, as rows that were exported do.
-    var isCopy = false
+    /// The object that it was, if it was exported.
+    var id: ObjectID?
+    /// Whether it was exported.
+    var isCopy: Bool { id != nil }
     var fields: [String: Field] = [:]
     /// Why it can't be read.
     var problem: String?
@@ -81,9 +83,8 @@ struct NDJSONReader: ImportReader {
             return row
         }
         row.fields = values.mapValues { .json($0) }
-        let id = members["id"]?.string.flatMap { ObjectID($0) }
-        row.entity = members["entity"]?.string ?? id?.entity
-        row.isCopy = id != nil
+        row.id = members["id"]?.string.flatMap { ObjectID($0) }
+        row.entity = members["entity"]?.string ?? row.id?.entity
         return row
     }
 }
@@ -110,9 +111,9 @@ struct CSVReader: ImportReader {
         guard row.problem == nil else { return row }
         for (name, cell) in zip(table.columns, record.cells) {
             switch name {
-            case ExportWriter.idColumn: row.isCopy = cell.flatMap { ObjectID($0) } != nil
+            case ExportWriter.idColumn: row.id = cell.flatMap { ObjectID($0) }
             case "id" where !properties.contains(name):
-                row.isCopy = cell.flatMap { ObjectID($0) } != nil
+                row.id = cell.flatMap { ObjectID($0) }
             case "entity" where !properties.contains(name): row.entity = cell
             default: row.fields[name] = .text(cell)
             }

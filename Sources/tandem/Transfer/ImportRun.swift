@@ -12,6 +12,8 @@ struct ImportSettings {
     var policy: MergePolicy
     /// The names of the entity's properties.
     var properties: Set<String> = []
+    /// Whether to continue if the first rows all fail for one reason.
+    var keepsGoing = false
 
     /// The rows of the file from a place on.
     func reader(from place: ImportLines.Place) throws -> any ImportReader {
@@ -23,27 +25,36 @@ struct ImportSettings {
     }
 }
 
-/// Inserts the rows of a file, entity by entity, by batches of the daemon.
+/// Inserts the rows of a file, entity by entity, by batches of the daemon, and then sets the links that had to wait for later rows.
+///
+/// A link between rows of the file is set with the row that is inserted later, or, within an entity, in a circle and in an order, when all
+/// rows are there.
 @MainActor final class ImportRun {
     private let settings: ImportSettings
     private let model: CompiledModel
     private let context: ManagedObjectContext
     private let rejects: RejectFile
+    private let ids: ImportIDs
+    private let targets: ImportTargets
     private let progress = ProgressBar("import")
     private let size: UInt64
     /// How many objects of each entity are there.
     private(set) var counts: [String: Int] = [:]
     /// The entities of the rows, in the order in which they came up.
     private var entities: [String] = []
+    /// The lines whose links are set at the end.
+    private var pending: Set<Int> = []
 
     init(
-        _ settings: ImportSettings, _ model: CompiledModel, _ context: ManagedObjectContext,
+        _ settings: ImportSettings, _ model: CompiledModel, _ container: PersistentContainer,
         _ rejects: RejectFile
     ) throws {
         self.settings = settings
         self.model = model
-        self.context = context
+        context = container.makeContext(name: "import")
         self.rejects = rejects
+        ids = try ImportIDs(rejects.path + ".ids", of: settings.id)
+        targets = ImportTargets(model, container, rejects, ids)
         size = try mapped { try RealFileSystem().open(settings.path, .read).size() }
     }
 
@@ -51,20 +62,40 @@ struct ImportSettings {
     func run() async throws {
         defer { progress.end() }
         try findEntities()
-        for entity in entities { try await insert(model.entity(named: entity)) }
+        var hasBegun = false
+        for name in targets.sorted(entities) {
+            guard let entity = model.entity(named: name) else { continue }
+            let id = ImportBatches.id(batchName(entity))
+            let inserted = try await context.insertedRows(name, settings.policy, id: id)
+            if inserted > 0 { hasBegun = true }
+            // Without the file, an earlier attempt came to its end.
+            let isOver = hasBegun && !ids.isResumed
+            if targets.needsIDs, !isOver { try ids.create() }
+            try await insert(entity, inserted, isOver: isOver)
+            targets.didInsert(name)
+        }
+        try targets.refresh()
+        try LinkSetting(context, targets, rejects).run(try pendingRows())
+        try ids.remove()
     }
+
+    private func batchName(_ entity: CompiledEntity) -> String { "\(settings.id) \(entity.name)" }
 
     /// Reads everything once: which entities there are, and which rows no daemon need be asked about.
     private func findEntities() throws {
         var reader = try settings.reader(from: ImportLines.Place())
         var unfit: [RejectFile.Reject] = []
+        var failures = UniformFailures(settings.keepsGoing)
         while let row = try reader.next() {
             progress.update(reader.place.offset, of: size)
             do throws(ImportValues.Misfit) {
                 let entity = try entity(of: row)
-                _ = try ImportValues.values(row, of: entity)
+                let (values, links) = try ImportValues.read(row, of: entity, model)
+                try targets.record(row, values, links, of: entity)
                 if !entities.contains(entity.name) { entities.append(entity.name) }
+                failures.didPass()
             } catch {
+                try failures.add(error.reason)
                 unfit.append(.init(line: row.line, raw: row.raw, reason: error.reason))
                 // One flush for many, and not all of them held.
                 guard unfit.count == Self.rejectsHeld else { continue }
@@ -88,19 +119,49 @@ struct ImportSettings {
         return entity
     }
 
-    private func insert(_ entity: CompiledEntity?) async throws {
-        guard let entity else { return }
+    private func insert(
+        _ entity: CompiledEntity, _ inserted: Int, isOver: Bool
+    ) async throws {
+        try targets.refresh()
         let batches = ImportBatches(
             context: context, entity: entity.name, policy: settings.policy, rejects: rejects,
-            name: "\(settings.id) \(entity.name)")
+            keepsGoing: settings.keepsGoing, name: batchName(entity))
+        let start = ImportBatch.Start(inserted: inserted, refused: rejects.lines(), isOver: isOver)
+        var batch: ImportBatch?
         try await batches.run { _ in
             let rows = ImportBatch(
-                try settings.reader(from: ImportLines.Place()), settings.entity, entity,
-                rejects.lines())
+                try settings.reader(from: ImportLines.Place()), settings.entity, entity, start,
+                (targets, rejects))
             rows.onRow = { [progress, size] in progress.update($0.offset, of: size) }
+            batch = rows
             return rows
+        } numbering: { [ids] rows in
+            try ids.add(
+                rows.compactMap { row in batch?.id(row.row).map { ($0, row.number) } })
         } count: {
             counts[entity.name, default: 0] += $0
+        }
+        pending.formUnion(batch?.pending ?? [])
+    }
+
+    /// The rows whose links are set at the end.
+    private func pendingRows() throws -> () throws -> LinkSetting.Row? {
+        var reader = try settings.reader(from: ImportLines.Place())
+        let (lines, refused) = (pending, rejects.lines())
+        guard !lines.isEmpty else { return { nil } }
+        return { [settings, model] in
+            while let row = try reader.next() {
+                guard lines.contains(row.line), !refused.contains(row.line),
+                    let entity = (row.entity ?? settings.entity).flatMap(model.entity)
+                else { continue }
+                do throws(ImportValues.Misfit) {
+                    let links = try ImportValues.read(row, of: entity, model).links
+                    return LinkSetting.Row(row: row, entity: entity, links: links)
+                } catch {
+                    return LinkSetting.Row(row: row, entity: entity, problem: error.reason)
+                }
+            }
+            return nil
         }
     }
 }
@@ -109,37 +170,84 @@ struct ImportSettings {
 final class ImportBatch: ImportedRows {
     typealias Element = BatchValues
 
+    /// What is known of the rows before they are read.
+    struct Start {
+        /// How many of them are inserted.
+        var inserted: Int
+        /// The lines that are rejected.
+        var refused: Set<Int>
+        /// Whether all links are set already.
+        var isOver: Bool
+    }
+
     private var reader: any ImportReader
     private let usual: String?
     private let entity: CompiledEntity
-    private let refused: Set<Int>
-    private var last = LastRows<RejectFile.Reject>()
+    private let start: Start
+    private let targets: ImportTargets
+    private let rejects: RejectFile
+    private var last = LastRows<(reject: RejectFile.Reject, id: ObjectID?)>()
+    private var count = 0
+    /// The lines whose links have to wait for other rows.
+    private(set) var pending: Set<Int> = []
     var onRow: ((ImportLines.Place) -> Void)?
+    private let model: CompiledModel
 
     init(
-        _ reader: any ImportReader, _ usual: String?, _ entity: CompiledEntity,
-        _ refused: Set<Int>
+        _ reader: any ImportReader, _ usual: String?, _ entity: CompiledEntity, _ start: Start,
+        _ parts: (targets: ImportTargets, rejects: RejectFile)
     ) {
         self.reader = reader
         self.usual = usual
         self.entity = entity
-        self.refused = refused
+        self.start = start
+        (targets, rejects) = parts
+        model = parts.targets.model
     }
 
-    func reject(_ index: Int) -> RejectFile.Reject? { last[index] }
+    func reject(_ index: Int) -> RejectFile.Reject? { last[index]?.reject }
+
+    /// The id that one of the last rows had where it was exported.
+    func id(_ index: Int) -> ObjectID? { last[index].flatMap(\.id) }
 
     /// The next row that can be sent.
     func next() throws -> BatchValues? {
         while let row = try reader.next() {
-            guard row.entity ?? usual == entity.name, !refused.contains(row.line),
-                let values = try? ImportValues.values(row, of: entity)
+            guard !start.refused.contains(row.line),
+                row.entity ?? usual == entity.name || row.problem != nil
             else { continue }
-            onRow?(reader.place)
-            last.add(
-                .init(line: row.line, raw: row.raw, reason: ""), bytes: values.contentBytes)
-            return values
+            var reject = RejectFile.Reject(line: row.line, raw: row.raw, reason: "")
+            do throws(ImportValues.Misfit) {
+                var values = try values(of: row)
+                values.identity = Array(row.raw.utf8)
+                onRow?(reader.place)
+                last.add((reject, row.id), bytes: values.contentBytes)
+                count += 1
+                return values
+            } catch {
+                reject.reason = error.reason
+                try rejects.add([reject], by: .reader)
+            }
         }
         return nil
+    }
+
+    /// What a row sets; of one that is inserted what stands for it is enough, but its links may not all be set.
+    private func values(of row: ImportRow) throws(ImportValues.Misfit) -> BatchValues {
+        var (values, links) = try ImportValues.read(row, of: entity, model)
+        if count < start.inserted {
+            if !start.isOver, !links.isEmpty { pending.insert(row.line) }
+            return values
+        }
+        var isComplete = true
+        for (name, links) in links.sorted(by: { $0.key < $1.key }) {
+            guard let property = entity.property(named: name) else { continue }
+            let found = try targets.targets(links, property, of: row)
+            values.objects[name] = found.objects
+            if !found.isComplete { isComplete = false }
+        }
+        if !isComplete { pending.insert(row.line) }
+        return values
     }
 
     struct AsyncIterator: AsyncIteratorProtocol {

@@ -7,14 +7,13 @@ enum ImportValues {
         var reason: String
     }
 
-    /// The values of a row; throws ``Misfit`` for a name or value that the entity does not have.
-    ///
-    /// A copy of an object does not take over what leads to one object only: that would go from the object that has it.
-    static func values(
-        _ row: ImportRow, of entity: CompiledEntity
-    ) throws(Misfit) -> BatchValues {
+    /// The values of a row and its links by relationship; throws ``Misfit`` for a name or value that the entity does not have.
+    static func read(
+        _ row: ImportRow, of entity: CompiledEntity, _ model: CompiledModel
+    ) throws(Misfit) -> (values: BatchValues, links: [String: [ImportLink]]) {
         if let problem = row.problem { throw Misfit(reason: problem) }
         var values = BatchValues([:])
+        var links: [String: [ImportLink]] = [:]
         for (name, field) in row.fields.sorted(by: { $0.key < $1.key }) {
             guard let property = entity.property(named: name) else {
                 throw Misfit(reason: "\(entity.name) has no property \(name)")
@@ -23,11 +22,11 @@ enum ImportValues {
             if let type = property.attribute?.type {
                 values.attributes[name] = try value(
                     field, type, property, isCopy: row.isCopy)
-            } else if !row.isCopy || property.relationship?.inverseToMany ?? true {
-                values.objects[name] = try ids(field, property)
+            } else {
+                links[name] = try self.links(field, property, model)
             }
         }
-        return values
+        return (values, links)
     }
 
     private static func value(
@@ -66,25 +65,24 @@ enum ImportValues {
         return Value(json: json, type: type)
     }
 
-    private static func ids(
-        _ field: ImportRow.Field, _ property: CompiledProperty
-    ) throws(Misfit) -> [ObjectID] {
-        let texts: [JSON] =
-            switch field {
-            case .json(.null), .text(nil): []
-            case .json(.array(let texts)): texts
-            case .json(let text): [text]
-            case .text(let text?):
-                text.split(separator: " ").map { .string(String($0)) }
-            }
-        var ids: [ObjectID] = []
-        for text in texts {
-            guard let id = text.string.flatMap({ ObjectID($0) }) else {
-                throw Misfit(
-                    reason: "\(property.name) leads to objects such as Team/3, not \(text.text)")
-            }
-            ids.append(id)
+    /// The links of a field; a cell has JSON, or ids with spaces between them.
+    private static func links(
+        _ field: ImportRow.Field, _ property: CompiledProperty, _ model: CompiledModel
+    ) throws(Misfit) -> [ImportLink] {
+        let json: JSON
+        switch field {
+        case .json(let field): json = field
+        case .text(nil): json = .null
+        case .text(let text?):
+            let isJSON = text.hasPrefix("[") || text.hasPrefix("{")
+            json =
+                (isJSON ? try? JSON(parsing: text) : nil)
+                ?? .array(text.split(separator: " ").map { .string(String($0)) })
         }
-        return ids
+        let links = json == .null ? [] : json.array ?? [json]
+        guard property.isToMany || links.count <= 1 else {
+            throw Misfit(reason: "\(property.name) has no place for \(links.count) objects")
+        }
+        return try links.map { link throws(Misfit) in try ImportLink(link, property, model) }
     }
 }

@@ -11,6 +11,8 @@ final class RejectFile {
         /// It can't be read, does not fit the entity, or leads to nothing.
         case reader
         case daemon
+        /// It is imported, but its links could not be set.
+        case links
     }
 
     /// A row and what is wrong with it.
@@ -84,8 +86,20 @@ final class RejectFile {
         lock = nil
     }
 
-    /// The lines of a file that were refused.
-    func lines(of file: String = "") -> Set<Int> { Set((lines[file] ?? [:]).keys) }
+    /// Removes what this attempt wrote, so that the import can start again as if it had not been tried.
+    func discard() throws {
+        guard !isOthers else { return }
+        try mapped {
+            if files.exists(path) { try files.remove(path) }
+            try files.syncDirectory(path.parentDirectory)
+        }
+        lines = [:]
+    }
+
+    /// The lines of a file that were refused, and whose rows are not imported.
+    func lines(of file: String = "") -> Set<Int> {
+        Set((lines[file] ?? [:]).filter { $0.value != .links }.keys)
+    }
 
     private func read() throws {
         let file = try files.open(path, .readWrite)
@@ -154,6 +168,7 @@ final class RejectFile {
             let file = try opened()
             try file.write(bytes, at: end)
             try file.sync()
+            if end == 0 { try files.syncDirectory(path.parentDirectory) }
             end += UInt64(bytes.count)
         }
     }

@@ -35,6 +35,8 @@ import Testing
             try problems((#""expired": false"#, #""expired": true"#)) == ["consumer-expired"])
         #expect(
             try problems((#""failure": null"#, #""failure": "EIO""#)) == ["trim"])
+        let unreadable = (#""readOnly": false"#, #""readOnly": false, "consumersFailure": "EIO""#)
+        #expect(try problems(unreadable) == ["consumers"])
     }
 
     @Test func `a spare segment matters while saves are taken; without room it is said once`()

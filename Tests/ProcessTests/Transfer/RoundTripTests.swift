@@ -23,7 +23,8 @@ import Testing
             "Player": {"attributes": {"name": {"type": "string"}},
                 "relationships": {"team": {"to": "Team", "inverse": "players"},
                     "captainOf": {"to": "Team", "inverse": "captain"},
-                    "likes": {"to": "Team", "toMany": true, "inverse": "friends"}}}}}
+                    "likes": {"to": "Team", "toMany": true, "inverse": "friends"}},
+                "uniqueness": [["name"]]}}}
         """
 
     @MainActor private func seed() throws {
@@ -31,6 +32,7 @@ import Testing
             model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
         let context = container.makeContext(name: "seeds")
         let player = try context.insert("Player")
+        player["name"] = .string("Mané")
         for (number, rate) in [-0.0, .infinity, -.infinity, 0.1].enumerated() {
             let team = try context.insert("Team")
             team["name"] = .string("team \(number)")

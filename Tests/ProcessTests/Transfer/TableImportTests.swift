@@ -365,4 +365,98 @@ import Testing
     private func counted(_ entity: String) throws -> Int {
         try Int(tandem(["count", entity]).lines.first ?? "") ?? 0
     }
+
+    @Test(arguments: [nil, "nil", "reject", "first"])
+    func `a date without a part is what the map says, never silently none`(partial: String?) throws
+    {
+        let kind = partial.map { #", "partial": "\#($0)""# } ?? ""
+        let date = #"{"year": "y", "month": "m"\#(kind)}"#
+        try install(
+            map:
+                #"{"files": {"players.csv": {"entity": "Player", "attributes": {"name": "who", "born": \#(date)}}}}"#
+        )
+        try file("data/players.csv", "who,y,m\nA,1990,2\nB,1990,\nC,1990,\"\"\nD,,2\n")
+        let isRejected = partial == nil || partial == "reject"
+        expect(try run(), isRejected ? 1 : 0)
+        let rows = try tandem(["fetch", "Player", "--sort", "name", "-o", "json"]).json
+        let born = rows.map { $0["values"]?["born"]?.number }
+        let (february, january) = (633_830_400.0, 631_152_000.0)
+        switch partial {
+        case "first": #expect(born == [february, january, january, nil])
+        case "nil": #expect(born == [february, nil, nil, nil])
+        default:
+            #expect(born == [february, nil])
+            #expect(try rejects().map { $0["line"]?.int } == [3, 4])
+            let reason = try rejects().first?["error"]?.string
+            #expect(reason?.contains("born: the date lacks its month") == true)
+        }
+    }
+
+    @Test func `a quoted empty cell of a map is no value, so that unique columns may have many`()
+        throws
+    {
+        try install(
+            map: """
+                {"files": {"teams.csv": {"entity": "Club", "attributes": {"name": "n", "zone":
+                    {"column": "z", "values": {"": "none"}}}}}}
+                """)
+        try file("data/teams.csv", "n,z\nA,\"\"\nB,\nC,zone\n")
+        expect(try run(), 0, "imported 3 objects")
+        let rows = try tandem(["fetch", "Club", "--sort", "name", "-o", "json"]).json
+        #expect(rows.map { $0["values"]?["zone"]?.string } == ["none", "none", "zone"])
+        try file(
+            "map.json", #"{"files": {"p.csv": {"entity": "Code", "attributes": {"code": "c"}}}}"#)
+        let model =
+            #"{"entities": {"Code": {"attributes": {"code": {"type": "string"}}, "uniqueness": [["code"]]}}}"#
+        let other = try Place()
+        try other.serve()
+        try file("code.json", model)
+        let at = ["--socket", other.socket]
+        expect(
+            try CommandRun("tandem", ["schema", "apply", place.path + "/code.json"] + at), 0)
+        try file("data/p.csv", "c,d\n\"\",1\n\"\",2\nA,3\n")
+        expect(
+            try CommandRun(
+                "tandem",
+                ["import", place.path + "/data", "--map", place.path + "/map.json"] + at),
+            0, "imported 3 objects of Code")
+    }
+
+    @Test func `first rows that all fail for one reason end the import and leave nothing`() throws {
+        try install()
+        let lines =
+            (0..<1_000).map { #"{"name": "P\#($0)"}"# } + [
+                #"{"entity": "Team", "values": {"name": "T"}}"#
+            ]
+        let path = place.path + "/rows.ndjson"
+        try file("rows.ndjson", lines.joined(separator: "\n"))
+        expect(
+            try tandem(["import", path]), 1,
+            "the first 1,000 rows all fail: it does not say its entity; give --entity")
+        #expect(!FileManager.default.fileExists(atPath: path + ".rejects"))
+        #expect(try tandem(["count", "Team"]).output == "0\n")
+        expect(
+            try tandem(["import", path, "--keep-going"]), 1, "imported 1 objects of Team",
+            "1000 rows were rejected")
+        // The daemon refuses these.
+        let unfit = (0..<1_200).map { #"{"goals": \#($0)}"# }
+        try file("unfit.ndjson", unfit.joined(separator: "\n"))
+        expect(
+            try tandem(["import", place.path + "/unfit.ndjson", "--entity", "Player"]), 1,
+            "the first 1,000 rows all fail: name")
+        #expect(!FileManager.default.fileExists(atPath: place.path + "/unfit.ndjson.rejects"))
+    }
+
+    @Test func `a line that is too long is named by the file that people know`() throws {
+        try install(
+            map: #"{"files": {"t.csv": {"entity": "Team", "attributes": {"name": "Name"}}}}"#)
+        let size = (33 << 20)
+        let line = "Name\n" + String(repeating: "x", count: size) + "\n"
+        try file("data/t.csv", line)
+        let packed = try CommandRun(path: "/bin/sh", ["-c", "gzip '\(place.path)/data/t.csv'"])
+        #expect(packed.code == 0)
+        let run = try run()
+        expect(run, 1, "\(place.path)/data/t.csv.gz", "line 2 is too long")
+        #expect(!run.output.contains("tandem-import-"))
+    }
 }

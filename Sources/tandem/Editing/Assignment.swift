@@ -1,0 +1,136 @@
+import Tandem
+
+/// An assignment to a property: `name=value`, `name+=value` or `name-=value`.
+struct Assignment {
+    enum Operation: String, CaseIterable {
+        case add = "+="
+        case remove = "-="
+        case set = "="
+    }
+
+    let property: String
+    let operation: Operation
+    let text: String
+
+    /// Reads an argument; throws ``CommandFailure`` for one without an operator.
+    init(_ argument: String) throws {
+        guard let sign = argument.firstIndex(of: "=") else {
+            throw CommandFailure(
+                "`\(argument)` has no value; write NAME=VALUE, or NAME= for no value", code: 2)
+        }
+        let before = argument[..<sign]
+        operation = before.hasSuffix("+") ? .add : before.hasSuffix("-") ? .remove : .set
+        property = String(operation == .set ? before : before.dropLast())
+        text = String(argument[argument.index(after: sign)...])
+    }
+}
+
+/// The op of a save that assignments come to, in the form of the bridge.
+@MainActor struct AssignedOp {
+    private let context: ManagedObjectContext
+    private let model: CompiledModel
+    private let entity: CompiledEntity
+    private var members: [String: [String: JSON]] = [:]
+
+    init(_ context: ManagedObjectContext, _ model: CompiledModel, _ entity: String) throws {
+        guard let entity = model.entity(named: entity) else {
+            throw CommandFailure(
+                "the model has no entity \(entity); see `tandem schema`", code: 2)
+        }
+        self.context = context
+        self.model = model
+        self.entity = entity
+    }
+
+    /// The op with a member for what it is about.
+    func json(_ verb: String, _ subject: String) -> JSON {
+        .object(members.mapValues { .object($0) }.merging([verb: .string(subject)]) { $1 })
+    }
+
+    mutating func add(_ assignment: Assignment) throws {
+        let name = assignment.property
+        guard let property = entity.property(named: name) else {
+            throw CommandFailure(
+                "\(entity.name) has no property `\(name)`; see `tandem schema`", code: 2)
+        }
+        if let problem = property.settingProblem {
+            throw CommandFailure("\(entity.name).\(name): \(problem)", code: 2)
+        }
+        if property.isToMany {
+            try addLinks(assignment, property)
+            return
+        }
+        guard assignment.operation == .set else {
+            throw CommandFailure(
+                "\(entity.name).\(name) has one value; write \(name)=VALUE", code: 2)
+        }
+        members["set", default: [:]][name] =
+            property.relationship == nil
+            ? try value(assignment.text, property)
+            : assignment.text.isEmpty ? .null : try link(assignment.text, property)
+    }
+
+    private mutating func addLinks(_ assignment: Assignment, _ property: CompiledProperty) throws {
+        let verb =
+            assignment.operation == .set ? "set" : assignment.operation == .add ? "add" : "remove"
+        var links = members[verb]?[property.name]?.array ?? []
+        if !assignment.text.isEmpty { links.append(try link(assignment.text, property)) }
+        members[verb, default: [:]][property.name] = .array(links)
+    }
+
+    private func value(_ text: String, _ property: CompiledProperty) throws -> JSON {
+        guard let type = property.attribute?.type, !text.isEmpty else { return .null }
+        if text == "\"\"", type == .string { return .string("") }
+        guard let value = CellValue.read(text, type), property.accepts(value) else {
+            throw CommandFailure(
+                "\(property.name) needs a value of type \(type.rawValue), not "
+                    + JSON.string(text).text + CellValue.forms(type), code: 2)
+        }
+        return ValueText.json(value, model)
+    }
+
+    /// The object that a text names: `Team/3`, or `name:Qatar` by a unique attribute of the destination.
+    private func link(_ text: String, _ property: CompiledProperty) throws -> JSON {
+        if ObjectID(text) != nil { return .string(text) }
+        guard let destination = (property.relationship?.destination).flatMap(model.entity(tagged:))
+        else { return .null }
+        return .string(
+            try UniqueSearch(context, destination).id(text, for: property.name).description)
+    }
+}
+
+/// Finds an object by a unique attribute.
+@MainActor struct UniqueSearch {
+    private let context: ManagedObjectContext
+    private let entity: CompiledEntity
+
+    init(_ context: ManagedObjectContext, _ entity: CompiledEntity) {
+        self.context = context
+        self.entity = entity
+    }
+
+    /// The object of `name:Qatar`.
+    func id(_ text: String, for property: String) throws -> ObjectID {
+        let names = entity.uniqueness.filter { $0.properties.count == 1 }.map { $0.properties[0] }
+        guard let colon = text.firstIndex(of: ":"), names.contains(String(text[..<colon])),
+            let type = entity.property(named: String(text[..<colon]))?.attribute?.type
+        else {
+            let forms = ["\(entity.name)/3"] + names.map { "\($0):VALUE" }
+            throw CommandFailure(
+                "`\(property)` leads to objects of \(entity.name): write \(forms.joined(separator: " or ")), not \(text)",
+                code: 2)
+        }
+        let name = String(text[..<colon])
+        let key = String(text[text.index(after: colon)...])
+        guard let value = CellValue.read(key, type) else {
+            throw CommandFailure(
+                "\(name) is of type \(type.rawValue), not \(JSON.string(key).text)", code: 2)
+        }
+        var request = FetchRequest(entity: entity.name)
+        request.predicate = try ObjectPredicate(format: "\(name) = %@", arguments: [.value(value)])
+        guard let id = try context.fetchIDs(request).first else {
+            throw CommandFailure("there is no \(entity.name) whose \(name) is \(key)")
+        }
+        return id
+    }
+}

@@ -1,0 +1,135 @@
+import ArgumentParser
+import Tandem
+
+/// `tandem insert`: one new object.
+struct InsertCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "insert", abstract: "Inserts one object and prints its id.",
+        discussion: """
+            Each NAME=VALUE sets a property, typed as the model says; NAME= is no value, and NAME='""' an empty text. \
+            A link is an id, such as team=Team/3, or a unique attribute of its destination, such as team=name:Qatar; \
+            members of a to-many relationship are named one by one, players+=Player/4.
+            """)
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: "The entity.")
+    var entity: String
+
+    @Argument(help: ArgumentHelp("What is set.", valueName: "name=value"))
+    var values: [String] = []
+
+    func run() throws {
+        let (global, entity, values) = (global, entity, values)
+        try onMainActor {
+            let edit = try Edit(global, "insert")
+            let id = try edit.save(entity, values) { $0.json("insert", entity) }
+            printLine(id?.description ?? "")
+        }
+    }
+}
+
+/// `tandem update`: other values in one object.
+struct UpdateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "update", abstract: "Changes one object and prints its id.",
+        discussion: """
+            Each NAME=VALUE sets a property as with `tandem insert`. Of a to-many relationship NAME+=OBJECT adds a member, \
+            NAME-=OBJECT removes one, and NAME=OBJECT replaces all of them; NAME= removes all.
+            """)
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: "The object, as Team/3.")
+    var object: String
+
+    @Argument(help: ArgumentHelp("What is changed.", valueName: "name=value"))
+    var values: [String]
+
+    func run() throws {
+        let (global, object, values) = (global, object, values)
+        try onMainActor {
+            let edit = try Edit(global, "update")
+            let id = try edit.existing(object)
+            _ = try edit.save(id.entity, values) { $0.json("update", id.description) }
+            printLine(id.description)
+        }
+    }
+}
+
+/// `tandem delete`: one object less.
+struct DeleteCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete", abstract: "Deletes one object and prints its id.",
+        discussion:
+            "The delete rules of its relationships decide what else is deleted, or that it stays.")
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: "The object, as Team/3.")
+    var object: String
+
+    func run() throws {
+        let (global, object) = (global, object)
+        try onMainActor {
+            let edit = try Edit(global, "delete")
+            let id = try edit.existing(object)
+            _ = try edit.save(id.entity, []) { _ in
+                .object(["delete": .string(id.description)])
+            }
+            printLine(id.description)
+        }
+    }
+}
+
+/// One save from the shell.
+@MainActor private struct Edit {
+    private let context: ManagedObjectContext
+    private let model: CompiledModel
+
+    init(_ global: GlobalOptions, _ verb: String) throws {
+        let container = global.container(author: "tandem \(verb)")
+        model = try container.storeModel()
+        context = container.makeContext(name: verb)
+    }
+
+    /// The id of an object that exists, loaded so that the save notices what others change meanwhile.
+    func existing(_ text: String) throws -> ObjectID {
+        guard let id = ObjectID(text) else {
+            throw CommandFailure("an object is written as Team/3, not \(text)", code: 2)
+        }
+        return try context.existingObject(with: id).id
+    }
+
+    /// Saves an op; returns the id of the object if one was inserted.
+    func save(
+        _ entity: String, _ values: [String], _ json: (AssignedOp) -> JSON
+    ) throws -> ObjectID? {
+        var op = try AssignedOp(context, model, entity)
+        for value in values { try op.add(try Assignment(value)) }
+        var ops = SaveOps(context: context) { json in
+            guard let id = json.string.flatMap({ ObjectID($0) }) else {
+                throw TandemError(.usage, "an object is written as Team/3, not \(json.text)")
+            }
+            return id
+        }
+        do {
+            try ops.carryOut(json(op))
+            try context.save(
+                policy: nil, saveID: nil, author: nil, contentHash: nil, inserts: ops.inserts)
+        } catch let error as TandemError {
+            throw Self.failure(error)
+        }
+        return context.lastReceipt?.inserted.first.flatMap { $0 } ?? ops.inserts.first?.id
+    }
+
+    /// The failure, with each problem that the save has.
+    private static func failure(_ error: TandemError) -> CommandFailure {
+        var failure = CommandFailure(error)
+        guard !error.problems.isEmpty else { return failure }
+        failure.message = error.problems.map { problem in
+            (problem.property.map { "\($0): " } ?? "") + problem.message
+        }.joined(separator: "; ")
+        return failure
+    }
+}

@@ -1,0 +1,34 @@
+import Tandem
+
+/// The unique keys of the objects that the relationships of an entity lead to, as they are at one position.
+struct ExportKeys {
+    private let model: CompiledModel
+    /// The constraint by which the objects of a relationship are named.
+    private var constraints: [String: CompiledIndex] = [:]
+    private var keys: [UInt16: [ObjectID: UniqueKey]] = [:]
+
+    /// Reads the keys; those of a constraint only once.
+    @MainActor init(
+        _ entity: CompiledEntity, _ model: CompiledModel, _ context: ManagedObjectContext,
+        at position: Position
+    ) throws {
+        self.model = model
+        for property in entity.properties {
+            guard let destination = property.relationship?.destination,
+                let target = model.entity(tagged: destination),
+                let constraint = UniqueKey.constraints(of: target).first
+            else { continue }
+            constraints[property.name] = constraint
+            if keys[constraint.id] == nil {
+                keys[constraint.id] =
+                    try UniqueKeys(constraint, model, context, at: position).keys
+            }
+        }
+    }
+
+    /// The key of an object that a relationship leads to; nil if it has none.
+    func json(_ relationship: String, _ id: ObjectID) -> JSON? {
+        guard let constraint = constraints[relationship] else { return nil }
+        return keys[constraint.id]?[id]?.json(constraint, model)
+    }
+}

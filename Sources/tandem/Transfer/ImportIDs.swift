@@ -1,0 +1,106 @@
+import Tandem
+import TandemIO
+
+/// The id of a row in a file, where objects of two entities may have one number, as they never have in a store.
+struct FileID: Hashable {
+    private let entity: String
+    private let number: ObjectNumber
+
+    init(_ id: ObjectID) {
+        entity = id.entity
+        number = id.number
+    }
+}
+
+/// The file in which an import keeps which object each exported row became, until its links are set.
+///
+/// Each part of the import is in it before the daemon gets the part. So an import that resumes under its id links to the objects of its
+/// earlier attempts. The last line of an id counts: rows of earlier lines were never inserted.
+final class ImportIDs {
+    private let path: String
+    private let id: String
+    private let files = RealFileSystem()
+    private var file: (any File)?
+    private var end: UInt64 = 0
+    private(set) var numbers: [FileID: ObjectNumber] = [:]
+    /// Whether an earlier attempt left the file.
+    private(set) var isResumed = false
+
+    /// Opens the file of an import if there is one; throws ``CommandFailure`` if it belongs to another import.
+    init(_ path: String, of id: String) throws {
+        self.path = path
+        self.id = id
+        guard files.exists(path) else { return }
+        try mapped { try read() }
+        isResumed = true
+    }
+
+    private func read() throws {
+        let file = try files.open(path, .readWrite)
+        let size = try file.size()
+        var lines = ImportLines(file)
+        guard let first = try lines.next(), String(decoding: first, as: UTF8.self) == header else {
+            throw CommandFailure(
+                "\(path) belongs to another import; resume that one with its --id, or remove the file",
+                code: 2)
+        }
+        end = lines.place.offset
+        while let line = try lines.next() {
+            let words = String(decoding: line, as: UTF8.self).split(separator: " ")
+            // A line that a power cut left incomplete: nothing after it was sent.
+            guard words.count == 2, let old = ObjectID(String(words[0])),
+                let number = ObjectNumber(words[1]),
+                lines.place.offset < size || endsLine(file, size)
+            else { break }
+            numbers[FileID(old)] = number
+            end = lines.place.offset
+        }
+        try file.truncate(to: end)
+        self.file = file
+    }
+
+    private func endsLine(_ file: any File, _ size: UInt64) -> Bool {
+        (try? file.read(count: 1, at: size - 1)) == [UInt8(ascii: "\n")]
+    }
+
+    private var header: String { "import \(id)" }
+
+    /// Creates the file; durable on return.
+    func create() throws {
+        guard file == nil else { return }
+        try mapped {
+            let file = try files.open(path, .createNew)
+            let bytes = Array((header + "\n").utf8)
+            try file.write(bytes, at: 0)
+            try file.sync()
+            try files.syncDirectory(path.parentDirectory)
+            end = UInt64(bytes.count)
+            self.file = file
+        }
+    }
+
+    /// Records the numbers of rows; durable on return.
+    func add(_ rows: [(old: ObjectID, number: ObjectNumber)]) throws {
+        guard let file, !rows.isEmpty else { return }
+        var bytes: [UInt8] = []
+        for row in rows {
+            numbers[FileID(row.old)] = row.number
+            bytes.put("\(row.old) \(row.number)\n")
+        }
+        try mapped {
+            try file.write(bytes, at: end)
+            try file.sync()
+        }
+        end += UInt64(bytes.count)
+    }
+
+    /// Removes the file: all links are set.
+    func remove() throws {
+        guard file != nil else { return }
+        file = nil
+        try mapped {
+            try files.remove(path)
+            try files.syncDirectory(path.parentDirectory)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Tandem
+
+/// A link of a row: the id of an object in the store that the file was exported from, and its unique key if it has one.
+struct ImportLink: Hashable {
+    var id: ObjectID
+    var key: UniqueKey?
+    /// The text in the file.
+    var text: String
+}
+
+extension ImportLink {
+    /// Reads `"Team/3"` or `{"id": "Team/3", "key": {"name": "Qatar"}}`.
+    init(
+        _ json: JSON, _ property: CompiledProperty, _ model: CompiledModel
+    ) throws(ImportValues.Misfit) {
+        let text = json.string ?? json["id"]?.string
+        guard let id = text.flatMap({ ObjectID($0) }),
+            let destination = property.relationship?.destination
+        else {
+            throw ImportValues.Misfit(
+                reason: "\(property.name) leads to objects such as Team/3, not \(json.text)")
+        }
+        guard let entity = model.entity(named: id.entity),
+            entity.tag == destination || entity.ancestors.contains(destination)
+        else {
+            let expected = model.entity(tagged: destination)?.name ?? ""
+            throw ImportValues.Misfit(
+                reason: "\(property.name) leads to objects of \(expected), not to \(id)")
+        }
+        self.id = id
+        self.text = json.text
+        key = try json["key"].map { json throws(ImportValues.Misfit) in
+            try Self.key(json, entity, property)
+        }
+    }
+
+    private static func key(
+        _ json: JSON, _ entity: CompiledEntity, _ property: CompiledProperty
+    ) throws(ImportValues.Misfit) -> UniqueKey {
+        let names = Set((json.object ?? [:]).keys)
+        let constraint = UniqueKey.constraints(of: entity).first { Set($0.properties) == names }
+        let key = constraint.flatMap { constraint in
+            UniqueKey(constraint) { name in
+                guard let type = entity.property(named: name)?.attribute?.type else { return .null }
+                return json[name].flatMap { Value(json: $0, type: type) } ?? .null
+            }
+        }
+        guard let key else {
+            throw ImportValues.Misfit(
+                reason: "\(property.name): \(json.text) is no unique key of \(entity.name)")
+        }
+        return key
+    }
+}

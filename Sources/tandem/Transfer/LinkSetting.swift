@@ -1,0 +1,89 @@
+import Tandem
+
+/// Sets the links of rows that are inserted, in saves of at most 1,000 rows.
+@MainActor struct LinkSetting {
+    /// A row and its links.
+    struct Row {
+        var row: ImportRow
+        var entity: CompiledEntity
+        var links: [String: [ImportLink]] = [:]
+        /// Why it can't be read any more.
+        var problem: String?
+    }
+
+    private static let rowsOfSave = 1_000
+    private let context: ManagedObjectContext
+    private let targets: ImportTargets
+    private let rejects: RejectFile
+
+    init(
+        _ context: ManagedObjectContext, _ targets: ImportTargets, _ rejects: RejectFile
+    ) {
+        self.context = context
+        self.targets = targets
+        self.rejects = rejects
+    }
+
+    /// Sets the links of all rows that `next` returns; those whose links can't be set stand in the file of rejects.
+    func run(_ next: () throws -> Row?) throws {
+        var rows: [Row] = []
+        while let row = try next() {
+            rows.append(row)
+            guard rows.count == Self.rowsOfSave else { continue }
+            try save(rows)
+            rows = []
+        }
+        try save(rows)
+    }
+
+    /// Saves the links of some rows; if that is refused, those of each row on their own.
+    private func save(_ rows: [Row]) throws {
+        guard !rows.isEmpty else { return }
+        do {
+            for row in rows { try set(row) }
+            try context.save()
+        } catch let error as ImportValues.Misfit {
+            try separate(rows, error.reason)
+        } catch let error as TandemError where Self.isAboutRows(error) {
+            let problems = error.problems.map(\.message).joined(separator: "; ")
+            try separate(rows, problems.isEmpty ? error.message : problems)
+        }
+    }
+
+    private func separate(_ rows: [Row], _ reason: String) throws {
+        context.rollback()
+        guard rows.count == 1 else {
+            for row in rows { try save([row]) }
+            return
+        }
+        try rejects.add(
+            rows.map {
+                .init(
+                    line: $0.row.line, raw: $0.row.raw,
+                    reason: "imported without its links: \(reason)")
+            }, by: .links)
+    }
+
+    private static func isAboutRows(_ error: TandemError) -> Bool {
+        [.validation, .conflict, .unknownObject, .usage].contains(error.code)
+    }
+
+    private func set(_ row: Row) throws {
+        if let problem = row.problem { throw ImportValues.Misfit(reason: problem) }
+        // Of an object that was there before the policy of the import decides, not its links.
+        guard let id = row.row.id, let source = targets.inserted(id) else { return }
+        let object = try context.object(with: source)
+        for (name, links) in row.links.sorted(by: { $0.key < $1.key }) {
+            guard let property = row.entity.property(named: name) else { continue }
+            let found = try targets.targets(links, property, of: row.row).objects
+            let members = try found.map { try context.object(with: $0) }
+            if !property.isToMany {
+                if let member = members.first { object.setObject(member, for: name) }
+            } else if property.relationship?.isOrdered == true {
+                if !members.isEmpty { object.setOrderedObjects(members, for: name) }
+            } else {
+                for member in members { object.add(member, to: name) }
+            }
+        }
+    }
+}

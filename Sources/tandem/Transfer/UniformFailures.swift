@@ -1,0 +1,32 @@
+import Tandem
+
+/// Ends an import whose first rows all fail for one reason, which more likely is a mistake of the command than of every row.
+struct UniformFailures {
+    private static let most = 1_000
+    private var reason: String?
+    private(set) var count = 0
+    private var isOver: Bool
+
+    /// Creates the check; with `keepsGoing` it never ends an import.
+    init(_ keepsGoing: Bool) { isOver = keepsGoing }
+
+    /// Records that a row did not fail.
+    mutating func didPass() { isOver = true }
+
+    /// Records a failure; throws ``UniformFailure`` if it is the thousandth of one kind and no row has passed.
+    mutating func add(_ reason: String) throws {
+        if isOver { return }
+        // The rest of the text is the value of this row.
+        let kind =
+            reason.firstRange(of: ", not ").map { String(reason[..<$0.lowerBound]) } ?? reason
+        if self.reason != nil, self.reason != kind { return didPass() }
+        self.reason = kind
+        count += 1
+        if count == Self.most { throw UniformFailure(reason: reason) }
+    }
+}
+
+/// All of the first rows failed for one reason.
+struct UniformFailure: Error {
+    var reason: String
+}

@@ -1,0 +1,66 @@
+import Tandem
+
+/// The values by which an object is found in any store: those of a uniqueness constraint, none of them null.
+struct UniqueKey: Hashable {
+    /// The constraint.
+    let constraint: UInt16
+    private let values: [LinkKey]
+
+    /// Creates the key of an object of a constraint; nil if a value is null.
+    init?(_ constraint: CompiledIndex, _ value: (String) -> Value) {
+        self.constraint = constraint.id
+        values = constraint.properties.map { LinkKey(value: value($0)) }
+        guard !values.contains(where: \.value.isNull) else { return nil }
+    }
+
+    /// Creates the key of an object of an entity by the first constraint whose values it has.
+    init?(of entity: CompiledEntity, _ value: (String) -> Value) {
+        for constraint in Self.constraints(of: entity) {
+            if let key = Self(constraint, value) {
+                self = key
+                return
+            }
+        }
+        return nil
+    }
+
+    /// The values by property.
+    func json(_ constraint: CompiledIndex, _ model: CompiledModel) -> JSON {
+        let pairs = zip(constraint.properties, values.map { ValueText.json($0.value, model) })
+        return .object(Dictionary(uniqueKeysWithValues: pairs))
+    }
+
+    /// The constraints of an entity over attributes that can be set.
+    static func constraints(of entity: CompiledEntity) -> [CompiledIndex] {
+        entity.uniqueness.filter { constraint in
+            constraint.slots.allSatisfy {
+                let property = entity.properties[$0]
+                return property.attribute != nil && property.derivation == nil
+            }
+        }
+    }
+}
+
+/// The objects of a uniqueness constraint by their keys and by their ids, as they are at one position.
+///
+/// All of them are in memory, about two hundred bytes for each.
+struct UniqueKeys {
+    private(set) var objects: [UniqueKey: ObjectID] = [:]
+    private(set) var keys: [ObjectID: UniqueKey] = [:]
+
+    @MainActor init(
+        _ constraint: CompiledIndex, _ model: CompiledModel, _ context: ManagedObjectContext,
+        at position: Position
+    ) throws {
+        guard let entity = model.entity(tagged: constraint.entity) else { return }
+        let rows = ExportRows(context, at: position, label: "read \(entity.name)")
+        try rows.each(FetchRequest(entity: entity.name), []) { object in
+            if let key = UniqueKey(constraint, { object[$0] }) {
+                objects[key] = object.id
+                keys[object.id] = key
+            }
+            return MemoryLayout<Value>.stride * object.values.count
+        } before: {
+        }
+    }
+}

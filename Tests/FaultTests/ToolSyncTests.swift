@@ -1,0 +1,125 @@
+import FoundationEssentials
+import TandemIO
+import TestSupport
+import Testing
+
+/// `tandem backup`, `restore`, `rebuild` and `import` under the recorder: what they have told is on the disk by then.
+@Suite(.ownThread) struct ToolSyncTests {
+    let place: FaultPlace
+    private let files = RealFileSystem()
+
+    init() throws { place = try FaultPlace(try Scratch()) }
+
+    private static let model = #"{"entities": {"Team": {"attributes": {"wins": {"type": "int"}}}}}"#
+
+    private func write(_ name: String, _ text: String) throws -> String {
+        let path = "\(place.disk)/\(name)"
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        return path
+    }
+
+    /// Runs the tool and returns what it did.
+    private func tandem(_ arguments: [String], code: Int32 = 0) throws -> [Recording.Record] {
+        try? FileManager.default.removeItem(atPath: place.log)
+        let environment = [
+            "LD_PRELOAD=" + (try Recorder.library.get()), "REC_DIR=" + place.disk,
+            "REC_LOG=" + place.log, "SWIFT_BACKTRACE=enable=no",
+        ]
+        let child = try ChildProcess.start(
+            "/usr/bin/env", environment + [RecordedDaemon.products + "/tandem"] + arguments)
+        #expect(child.wait() == .exited(code))
+        let log = try files.contents(of: place.log, maximumBytes: 1 << 30)
+        return Recording(log: log).records
+    }
+
+    /// A store with a model and a row, and its daemon, still running.
+    private func serve() throws -> RecordedDaemon {
+        let daemon = try RecordedDaemon(place, under: [])
+        #expect(daemon.isServing, "\(daemon.text)")
+        let model = try write("model.json", Self.model)
+        _ = try tandem(["schema", "apply", model, "--socket", place.socket])
+        return daemon
+    }
+
+    private func stop(_ daemon: RecordedDaemon) {
+        daemon.terminate()
+        _ = daemon.wait()
+    }
+
+    /// Expects that a path came by a rename, and that its name and everything below the old name was flushed in the right order.
+    private func expectDurable(_ path: String, _ records: [Recording.Record]) {
+        var names: [Int32: (path: String, isDirectory: Bool)] = [:]
+        var dirty: Set<String> = []
+        var isRenamed = false
+        var isDurable = false
+        for record in records {
+            switch record {
+            case .open(let fd, let path, _, let isDirectory, _): names[fd] = (path, isDirectory)
+            case .close(let fd): names[fd] = nil
+            case .write(let fd, _, _, let isSynced):
+                guard let name = names[fd]?.path, !isSynced, !name.hasSuffix("lock.mdb") else {
+                    continue
+                }
+                dirty.insert(name)
+            case .sync(let fd):
+                guard let name = names[fd] else { continue }
+                dirty.remove(name.path)
+                let parent = path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex)
+                if isRenamed, name.isDirectory, name.path == parent { isDurable = true }
+            case .rename(let old, let new) where new == path:
+                isRenamed = true
+                let unflushed = dirty.filter { $0.hasPrefix(old) }
+                #expect(unflushed.isEmpty, "\(unflushed)")
+            default: break
+            }
+        }
+        #expect(isRenamed, "\(path) was not renamed")
+        #expect(isDurable, "the directory of \(path) was not flushed after the rename")
+    }
+
+    @Test func `law 3: backup, restore, salvage and rebuild end with what they made on the disk`()
+        throws
+    {
+        let daemon = try serve()
+        let backup = place.disk + "/backup"
+        expectDurable(backup, try tandem(["backup", backup, "-D", place.store]))
+        stop(daemon)
+        let restored = place.disk + "/restored"
+        expectDurable(restored, try tandem(["restore", backup, "--store", restored]))
+        let salvaged = place.disk + "/salvaged"
+        expectDurable(salvaged, try tandem(["salvage", restored, "--to", salvaged]))
+        let data = place.store + "/store/data.mdb"
+        expectDurable(data, try tandem(["rebuild", "-D", place.store]))
+    }
+
+    @Test func `law 3: rejected rows are on the disk before later rows are sent`() throws {
+        let daemon = try serve()
+        defer { stop(daemon) }
+        // The daemon's part has a thousand rows, so that rows are sent after a rejected one.
+        let rows = (0..<5_000).map { $0 % 1_000 == 500 ? "{\"wins\": \"x\"}" : "{\"wins\": \($0)}" }
+        let path = try write("rows.ndjson", rows.joined(separator: "\n") + "\n")
+        let records = try tandem(
+            ["import", path, "--entity", "Team", "--socket", place.socket], code: 1)
+        var rejects: Int32?
+        var directories: Set<Int32> = []
+        var (isDirty, isNamed, isWritten, sent) = (false, false, false, 0)
+        for record in records {
+            switch record {
+            case .open(let fd, let name, _, let isDirectory, _):
+                if name == path + ".rejects" { rejects = fd }
+                if isDirectory, name == place.disk { directories.insert(fd) }
+            case .write(let fd, _, _, let isSynced) where fd == rejects:
+                isDirty = !isSynced
+                isWritten = true
+            case .sync(let fd):
+                if fd == rejects { isDirty = false }
+                if directories.contains(fd), isWritten { isNamed = true }
+            case .send(_, let bytes) where isWritten:
+                sent += bytes.count
+                #expect(!isDirty && isNamed, "a row was sent before rejects were flushed")
+            default: break
+            }
+        }
+        #expect(isWritten && sent > 0)
+    }
+}

@@ -1,0 +1,136 @@
+import Foundation
+import Tandem
+import TandemIO
+import TandemStore
+import TestSupport
+import Testing
+
+/// What `tandem backup` copies can be restored, and `tandem verify` says the same of stores, backups and restored stores.
+@Suite(.ownThread) struct BackupCareTests {
+    let place: Place
+    private let files = RealFileSystem()
+    private var backup: String { place.path + "/backup" }
+    private var restored: String { place.path + "/restored" }
+
+    init() throws { place = try Place() }
+
+    private func tandem(_ arguments: String...) throws -> CommandRun {
+        try CommandRun("tandem", arguments)
+    }
+
+    private func segments(_ directory: String) throws -> [String] {
+        try files.list(directory + "/journal").filter { $0.hasSuffix(".journal") }
+            .map { "\(directory)/journal/\($0)" }
+    }
+
+    private func flip(_ path: String, at offset: UInt64) throws {
+        let file = try files.open(path, .readWrite)
+        defer { file.close() }
+        let byte = try file.read(count: 1, at: offset)
+        try file.write([byte[0] ^ 4], at: offset)
+    }
+
+    /// A stopped store with segments of two pages each.
+    @MainActor private func fill() throws {
+        let daemon = try place.serve(options: ["--segment-kibibytes", "64"])
+        try place.savePages(9)
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
+    @Test @MainActor func `a restored store is whole before and after its daemon's first start`()
+        throws
+    {
+        try fill()
+        expect(try tandem("backup", backup, "-D", place.store), 0)
+        expect(try tandem("restore", backup, "--store", restored), 0)
+        expect(try tandem("verify", "-D", restored), 0, "no problems")
+        let daemon = try place.serve(restored)
+        #expect(daemon.end(SIGTERM) == 0)
+        expect(try tandem("verify", "-D", restored), 0, "no problems")
+    }
+
+    @Test @MainActor func `a backup is refused if anything that it copies is damaged`() throws {
+        try fill()
+        // In the first transaction of the segment that is copied, which the store has applied.
+        let last = try #require(try segments(place.store).last)
+        try flip(last, at: 4_096 + 200)
+        expect(
+            try tandem("backup", backup, "-D", place.store), 1, "the journal is damaged: \(last)")
+        #expect(!files.exists(backup) && !files.exists(backup + ".unfinished"))
+    }
+
+    @Test @MainActor func `a backup is refused if the journal ends before the store's position`()
+        throws
+    {
+        try fill()
+        try files.remove(try #require(try segments(place.store).last))
+        expect(
+            try tandem("backup", backup, "-D", place.store), 1, "transactions are missing")
+        #expect(!files.exists(backup))
+        try files.removeTree(place.store + "/journal")
+        expect(try tandem("backup", backup, "-D", place.store), 1, "there is no journal in")
+    }
+
+    @Test @MainActor func `a backup is verified without being restored`() throws {
+        try fill()
+        expect(try tandem("backup", backup, "-D", place.store), 0)
+        let before = try files.list(backup + "/store")
+        expect(try tandem("verify", backup), 0, "store: at position 10", "no problems")
+        #expect(try files.list(backup + "/store") == before)
+        let names = try files.list(backup + "/journal").map { "\(backup)/journal/\($0)" }
+        for path in names + [backup + "/store/data.mdb"] {
+            try flip(path, at: 5_000)
+            expect(try tandem("verify", backup), 1, path)
+            try flip(path, at: 5_000)
+        }
+        expect(try tandem("verify", backup), 0, "no problems")
+        expect(try tandem("verify", place.store), 1, "there is no backup in")
+        expect(try tandem("verify", backup, "-D", place.store), 2, "verified alone")
+    }
+
+    @Test @MainActor func `backup and restore make no parents and remove nothing of others`() throws
+    {
+        try fill()
+        let deep = place.path + "/none/deep"
+        expect(try tandem("backup", deep, "-D", place.store), 1, "there is no directory")
+        #expect(!files.exists(place.path + "/none"))
+        try files.createDirectory(backup + ".unfinished/photos", mode: 0o700)
+        expect(try tandem("backup", backup, "-D", place.store), 1, "files of something else")
+        #expect(files.exists(backup + ".unfinished/photos"))
+        try files.removeTree(backup + ".unfinished")
+        expect(try tandem("backup", backup, "-D", place.store), 0)
+        expect(try tandem("restore", backup, "--store", deep), 1, "there is no directory")
+        try files.createDirectory(restored + ".restoring/photos", mode: 0o700)
+        expect(try tandem("restore", backup, "--store", restored), 1, "files of something else")
+        #expect(files.exists(restored + ".restoring/photos") && !files.exists(restored))
+    }
+
+    @Test @MainActor func `what a damaged directory still gives is a store that a daemon serves`()
+        throws
+    {
+        try fill()
+        let whole = try tandem("dump", "-D", place.store).output
+        // In the middle of the journal: the store has applied all of it.
+        let second = try segments(place.store)[1]
+        try flip(second, at: 4_096 + 200)
+        expect(
+            try tandem("salvage", place.store, "--to", restored), 0, "store: read at position 10",
+            "salvaged \(restored) at position 10")
+        #expect(
+            try tandem("dump", "-D", restored).lines.count == whole.split(separator: "\n").count)
+        let daemon = try place.serve(restored)
+        try place.savePages(1)
+        #expect(daemon.end(SIGTERM) == 0)
+        expect(try tandem("verify", "-D", restored), 0, "no problems")
+        expect(try tandem("salvage", place.store, "--to", restored), 1, "exists")
+        // Without the store only what is before the damage is left.
+        try files.removeTree(place.store + "/store")
+        let other = place.path + "/other"
+        expect(
+            try tandem("salvage", place.store, "--to", other), 1, "store: not used",
+            second, "lost: ", "not everything could be salvaged")
+        expect(try tandem("check", "-D", other), 0, "no faults")
+        expect(try tandem("salvage", place.path, "--to", other + "2"), 1, "nothing can be salvaged")
+        #expect(try files.list(place.path).allSatisfy { !$0.hasSuffix(".salvaging") })
+    }
+}

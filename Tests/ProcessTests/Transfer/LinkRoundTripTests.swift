@@ -1,0 +1,204 @@
+import Foundation
+import Tandem
+import TandemIO
+import TestSupport
+import Testing
+
+/// Links of an export lead to the same objects after an import: by unique keys, else by the rows of the file, never by the
+/// numbers of another store.
+@Suite(.ownThread) struct LinkRoundTripTests: StoreSuite {
+    let place: Place
+
+    init() throws {
+        place = try Place()
+        try place.serve()
+    }
+
+    private static let model = """
+        {"entities": {
+            "Country": {"attributes": {"label": {"type": "string"}},
+                "relationships": {"airports": {"to": "Airport", "toMany": true, "inverse": "country"}},
+                "uniqueness": [["label"]]},
+            "Airport": {"attributes": {"label": {"type": "string"}},
+                "relationships": {"country": {"to": "Country", "inverse": "airports"},
+                    "runways": {"to": "Runway", "toMany": true, "ordered": true, "inverse": "airport"}},
+                "uniqueness": [["label"]]},
+            "Runway": {"attributes": {"label": {"type": "string"}},
+                "relationships": {"airport": {"to": "Airport", "inverse": "runways", "optional": false}}},
+            "Person": {"attributes": {"label": {"type": "string"}},
+                "relationships": {"boss": {"to": "Person", "inverse": "staff"},
+                    "staff": {"to": "Person", "toMany": true, "inverse": "boss"},
+                    "friends": {"to": "Person", "toMany": true, "inverse": "friendOf"},
+                    "friendOf": {"to": "Person", "toMany": true, "inverse": "friends"},
+                    "spouse": {"to": "Person", "inverse": "spouseOf"},
+                    "spouseOf": {"to": "Person", "inverse": "spouse"},
+                    "home": {"to": "Country", "inverse": "people"}}}}}
+        """.replacing(
+            #""inverse": "country"}},"#,
+            with:
+                #""inverse": "country"}, "people": {"to": "Person", "toMany": true, "inverse": "home"}},"#
+        )
+
+    private func install(_ place: Place) throws {
+        let path = try file("model.json", Self.model)
+        expect(
+            try CommandRun("tandem", ["schema", "apply", path, "--socket", place.socket]), 0)
+    }
+
+    /// The rows of a random world, with ids of their own.
+    private func rows(_ count: Int) -> [String] {
+        var random = SplitMix64(seed: seed)
+        func any(_ entity: String, _ count: Int) -> String {
+            "\"\(entity)/\(Int.random(in: 1...count, using: &random))\""
+        }
+        let few = max(1, count / 20)
+        var rows: [String] = []
+        func add(_ entity: String, _ number: Int, _ values: String) {
+            rows.append(
+                #"{"entity": "\#(entity)", "id": "\#(entity)/\#(number)", "values": {"label": "\#(entity) \#(number)"\#(values)}}"#
+            )
+        }
+        for number in 1...few { add("Country", number, "") }
+        for number in 1...few { add("Airport", number, #", "country": \#(any("Country", few))"#) }
+        for number in 1...few { add("Runway", number, #", "airport": \#(any("Airport", few))"#) }
+        for number in 1...count {
+            let spouse =
+                number % 3 == 0 && number < count ? #", "spouse": "Person/\#(number + 1)""# : ""
+            let friends = (0..<number % 4).map { _ in any("Person", count) }
+            add(
+                "Person", number,
+                #", "boss": \#(any("Person", count)), "home": \#(any("Country", few)), "friends": [\#(friends.joined(separator: ", "))]\#(spouse)"#
+            )
+        }
+        return rows.shuffled(using: &random)
+    }
+
+    /// All objects by label, links as labels, but for objects whose label begins with `other`.
+    private func world(_ place: Place) throws -> [String: JSON] {
+        let rows = try CommandRun("tandem", ["export", "--socket", place.socket]).json
+        var labels: [String: String] = [:]
+        for row in rows {
+            labels[row["id"]?.string ?? ""] = row["values"]?["label"]?.string
+        }
+        func label(_ link: JSON) -> JSON {
+            .string(labels[link.string ?? link["id"]?.string ?? ""] ?? "nothing")
+        }
+        var world: [String: JSON] = [:]
+        for row in rows {
+            guard let name = row["values"]?["label"]?.string, !name.hasPrefix("other") else {
+                continue
+            }
+            #expect(world[name] == nil, "\(name) twice")
+            world[name] = .object(
+                (row["values"]?.object ?? [:]).filter { $0.key != "label" }.mapValues { value in
+                    if value == .null { return value }
+                    guard let list = value.array?.map(label) else { return label(value) }
+                    return .array(list)
+                })
+        }
+        // Only an order that is declared counts.
+        return world.mapValues { row in
+            .object(
+                Dictionary(
+                    uniqueKeysWithValues: (row.object ?? [:]).map { name, value in
+                        guard let list = value.array, name != "runways" else {
+                            return (name, value)
+                        }
+                        return (name, .array(list.sorted { $0.text < $1.text }))
+                    }))
+        }
+    }
+
+    @Test(arguments: ["empty", "filled"])
+    func `a whole export is the same world after an import into any store`(_ kind: String) throws {
+        try install(place)
+        let count = Volume.of(400, deep: 180_000)
+        let path = try file("rows.ndjson", rows(count).joined(separator: "\n") + "\n")
+        let first = try tandem("import", path)
+        expect(first, 0, "imported \(count) objects of Person")
+        let before = try world(place)
+        #expect(before.values.contains { $0["spouse"] != .null && $0["spouse"] != nil })
+        let exported = try file("export.ndjson", try tandem("export").output)
+        let other = try Place()
+        try other.serve()
+        try install(other)
+        if kind == "filled" {
+            // The numbers of both stores begin with 1.
+            let rows = (1...50).map { number in
+                let entity = ["Country", "Airport", "Person"][number % 3]
+                return #"{"entity": "\#(entity)", "values": {"label": "other \#(number)"}}"#
+            }
+            let path = try file("others.ndjson", rows.joined(separator: "\n"))
+            expect(try CommandRun("tandem", ["import", path, "--socket", other.socket]), 0)
+        }
+        let run = try CommandRun("tandem", ["import", exported, "--socket", other.socket])
+        expect(run, 0, "imported \(count) objects of Person")
+        #expect(try world(other) == before)
+        #expect(!FileManager.default.fileExists(atPath: exported + ".rejects.ids"))
+    }
+
+    @Test(arguments: ["ndjson", "csv"])
+    func `a link with a unique key leads to the object with this key`(_ format: String) throws {
+        try install(place)
+        let path = try file(
+            "rows.ndjson",
+            """
+            {"entity": "Country", "id": "Country/1", "values": {"label": "A \\"a\\""}}
+            {"entity": "Airport", "id": "Airport/1", "values": {"label": "X1", "country": "Country/1"}}
+            {"entity": "Person", "id": "Person/1", "values": {"label": "P", "boss": "Person/1"}}
+            """)
+        expect(try tandem("import", path), 0)
+        func export(_ entity: String) throws -> String {
+            try file("\(entity).\(format)", try tandem("export", entity, "-o", format).output)
+        }
+        let (airports, people) = (try export("Airport"), try export("Person"))
+        let other = try Place()
+        try other.serve()
+        try install(other)
+        func elsewhere(_ arguments: String...) throws -> CommandRun {
+            try CommandRun("tandem", arguments + ["--socket", other.socket])
+        }
+        let countries = ["Z", "A \\\"a\\\""].map {
+            #"{"entity": "Country", "values": {"label": "\#($0)"}}"#
+        }
+        expect(
+            try elsewhere(
+                "import", try file("countries.ndjson", countries.joined(separator: "\n"))), 0)
+        expect(try elsewhere("import", airports, "--entity", "Airport"), 0)
+        #expect(try world(other)["X1"]?["country"] == .string(#"A "a""#))
+        // Without a key, an object leads only to rows of the file.
+        expect(try elsewhere("import", people, "--entity", "Person"), 0)
+        #expect(try world(other)["P"]?["boss"] == .string("P"))
+        let lone = try file(
+            "lone.ndjson",
+            #"{"entity": "Person", "id": "Person/9", "values": {"boss": "Person/3"}}"#)
+        expect(try elsewhere("import", lone), 1, "1 rows were rejected")
+        let reject = try String(contentsOfFile: lone + ".rejects", encoding: .utf8)
+        #expect(reject.contains("Person/3 is not in the file and has no unique key"))
+    }
+
+    @Test func `law 3: an import of links that was killed is the same world when it goes on`()
+        throws
+    {
+        try install(place)
+        let path = try file("rows.ndjson", rows(4_000).joined(separator: "\n") + "\n")
+        expect(try tandem("import", path), 0)
+        let before = try world(place)
+        let other = try Place()
+        try other.serve()
+        try install(other)
+        let options = ["import", path, "--id", "mine", "--socket", other.socket]
+        let child = try ChildProcess.start(
+            DaemonProcess.products + "/tandem", options, output: .null)
+        while try CommandRun("tandem", ["count", "Person", "--socket", other.socket]).output
+            == "0\n", child.status == nil
+        {}
+        child.kill()
+        child.wait()
+        expect(try CommandRun("tandem", options), 0, "imported 4000 objects of Person")
+        #expect(try world(other) == before)
+        // Links that were changed since stay as they are.
+        expect(try CommandRun("tandem", options), 0)
+        #expect(try world(other) == before)
+    }
+}
