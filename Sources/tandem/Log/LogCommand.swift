@@ -12,11 +12,11 @@ struct LogCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("n"), .long], parsing: .unconditional,
-        help: "The last LINES transactions only, or all; 10 if alone.",
+        help: "Last LINES, first from a cursor, or all; 10 if alone.",
         transform: LineCount.counted)
     var lines: LineCount?
 
-    @Flag(name: .shortAndLong, help: "Goes on as they come; -n 10 unless given.")
+    @Flag(name: .shortAndLong, help: "Keep printing new ones; -n 10 if no start is given.")
     var follow = false
 
     @Flag(name: .shortAndLong, help: "Newest first.")

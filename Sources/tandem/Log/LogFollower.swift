@@ -23,9 +23,14 @@ final class LogFollower {
         isQuiet = quiet
     }
 
-    /// Shows what comes behind a position of the log that the source knows.
-    func follow(after last: UInt64, isJSON: Bool, _ show: (LogEntry) -> Bool) throws {
+    /// Shows what comes after a position of the log that the source knows, and keeps the cursor after each page.
+    func follow(
+        after last: UInt64, isJSON: Bool, _ show: (LogEntry) -> Bool,
+        _ keepCursor: (String) throws -> Void
+    ) throws {
         guard var place = source.cursor(last) else { return }
+        try keepCursor(place.description)
+        var kept = place
         while !output.isClosed {
             do {
                 let end = try next(after: place)
@@ -34,6 +39,8 @@ final class LogFollower {
                     place = try goOn(from: place, end, reason, isJSON)
                 }
                 try advance(&place, through: end, show)
+                if place != kept { try keepCursor(place.description) }
+                kept = place
                 output.noticeReader()
             } catch let error as TandemError where Self.isPassing(error) {
                 source.startAnew()
@@ -51,14 +58,14 @@ final class LogFollower {
     ) throws {
         guard place.number < end.number else { return }
         let reader = LogReader(source: source, filter: filter)
-        var last = place.number
+        var (last, isOpen) = (place.number, true)
         defer { place = place.at(last) }
         try reader.forwards(after: last, through: end.number) { entry in
-            let isOpen = show(entry)
-            last = entry.transaction.position
+            isOpen = show(entry)
+            if isOpen { last = entry.transaction.position }
             return isOpen
         }
-        last = end.number
+        if isOpen { last = end.number }
     }
 
     /// The end, when there is something behind the place or the waiting was long enough.

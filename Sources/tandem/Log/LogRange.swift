@@ -7,6 +7,10 @@ struct LogRange {
     var floor: UInt64
     /// The last position.
     var top: UInt64
+    /// Whether a cursor named the first position; `-n` counts from there, as in journalctl.
+    let startsAtCursor: Bool
+    /// Whether a cursor, a position or a time named the start.
+    let hasStart: Bool
 
     /// The stretch that options name, out of what is kept.
     ///
@@ -16,7 +20,10 @@ struct LogRange {
         let (first, last) = try source.bounds()
         floor = first - 1
         top = min(last, options.to ?? .max)
-        if let start = try options.start(source) {
+        let start = try options.start(source)
+        startsAtCursor = start != nil && options.from == nil
+        hasStart = start != nil || filter.since != nil
+        if let start {
             guard start >= first else {
                 throw CommandFailure(
                     "position \(start) is no longer kept, the oldest is \(first); "

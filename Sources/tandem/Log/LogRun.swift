@@ -11,6 +11,8 @@ final class LogRun {
     private var format: any EntryFormat
     /// How many transactions were printed or counted.
     var shown = 0
+    /// The position up to which the range was printed; nil if it was read to its end.
+    private var stop: UInt64?
 
     init(_ options: LogCommand, _ output: LineOutput, _ style: Style) throws {
         self.options = options
@@ -34,38 +36,63 @@ final class LogRun {
         if let plot = options.picture.plot { return try self.plot(plot) }
         let range = try LogRange(options.range, source, filter)
         output.write { format.begin(into: &$0) }
-        let reader = LogReader(source: source, filter: filter)
-        try read(range, reader)
-        if options.follow {
-            return try LogFollower(source, filter, output, quiet: options.quiet).follow(
-                after: max(range.top, range.floor), isJSON: options.output.isJSON, show)
+        let limit = limit(range)
+        guard options.follow else {
+            try read(range, limit)
+            return try conclude(range)
         }
-        try conclude(range)
+        // Without a limit the follower itself reads all from the start, and survives what happens to the daemon meanwhile.
+        if limit != nil { try read(range, limit) }
+        let start = limit == nil ? range.floor : max(range.top, range.floor)
+        try LogFollower(source, filter, output, quiet: options.quiet).follow(
+            after: start, isJSON: options.output.isJSON, show, keepCursor)
     }
 
-    /// What is said at the end.
+    /// Reports the cursor, that nothing was found, and what could not be read.
     func conclude(_ range: LogRange) throws {
         try sayCursor(range)
         sayNothing()
         try source.conclude()
     }
 
-    private func read(_ range: LogRange, _ reader: LogReader) throws {
+    /// The number of transactions to print, or nil for all; a follower leaves out nothing after a named start.
+    private func limit(_ range: LogRange) -> Int? {
+        if options.follow, range.startsAtCursor { return nil }
+        if let lines = options.lines { return lines.limit }
+        if options.follow { return range.hasStart ? nil : LineCount.usual }
+        return options.pagerEnd && !range.startsAtCursor ? 1_000 : nil
+    }
+
+    private func read(_ range: LogRange, _ limit: Int?) throws {
+        let reader = LogReader(source: source, filter: filter)
         let (floor, top) = (range.floor, range.top)
-        let limit =
-            options.lines.map(\.limit)
-            ?? (options.follow ? LineCount.usual : options.pagerEnd ? 1_000 : nil)
         switch (limit, options.reverse) {
         case (let limit?, true):
+            // A later call still has to print what lies between the cursor and the oldest of these.
+            if range.startsAtCursor { stop = floor }
             guard limit > 0 else { return }
             try reader.backwards(after: floor, through: top) { entry, _ in
                 self.show(entry) && self.shown < limit
             }
         case (nil, true):
             try reader.backwards(after: floor, through: top) { entry, _ in self.show(entry) }
+        case (let limit?, false) where range.startsAtCursor:
+            try readFirst(limit, range, reader)
         case (let limit?, false):
             try reader.last(limit, after: floor, through: top, show)
         case (nil, false): try reader.forwards(after: floor, through: top, show)
+        }
+    }
+
+    /// Prints the first transactions of a range.
+    private func readFirst(_ limit: Int, _ range: LogRange, _ reader: LogReader) throws {
+        stop = limit > 0 ? nil : range.floor
+        guard limit > 0 else { return }
+        try reader.forwards(after: range.floor, through: range.top) { entry in
+            guard self.show(entry) else { return false }
+            guard self.shown == limit else { return true }
+            self.stop = entry.transaction.position
+            return false
         }
     }
 
@@ -123,12 +150,22 @@ final class LogRun {
 
     // MARK: Remarks
 
-    /// What was read up to: also what was looked at and not wanted, so that nobody looks at it again.
+    /// Prints and keeps the last position that was read, including transactions that the filter left out.
     private func sayCursor(_ range: LogRange) throws {
-        let end = max(try self.end(of: range), range.floor)
+        let end = try stop ?? max(self.end(of: range), range.floor)
         let cursor = source.cursor(end)?.description ?? "\(end)"
         if options.showCursor { output.line("-- cursor: \(cursor)") }
+        try keepCursor(cursor)
+    }
+
+    /// Keeps a cursor in the file of `--cursor-file` once everything up to it is flushed.
+    ///
+    /// If the reader is gone, the file keeps the cursor that it has: how much was read is unknown.
+    private func keepCursor(_ cursor: String) throws {
         guard let file = options.range.cursorFile else { return }
+        output.flush()
+        output.noticeReader()
+        guard !output.isClosed else { return }
         do {
             try RealFileSystem().replace(file, with: Array((cursor + "\n").utf8))
         } catch {

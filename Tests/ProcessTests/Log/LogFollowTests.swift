@@ -38,10 +38,12 @@ import Testing
         let child: ChildProcess
         private var reader: LineReader
 
-        init(_ place: Place, _ arguments: [String] = []) throws {
+        init(
+            _ place: Place, _ arguments: [String] = [], lines: [String] = ["-n", "1"]
+        ) throws {
             child = try ChildProcess.start(
                 DaemonProcess.products + "/tandem",
-                ["log", "-f", "-n", "1", "-q", "-o", "json", "--socket", place.socket] + arguments,
+                ["log", "-f", "-q", "-o", "json", "--socket", place.socket] + lines + arguments,
                 output: .pipe)
             reader = LineReader(try #require(child.output))
         }
@@ -75,6 +77,63 @@ import Testing
         try serve()
         let second = try save(1)
         #expect(try follower.position() == Int64(second.number))
+    }
+
+    @Test @MainActor func `following begins at a cursor, a position or a time`() throws {
+        try serve()
+        let last = try save(30)
+        let starts: [(arguments: [String], first: UInt64)] = [
+            (["--after-cursor", "3"], 4), (["-c", "3"], 3), (["--from", "4"], 4),
+            (["-S", "-1h"], 1), (["--after-cursor", "3", "-n", "2"], 4),
+        ]
+        for (arguments, first) in starts {
+            let follower = try Follower(place, arguments, lines: [])
+            defer { follower.end() }
+            for number in first...last.number {
+                #expect(try follower.position() == Int64(number), "\(arguments)")
+            }
+        }
+    }
+
+    @Test @MainActor func `a follower resumes from its cursor file, losing and repeating nothing`()
+        throws
+    {
+        try serve()
+        let file = place.path + "/cursor"
+        try "1\n".write(toFile: file, atomically: true, encoding: .utf8)
+        for _ in 0..<2 {
+            let before = try #require(try cursor(in: file))
+            let last = try save(5)
+            let follower = try Follower(place, ["--cursor-file", file], lines: [])
+            defer { follower.end() }
+            for number in before + 1...last.number {
+                #expect(try follower.position() == Int64(number))
+            }
+            // The file is written once the page is out.
+            while try cursor(in: file) != last.number { sched_yield() }
+        }
+    }
+
+    private func cursor(in file: String) throws -> UInt64? {
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+        return UInt64(text) ?? Position(text)?.number
+    }
+
+    @Test @MainActor func `a daemon killed while a page is printed makes no line come twice`()
+        throws
+    {
+        let daemon = try serve()
+        let last = try save(1_500)
+        let follower = try Follower(place, ["--from", "1"], lines: [])
+        defer { follower.end() }
+        // A page has 1,000 transactions; the pipe fills up within the first, so the next is asked for without a daemon.
+        #expect(try follower.position() == 1)
+        daemon.end(SIGKILL)
+        try serve()
+        for number in 2...last.number {
+            #expect(try follower.position() == Int64(number))
+        }
     }
 
     @Test @MainActor func `following tells of what was given up, and goes on at the oldest`() throws

@@ -140,6 +140,19 @@ import Testing
         #expect(try tandem("log", "-c", "4", "--from", "3").code == 2)
     }
 
+    @Test func `a number of lines counts from a cursor, and the file keeps the last one printed`()
+        throws
+    {
+        let file = journal.place.path + "/cursor"
+        #expect(try log("--after-cursor", "1", "-n", "2") == ["2", "3"])
+        #expect(try log("-c", "2", "-n", "1") == ["2"])
+        #expect(try log("--cursor-file", file, "--to", "1") == ["1"])
+        #expect(try log("--cursor-file", file, "-n", "2") == ["2", "3"])
+        #expect(try log("--cursor-file", file, "-n", "0") == [])
+        #expect(try log("--cursor-file", file, "-r", "-n", "1") == ["5"])
+        #expect(try log("--cursor-file", file) == ["4", "5"])
+    }
+
     @Test func `directions and numbers agree`() throws {
         #expect(try log("-r") == ["5", "4", "3", "2", "1"])
         #expect(try log("-r", "-n", "2") == ["5", "4"])

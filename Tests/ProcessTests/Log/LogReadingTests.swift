@@ -78,6 +78,24 @@ import Testing
         #expect(early + late == Array(1...101))
     }
 
+    @Test func `a cursor file keeps its cursor if the reader goes away`() throws {
+        // More than a pipe holds, so that the log is written into a closed one.
+        let journal = try MadeJournal(transactions: 3_000, bytes: 100)
+        let file = journal.store + "/cursor"
+        try CommandRun(
+            "tandem", ["log", "-D", journal.store, "--to", "3", "--cursor-file", file]
+        ).check()
+        let kept = try String(contentsOfFile: file, encoding: .utf8)
+        let run = try CommandRun(
+            path: "/bin/sh",
+            [
+                "-c", "\"$0\" \"$@\" | head -n 1", DaemonProcess.products + "/tandem", "log", "-D",
+                journal.store, "-o", "json", "--cursor-file", file,
+            ])
+        #expect(run.json.first?["position"]?.int == 4, "\(run.output.prefix(300))")
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == kept)
+    }
+
     @Test func `an object is asked for by its own entity`() throws {
         let journal = try MadeJournal(transactions: 20, bytes: 10)
         #expect(try log(journal, "-O", "Team/7") == [8])
