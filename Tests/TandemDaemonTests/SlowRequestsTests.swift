@@ -47,9 +47,30 @@ import Testing
         #expect(clients(slow, at: later) == [50])
     }
 
+    @Test func `what keeps the thread for a request is among the stalls`() throws {
+        let clock = JumpyClock()
+        var limits = DaemonLimits()
+        limits.sliceReads = 1
+        let bench = try EngineBench(limits: limits, engineClock: clock)
+        let client = try bench.client()
+        for number in UInt64(1)...20 { try client.save([try bench.bench.insert("Node", number)]) }
+        _ = try client.send(.fetch(Fetch(request: FetchRequest(entity: "Node"))))
+        try bench.turn()
+        #expect(client.session.read != nil)
+        func stalls() -> [JSON] {
+            (bench.engine.status["stalls"]?.array ?? []).filter {
+                $0["cause"]?.string == "request"
+            }
+        }
+        #expect(stalls().isEmpty)
+        clock.jump(looks: 10)
+        try bench.turn()
+        #expect(!stalls().isEmpty)
+    }
+
     @Test
     func
-        `a request of a second is logged with who asked, and is a stall; a save counts from its arrival`()
+        `a request of a second is logged with who asked; a save counts from its arrival`()
         throws
     {
         let clock = JumpyClock()
