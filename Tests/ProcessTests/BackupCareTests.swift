@@ -33,7 +33,7 @@ import Testing
     /// A stopped store with segments of two pages each.
     @MainActor private func fill() throws {
         let daemon = try place.serve(options: ["--segment-kibibytes", "64"])
-        try place.savePages(9)
+        try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
     }
 
@@ -75,7 +75,7 @@ import Testing
         try fill()
         expect(try tandem("backup", backup, "-D", place.store), 0)
         let before = try files.list(backup + "/store")
-        expect(try tandem("verify", backup), 0, "store: at position 10", "no problems")
+        expect(try tandem("verify", backup), 0, "store: at position 11", "no problems")
         #expect(try files.list(backup + "/store") == before)
         let names = try files.list(backup + "/journal").map { "\(backup)/journal/\($0)" }
         for path in names + [backup + "/store/data.mdb"] {
@@ -114,8 +114,8 @@ import Testing
         let second = try segments(place.store)[1]
         try flip(second, at: 4_096 + 200)
         expect(
-            try tandem("salvage", place.store, "--to", restored), 0, "store: read at position 10",
-            "salvaged \(restored) at position 10")
+            try tandem("salvage", place.store, "--to", restored), 0, "store: read at position 11",
+            "salvaged \(restored) at position 11")
         #expect(
             try tandem("dump", "-D", restored).lines.count == whole.split(separator: "\n").count)
         let daemon = try place.serve(restored)

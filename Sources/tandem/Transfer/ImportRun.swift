@@ -91,7 +91,7 @@ struct ImportSettings {
             do throws(ImportValues.Misfit) {
                 let entity = try entity(of: row)
                 let (values, links) = try ImportValues.read(row, of: entity, model)
-                try targets.record(row, values, links, of: entity)
+                targets.record(row, values, links, of: entity)
                 if !entities.contains(entity.name) { entities.append(entity.name) }
                 failures.didPass()
             } catch {

@@ -26,6 +26,8 @@ final class ImportTargets {
     private let rejects: RejectFile
     private let ids: ImportIDs
     private var rows: [FileID: Row] = [:]
+    /// The ids that several rows have: links to them lead nowhere.
+    private var repeated: Set<FileID> = []
     /// The entities whose rows are all inserted.
     private var finished: Set<String> = []
     /// The constraints by which links are found, and their objects once they are read.
@@ -51,18 +53,19 @@ final class ImportTargets {
 
     // MARK: The first pass
 
-    /// Records a row with its values and links; throws ``ImportValues/Misfit`` for an id that another row has.
+    /// Records a row with its values and links.
     func record(
         _ row: ImportRow, _ values: BatchValues, _ links: [String: [ImportLink]],
         of entity: CompiledEntity
-    ) throws(ImportValues.Misfit) {
+    ) {
         for name in links.keys { relationships.insert([entity.name, name]) }
         for link in links.values.joined() {
             if let key = link.key { constraints.insert(key.constraint) }
         }
         guard let id = row.id else { return }
-        if let other = rows[FileID(id)] {
-            throw ImportValues.Misfit(reason: "line \(other.line) has the id \(id) as well")
+        guard rows[FileID(id)] == nil else {
+            repeated.insert(FileID(id))
+            return
         }
         let key = UniqueKey(of: entity) { values.attributes[$0] ?? .null }
         if let key { constraints.insert(key.constraint) }
@@ -122,7 +125,8 @@ final class ImportTargets {
 
     /// The object that a row of the file became; nil if it was rejected or met an object that was there before.
     func inserted(_ id: ObjectID) -> ObjectID? {
-        guard let row = rows[FileID(id)], !rejected.contains(row.line),
+        guard !repeated.contains(FileID(id)), let row = rows[FileID(id)],
+            !rejected.contains(row.line),
             let number = ids.numbers[FileID(id)]
         else { return nil }
         let object = ObjectID(entity: id.entity, number: number)
@@ -132,6 +136,9 @@ final class ImportTargets {
 
     /// Where a link of a row leads.
     func target(_ link: ImportLink, of row: ImportRow) -> Target {
+        if row.id != nil, link.key == nil, repeated.contains(FileID(link.id)) {
+            return .missing("several rows have the id \(link.id)")
+        }
         let target = rows[FileID(link.id)]
         let isPending = target != nil && !finished.contains(link.id.entity)
         if let key = link.key ?? target?.key {
@@ -163,7 +170,13 @@ final class ImportTargets {
         var isComplete = true
         for link in links {
             switch target(link, of: row) {
-            case .pending: if !followsFromOther(property, link, of: row) { isComplete = false }
+            case .pending:
+                if followsFromOther(property, link, of: row) { continue }
+                guard row.id.map({ !repeated.contains(FileID($0)) }) ?? true else {
+                    throw ImportValues.Misfit(
+                        reason: "\(property.name): several rows have the id of this one")
+                }
+                isComplete = false
             case .object(let object):
                 if row.id != nil, isExclusive, inserted(link.id) != object { continue }
                 found.append(object)
