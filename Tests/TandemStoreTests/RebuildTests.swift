@@ -82,8 +82,8 @@ import Testing
         try RealFileSystem().remove(path)
         #expect(!StoreRebuild(path: bench.scratch.path).oldConsumers().isKnown)
         try Data("no store".utf8).write(to: URL(fileURLWithPath: path))
-        #expect(
-            StoreRebuild(path: bench.scratch.path).oldConsumers().failure?.contains(path) == true)
+        let failure = StoreRebuild(path: bench.scratch.path).oldConsumers().failure
+        #expect(failure?.contains("there is no") == false, "\(failure ?? "no failure")")
     }
 
     @Test func `a journal that ends early leaves the old store as it is`() throws {
