@@ -121,7 +121,7 @@ install:
 	    bin=$$(swift build $(RELEASE) --show-bin-path)
 	fi
 	put() { install -D -m "$$1" "$$2" "$(DESTDIR)$$3"; }
-	named() { sed 's|/usr/bin/tandemd|$(PREFIX)/bin/tandemd|' "$$1" | put 644 /dev/stdin "$$2"; }
+	named() { sed 's|/usr/bin/tandem|$(PREFIX)/bin/tandem|' "$$1" | put 644 /dev/stdin "$$2"; }
 	for name in tandem tandemd; do
 	    put 755 "$$bin/$$name" "$(PREFIX)/bin/$$name"
 	    complete() { "$$bin/$$name" --generate-completion-script "$$1" | put 644 /dev/stdin "$$2"; }

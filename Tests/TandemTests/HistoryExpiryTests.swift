@@ -123,8 +123,12 @@ import Testing
         async throws
     {
         let reader = fixture.container("reader")
-        let end = try reader.end()
-        var transactions = reader.transactions(after: end, follows: true).makeAsyncIterator()
+        var transactions = reader.transactions(after: try reader.end(), follows: true)
+            .makeAsyncIterator()
+        contents[0].size = 100
+        let position = try await writer.save()
+        // It has read all there is, so what it does next is wait.
+        #expect(try await transactions.next()?.position == position.number)
         try fixture.stop()
         try RealFileSystem().removeTree(fixture.directory)
         try fixture.restart()
