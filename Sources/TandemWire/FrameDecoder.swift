@@ -76,7 +76,7 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
         }
     }
 
-    /// Discards the message that has begun: what came of it now, and the rest as it comes.
+    /// Discards the unfinished message: the frames received so far, and the rest as they arrive.
     public mutating func skipMessage() {
         guard unfinished != nil else { return }
         isSkipping = true

@@ -116,7 +116,7 @@ import Testing
             #expect(bench.engine.unfinished.bytes <= WireLimits.frameBytes + Frame.headerBytes)
         }
         #expect(bench.engine.unfinished.bytes == 0 && reader.session.unfinishedSince == nil)
-        // The connection goes on behind the discarded message.
+        // The connection continues after the discarded message.
         let found = try reader.fetch(Fetch(request: FetchRequest(entity: "Tag"), kind: .count))
         #expect(found.count == 0 && bench.engine.status["deniedRequests"]?.int == 1)
     }

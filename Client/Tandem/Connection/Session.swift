@@ -31,7 +31,7 @@ public struct ConnectionEvent: Hashable, Sendable {
         case readOnly
         /// The daemon takes saves again.
         case writable
-        /// A context that follows others could not merge what they saved, with the reason; it tries again, or starts anew.
+        /// A context could not merge saves of others, with the reason; it tries again, or reloads.
         case mergeFailed
     }
 

@@ -25,9 +25,9 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Tells of a merge that failed; where asking again would fail again, the context starts anew.
+    /// Reports a merge that failed, and reloads at the present position if another attempt would fail too.
     ///
-    /// After any other failure it is signalled when the connection is back, or with the next save of others.
+    /// Otherwise the context tries again when the connection is restored, or with the next save by others.
     private nonisolated(nonsending) func recover(from error: TandemError) async {
         noteFailedMerge(error)
         guard !error.isPassing, standing.pin == nil, let now = connection.knownSession else {
@@ -44,7 +44,7 @@ extension ManagedObjectContext {
     private func noteFailedMerge(_ error: TandemError) {
         standing.isStale = true
         if let debug { debug.tell(.merge, name, since: debug.now, [("error", "\(error)")]) }
-        // That the connection is lost was told when it was.
+        // The loss of the connection has an event of its own.
         guard error.code != .disconnected, let position else { return }
         connection.payloads.publish(
             ConnectionEvent(
@@ -54,8 +54,8 @@ extension ManagedObjectContext {
 
     /// Whether the last attempt to merge what others saved failed, so that the context may show an older position.
     ///
-    /// It ends with the next merge. Asking for something merges first, and throws what stands in the way;
-    /// ``PersistentContainer/connectionEvents`` tells of each failure.
+    /// False again after the next merge. Fetching and saving merge first and throw the error;
+    /// ``PersistentContainer/connectionEvents`` reports each failure.
     public var isStale: Bool { standing.isStale }
 
     /// Stops merging unprompted; the context stays at its position until something is asked.

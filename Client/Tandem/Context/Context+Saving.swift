@@ -82,7 +82,7 @@ extension ManagedObjectContext {
                     try self.saveStep(options)
                 }
             }
-            // Who was told, and what was merged meanwhile, may have read.
+            // Observers that were called may have read properties.
             try self.checkFailedReads()
             try self.checkLostEdits()
             let records = try self.validRecords()

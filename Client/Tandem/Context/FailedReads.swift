@@ -1,10 +1,9 @@
 import TandemModel
 
-/// The properties that could not be loaded when they were read, and the edits that may be computed from what such a read gave.
+/// The properties that could not be loaded when they were read, and the edits that may be computed from the result.
 ///
-/// A failed read gives null, or no members. Until the object is loaded no save sends an edit of it; then edits of properties that
-/// were read without success are dropped, since they may rest on that, and the next save tells of it. A property that was set
-/// without being read keeps its edit.
+/// A failed read returns null, or no members. No save sends edits of the object until it is loaded. Then the edits of properties
+/// whose read had failed are dropped, and the next save reports them. A property that was set without being read keeps its edit.
 struct FailedReads {
     private var slots: [ObjectNumber: PropertyMask] = [:]
     /// Edits to drop as soon as no merge is under way.
@@ -13,7 +12,7 @@ struct FailedReads {
     /// Why the last read failed.
     private var cause: TandemError?
 
-    /// Whether a save has to tell of dropped edits.
+    /// Whether the next save has to report dropped edits.
     var hasDropped: Bool { !dropped.isEmpty }
 
     /// The properties of an object that were read without success.
@@ -49,7 +48,7 @@ struct FailedReads {
         dropped.append(problem(slot, of: record))
     }
 
-    /// Forgets what was dropped: nobody wants it saved any more.
+    /// Forgets the dropped edits, after a rollback.
     mutating func forgetDropped() { dropped = [] }
 
     /// Moves the failed reads of an object to the slots of another model.
@@ -202,7 +201,7 @@ extension ManagedObjectContext {
             try failedReads.check(edited.objects.lazy.map(\.record))
             try failedReads.checkDropped()
         } catch {
-            // This says more than the failure itself, which the next call would throw.
+            // This error contains the failure that the next call would throw.
             faultFailure = nil
             throw error
         }

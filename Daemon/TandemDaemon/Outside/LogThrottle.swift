@@ -1,4 +1,4 @@
-/// Lets so many lines of an event through in an interval, and counts the others.
+/// Writes a limited number of lines of one event in an interval, and counts the rest.
 struct LogThrottle {
     private var intervalBegan: UInt64?
     private var passed = 0
