@@ -54,13 +54,16 @@ demo: dependencies
 	echo "== the World Cup of 2022: a daemon, a process that plays, a process that shows the table"
 	exec "$$bin/worldcup" demo --tandemd "$$bin/tandemd" $(DEMO)
 
-# TEST='REGULAR EXPRESSION' runs only tests whose ids match, ALL=1 also those that passed and did not change since.
+# TEST='REGULAR EXPRESSION' runs only tests whose ids match, ALL=1 also those that passed and did not change since;
+# EVERY_FAULT=1 fails when a test that Faults.md names is skipped, for want of a program or of root's rights.
 test: PACKAGES += $(ORACLE_PACKAGES) $(TEST_PACKAGES)
 test: dependencies format-check
 	echo "== building everything, tests included"
 	swift build --build-tests
 	echo "== running the tests"
 	options=(--durations Tests/suite-durations.tsv --measured .build/suite-durations.tsv)
+	options+=(--faults Daemon/TandemDaemon/TandemDaemon.docc/Faults.md)
+	[[ -z $${EVERY_FAULT:-} ]] || options+=(--every-fault)
 	[[ -n $${ALL:-} ]] || options+=(--passed .build/passed-targets.tsv)
 	[[ -z $${JOBS:-} ]] || options+=(--jobs "$$JOBS")
 	[[ -z $${TEST:-} ]] || options+=(--filter "$$TEST")

@@ -55,7 +55,7 @@ let suites: [Target] = [
     suite("FuzzTests", ["FuzzTargets", "TandemIO"]),
     suite("OracleTests", ["CSQLite", "Tandem", "TandemEmbedded", "TandemIO"]),
     suite("TestRunnerTests", ["TandemIO", "TestRunner"]),
-    suite("TidyTests", []),
+    suite("TidyTests", ["TestRunner"]),
 ]
 
 let package = Package(

@@ -115,7 +115,7 @@ struct CodingTests {
     }
 
     @Test func filteringKeepsTheWantedEntities() throws {
-        var random = RandomValue(1)
+        var random = RandomValue(seed)
         let transaction = try transaction(&random)
         let tag = try #require(transaction.changes.first?.object.tag)
         let filtered = try #require(EncodedTransaction(transaction).filtered { $0 == tag })

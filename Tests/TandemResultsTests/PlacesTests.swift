@@ -140,7 +140,7 @@ struct PlacesTests {
         [row(1, [1, 0], "a"), row(2, [1], "a")],
     ])
     func placesOutOfOrderMakeNoList(_ rows: [ResultRow]) {
-        var random = SplitMix64(seed: 1)
+        var random = SplitMix64(seed: seed)
         let places = Self.places(rows, &random)
         #expect(Self.list(of: places, sectioned: true) == nil)
         // Nor do parts between which that is so.
@@ -152,14 +152,14 @@ struct PlacesTests {
     }
 
     @Test func aSectionThatIsNotNamedMakesNoList() {
-        var random = SplitMix64(seed: 1)
+        var random = SplitMix64(seed: seed)
         let places = Self.places([row(1, [1], "a"), row(2, [2], "b")], &random)
         #expect(Self.list(of: [places], ["a"], sectioned: true, count: 2) == nil)
         #expect(Self.list(of: [places], [], sectioned: false, count: 2)?.count == 2)
     }
 
     @Test func aNumberThatIsThereTwiceFarApartMakesNoList() {
-        var random = SplitMix64(seed: 1)
+        var random = SplitMix64(seed: seed)
         var rows = (1...400).map { row(UInt64($0), [UInt8($0 / 256), UInt8($0 % 256)]) }
         // In another leaf, and in the one that is begun by one part and filled by the next.
         for number in [UInt64(7), 398] {

@@ -25,6 +25,12 @@ struct TestCommand: ParsableCommand {
     @Option(help: "Table of targets that passed; those whose files did not change are left out.")
     var passed: String?
 
+    @Option(help: "Page with the table of faults; those of which a test is skipped are listed.")
+    var faults: String?
+
+    @Flag(help: "Fail when a fault of the table has a skipped test.")
+    var everyFault = false
+
     @Flag(help: "Start a process for each suite, also for short ones.")
     var eachSuite = false
 
@@ -59,13 +65,23 @@ struct TestCommand: ParsableCommand {
                     + "they passed, and nothing that they depend on has changed; "
                     + "`make test ALL=1` runs them")
         }
+        let untested = try untestedFaults(report)
         Output.line(report.counts)
         if let measured {
             try Durations.write(known.merging(report.durations) { $1 }, to: measured)
         }
         // The logs of a failed run are kept.
-        if report.failed > 0 { throw ExitCode(1) }
+        if report.failed > 0 || everyFault && untested > 0 { throw ExitCode(1) }
         try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// Lists the faults that skipped tests leave without proof; returns their number.
+    private func untestedFaults(_ report: TestReport) throws -> Int {
+        guard let faults else { return 0 }
+        let table = FaultTable(page: try String(contentsOfFile: faults, encoding: .utf8))
+        let untested = table.untested(skipped: report.skipped)
+        for line in untested { Output.line("fault not tested here: \(line)") }
+        return untested.count
     }
 
     /// The record of what passed; nil if only some tests run, or under variables that change them.

@@ -88,6 +88,22 @@ import Testing
         #expect(summary.contains("TANDEM_SEED=77 make test TEST='^A\\.S\\/two\\(\\)'"))
     }
 
+    @Test func `a fault whose test is skipped is listed`() {
+        let table = FaultTable(
+            page: """
+                | fault | behaviour | test |
+                |---|---|---|
+                | a kill | nothing is lost | it holds; itBends |
+                | a flood | nothing is wet | it holds too |
+                """)
+        #expect(table.rows.map(\.tests) == [["it holds", "itBends"], ["it holds too"]])
+        let skipped = [
+            "A.S/itBends()/S.swift:3:6": "no cgroup", "A.S/`it holds too well`()": "no root",
+        ]
+        #expect(table.untested(skipped: skipped) == ["a kill: no cgroup"])
+        #expect(table.untested(skipped: ["A.S/`it holds`()": "no tool"]) == ["a kill: no tool"])
+    }
+
     @Test func `a process that dies fails the test that ran, and those that did not`() throws {
         let result = try run(
             [

@@ -92,6 +92,18 @@ import Testing
         #expect(Rules.sleeps(file("Tests/Benchmarks/Sources/A.swift", lines)) == [])
     }
 
+    @Test func `a random test of a fixed seed is found`() {
+        let lines = """
+            var a = SplitMix64(seed: 4)
+            var b = RandomValue(1)
+            var c = SplitMix64(seed: seed)
+            var d = SystemRandomNumberGenerator()
+            """
+        #expect(Rules.seeds(file("Tests/TandemTests/A.swift", lines)).map(\.line) == [1, 2, 4])
+        #expect(Rules.seeds(file("Tests/FuzzTargets/A.swift", lines)) == [])
+        #expect(Rules.seeds(file("Client/Tandem/A.swift", lines)) == [])
+    }
+
     // MARK: The package
 
     @Test func `a stranger on the top level is found, and so is a gap`() {

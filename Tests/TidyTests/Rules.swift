@@ -91,6 +91,22 @@ enum Rules {
         }
     }
 
+    /// Random numbers in tests come from a seed that is printed and can be given; what a fuzzer runs has its bytes.
+    static func seeds(_ file: SourceFile) -> [Finding] {
+        let exempt = ["Tests/Benchmarks/", "Tests/Fuzz"]
+        guard file.isTest, !exempt.contains(where: file.path.hasPrefix) else { return [] }
+        return each(file) { line in
+            let generators = ["SplitMix64(", "RandomValue(", "SystemRandomNumberGenerator("]
+            return generators.contains { generator in
+                line.ranges(of: generator).contains { range in
+                    var argument = line[range.upperBound...]
+                    if argument.hasPrefix("seed: ") { argument = argument.dropFirst(6) }
+                    return argument.first.map { $0.isNumber || $0 == ")" } ?? false
+                }
+            } ? "a generator whose seed can't be given" : nil
+        }
+    }
+
     /// Whether a line calls a free function, not a method or a declaration of that name.
     private static func calls(_ line: String, _ name: String) -> Bool {
         var rest = line[...]

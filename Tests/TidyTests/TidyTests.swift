@@ -1,5 +1,7 @@
 import Testing
 
+@testable import TestRunner
+
 /// The tree itself; how each rule bites is shown in `RuleTests`.
 @Suite struct TidyTests {
     @Test func `imports follow the arrows of the design`() throws {
@@ -15,6 +17,8 @@ import Testing
     @Test func `libraries do not print`() throws { try expectNone(swift(Rules.printing)) }
 
     @Test func `tests do not sleep`() throws { try expectNone(swift(Rules.sleeps)) }
+
+    @Test func `random tests take a seed`() throws { try expectNone(swift(Rules.seeds)) }
 
     @Test func `tests that may block say where they run`() throws {
         try expectNone(swift(IsolationRules.unisolated))
@@ -39,7 +43,7 @@ import Testing
 
     @Test func `every fault of the table has the test that it names`() throws {
         let page = try Tree.text(FaultRules.page)
-        #expect(FaultRules.namedTests(page).count > 20)
+        #expect(FaultTable(page: page).rows.count > 20)
         expectNone(FaultRules.missing(page, tests: try Tree.sources.get().filter(\.isTest)))
     }
 
