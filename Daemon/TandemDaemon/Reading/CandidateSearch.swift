@@ -11,7 +11,11 @@ struct ChangedObject {
 /// Looks for the objects whose verdict, order or row changes may have altered, some at a time.
 ///
 /// They are found by following the observed key paths of a request backwards over their inverses, hop by hop from all that changed
-/// at once, in the graph as it was and as it is.
+/// at once, in the graph as it is.
+///
+/// **Why not in the graph as it was, too.** Where a path no longer leads from an object to one that changed, one of its hops was
+/// altered. The owner of the first such hop changed in that relationship, and the hops before it are as they were: from that owner the
+/// search leads to the object. Deletions alter hops in the same way, whatever their rule, as no reference may dangle.
 ///
 /// **Why the latter may change meanwhile.** What is changed behind the beginning of a search is searched for by another one, later. A way
 /// to a changed object that is there in the end was there when the search came by, or was altered since. Then the owner of
@@ -29,8 +33,6 @@ struct CandidateSearch {
         /// The property that has to have changed, and the entities that have it.
         var slot: Int
         var tags: Set<EntityTag>
-        /// Whether it is gone in the graph as it was.
-        var isPast: Bool
     }
 
     private let request: CompiledRequest
@@ -66,12 +68,10 @@ struct CandidateSearch {
         guard let path, let last = request.paths[path].hops[..<index.hops.count].last else {
             return []
         }
-        return index.slots.flatMap { slot in
-            [false, true].map { isPast in
-                Way(
-                    path: path, hops: index.hops.count, slot: slot,
-                    tags: tags(last.destination, request), isPast: isPast)
-            }
+        return index.slots.map { slot in
+            Way(
+                path: path, hops: index.hops.count, slot: slot,
+                tags: tags(last.destination, request))
         }
     }
 
@@ -86,12 +86,7 @@ struct CandidateSearch {
                     .intersection(tags(final.entity, request))
                 ends.append((path.hops.count, final.slot, owners))
             }
-            for (hops, slot, tags) in ends {
-                for isPast in [false, true] {
-                    ways.append(
-                        Way(path: index, hops: hops, slot: slot, tags: tags, isPast: isPast))
-                }
-            }
+            ways += ends.map { Way(path: index, hops: $0, slot: $1, tags: $2) }
         }
         return ways
     }
@@ -143,13 +138,12 @@ struct CandidateSearch {
             let relationship = request.model.entity(tagged: hop.owner)?.properties[hop.slot]
                 .relationship
         else { preconditionFailure("A hop is a relationship.") }
-        let reader = way.isPast ? graphs.past : graphs.now
         var owners: [ObjectReference] = []
         while budget > 0, next < objects.count {
             let object = objects[next]
             next += 1
             guard next == 1 || objects[next - 2] != object else { continue }
-            owners += predecessors(of: object, relationship, reader)
+            owners += predecessors(of: object, relationship, graphs.now)
             budget -= 1 + graphs.budget.takeSpent()
             try graphs.check()
         }
