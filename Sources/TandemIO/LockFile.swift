@@ -2,8 +2,8 @@ import Glibc
 
 /// An exclusive lock on a file, held until this value is released or the process ends.
 ///
-/// The holder's process id is written into the file, so that whoever comes second can say who is
-/// first. The file stays when the lock goes: removing it would let two holders in.
+/// The file contains the process id of the holder, so that an error can name it. Releasing the lock leaves the file in place;
+/// if it were removed, two processes could hold locks on different files of the same name.
 public final class LockFile: FileLock, Sendable {
     /// The lock file's path.
     public let path: String
@@ -11,8 +11,8 @@ public final class LockFile: FileLock, Sendable {
 
     /// Takes the lock, creating the file if missing.
     ///
-    /// Throws an error for which `isLocked` holds, naming the holder, if it is taken, and another one for a symbolic link or a
-    /// file with a second name: whoever may write to the directory could lead to somebody else's file.
+    /// Throws an error with `isLocked` that names the holder if another process has the lock. A symbolic link or a file with a
+    /// second hard link is refused too, because a user with write access to the directory could point it at another file.
     public init(_ path: String) throws(IOError) {
         let descriptor = try check(.open, path) {
             Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)

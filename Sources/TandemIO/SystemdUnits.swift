@@ -1,20 +1,21 @@
-/// The unit of the system's manager that a process runs in, and below a user's manager the unit of that as well.
+/// The system unit of a process, and its user unit if it runs under a user's service manager.
 ///
-/// journald keeps them apart as `_SYSTEMD_UNIT` and `_SYSTEMD_USER_UNIT`. Only root gives a process its system unit; the name of a user
-/// unit, and of every control group further inside, is up to the user. As text the user unit stands behind a slash, which no
-/// unit's name has: `user@1000.service/app.service`.
+/// journald records them separately, as `_SYSTEMD_UNIT` and `_SYSTEMD_USER_UNIT`. Only root decides the system unit of a process;
+/// users choose the names of their user units and of nested control groups. The text form puts the user unit behind a slash, which
+/// no unit name contains: `user@1000.service/app.service`.
 public struct SystemdUnits: Hashable, Sendable, CustomStringConvertible {
-    /// The unit of the system's manager.
+    /// The system unit.
     public let system: String
-    /// The unit of the user's manager; nil for a process that has none.
+    /// The user unit; nil for a process outside a user's service manager.
     public let user: String?
 
     /// The units as one text.
     public var description: String { user.map { "\(system)/\($0)" } ?? system }
 
-    /// Whether a name, with or without `.service`, is that of recorded units.
+    /// Whether a name, with or without `.service`, matches recorded units.
     ///
-    /// `nginx` finds the system unit alone, `user@1000` all of that manager, `user@1000.service/nginx` a unit of it.
+    /// `nginx` matches only the system unit, `user@1000` everything under that service manager, and `user@1000.service/nginx` one of
+    /// its units.
     public static func matches(_ name: String, recorded: String) -> Bool {
         let system = String(recorded.prefix { $0 != "/" })
         return [name, name + ".service"].contains { $0 == recorded || $0 == system }

@@ -6,9 +6,9 @@ public struct Principal: Hashable, Sendable {
     public var context: String
     /// The host, for logs that several hosts share; empty on one machine.
     public var host: String
-    /// The systemd unit, where it could be had; else empty.
+    /// The systemd unit, or an empty string if the process has none.
     ///
-    /// A unit of a user's manager, whose name the user chooses, stands behind that of the manager: `user@1000.service/app.service`.
+    /// A user unit, whose name the user chooses, follows the unit of its service manager: `user@1000.service/app.service`.
     public var unit: String
     /// The user id, from the kernel.
     public var uid: UInt32

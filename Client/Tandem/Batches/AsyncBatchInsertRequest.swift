@@ -37,11 +37,11 @@ extension ManagedObjectContext {
         try await execute(request, id: id, author: author, refusing: nil)
     }
 
-    /// Inserts an object for each row as it comes, and goes on without those that can't be inserted.
+    /// Inserts an object for each row as it arrives, and skips rows that are refused.
     ///
-    /// `refusing` takes them, by their numbers among all rows, from 0, with why, before anything behind them is inserted. Who repeats the batch
-    /// leaves out what was refused. `numbering` receives the numbers of the objects of each part before that is sent; a part that is sent
-    /// again may have others.
+    /// `refusing` receives the refused rows, as indexes among all rows with their errors, before any later row is inserted. To repeat
+    /// the batch, leave out the refused rows. `numbering` receives the object numbers of each part before the part is sent; a part that
+    /// is sent again may get other numbers.
     @discardableResult
     package nonisolated(nonsending) func execute<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil,

@@ -85,9 +85,9 @@ final class Engine {
     var declaredModels: [StableHash: Model] = [:]
     /// How much of the journal is kept.
     var retention = Retention()
-    /// What the daemon was told at its start, and by whom.
+    /// The settings in effect, each with its source.
     var configuration = JSON.null
-    /// How it is told again; nil for a daemon whose configuration stands nowhere.
+    /// Reads the configuration again; nil for a daemon without configuration sources.
     var configurationReload: ConfigurationReload?
     private(set) var maintenance = Maintenance()
     private let buffer = GatherBuffer()
