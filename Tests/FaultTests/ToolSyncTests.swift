@@ -94,31 +94,65 @@ import Testing
         expectDurable(data, try tandem(["rebuild", "-D", place.store]))
     }
 
-    @Test func `law 3: rejected rows and the name of their file are flushed`() throws {
+    /// What the rows of the import test hold, plus their index: its upper bytes occur nowhere else in a message.
+    private static let firstValue: Int64 = 0x5EED_5EED << 32
+
+    /// The highest index of a row in the bytes of a message.
+    private static func lastRow(in bytes: [UInt8]) -> Int? {
+        let mark: [UInt8] = [0xED, 0x5E, 0xED, 0x5E]
+        return bytes.ranges(of: mark).compactMap { range -> Int? in
+            guard range.lowerBound >= 4 else { return nil }
+            return bytes[range.lowerBound - 4..<range.lowerBound].reversed().reduce(0) {
+                $0 << 8 | Int($1)
+            }
+        }.max()
+    }
+
+    @Test
+    func
+        `law 3: rejected rows are flushed before a later row is sent, and so is their file's name`()
+        throws
+    {
         let daemon = try serve()
         defer { stop(daemon) }
-        let rows = (0..<5_000).map { $0 % 1_000 == 500 ? "{\"wins\": \"x\"}" : "{\"wins\": \($0)}" }
+        let rejected = Set(stride(from: 500, to: 5_000, by: 1_000))
+        let rows = (0..<5_000).map { row in
+            rejected.contains(row)
+                ? "{\"wins\": \"x\"}" : "{\"wins\": \(Self.firstValue + Int64(row))}"
+        }
         let path = try write("rows.ndjson", rows.joined(separator: "\n") + "\n")
         let records = try tandem(
             ["import", path, "--entity", "Team", "--socket", place.socket], code: 1)
         var rejects: Int32?
         var directories: Set<Int32> = []
         var (isDirty, isNamed, isWritten) = (false, false, false)
+        // Lines of the file of rejects: all, and those that are flushed.
+        var (lines, flushedLines, lastSent) = (0, 0, -1)
         for record in records {
             switch record {
             case .open(let fd, let name, _, let isDirectory, _):
                 if name == path + ".rejects" { rejects = fd }
                 if isDirectory, name == place.disk { directories.insert(fd) }
-            case .write(let fd, _, _, let isSynced) where fd == rejects:
+            case .write(let fd, _, let bytes, let isSynced) where fd == rejects:
                 #expect(!isDirty, "rejects were written before earlier ones were flushed")
                 isDirty = !isSynced
                 isWritten = true
+                lines += bytes.count { $0 == UInt8(ascii: "\n") }
+                if isSynced { flushedLines = lines }
+            case .send(_, let bytes):
+                guard let row = Self.lastRow(in: bytes) else { continue }
+                lastSent = max(lastSent, row)
+                #expect(
+                    flushedLines >= rejected.count { $0 < row },
+                    "row \(row) was sent when \(flushedLines) rejects were flushed")
             case .sync(let fd):
-                if fd == rejects { isDirty = false }
+                if fd == rejects { (isDirty, flushedLines) = (false, lines) }
                 if directories.contains(fd), isWritten { isNamed = true }
             default: break
             }
         }
         #expect(isWritten && !isDirty && isNamed)
+        #expect(lastSent == rows.count - 1)
+        #expect(lines == rejected.count)
     }
 }

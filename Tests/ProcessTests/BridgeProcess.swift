@@ -154,9 +154,10 @@ struct BridgedDaemon {
     let place: Place
     let daemon: DaemonProcess
 
-    init() throws {
+    init(_ options: [String] = []) throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try DaemonProcess.serving(
+            store: place.store, socket: place.socket, options: options)
     }
 
     func bridge(_ author: String = "bridge") throws -> BridgeProcess {

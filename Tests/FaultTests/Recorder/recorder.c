@@ -354,7 +354,7 @@ int posix_fallocate64(int fd, off_t offset, off_t size) { return posix_fallocate
 
 // MARK: Sockets
 
-static int accepted(int fd) {
+static int is_socket(int fd) {
     if (fd >= 0 && fd < FDS) {
         pthread_mutex_lock(&mutex);
         fds[fd].kind = SOCKET_FD, fds[fd].dsync = 0;
@@ -363,10 +363,14 @@ static int accepted(int fd) {
     return fd;
 }
 int accept4(int fd, struct sockaddr *address, socklen_t *size, int flags) {
-    return accepted(syscall(SYS_accept4, fd, address, size, flags));
+    return is_socket(syscall(SYS_accept4, fd, address, size, flags));
 }
 int accept(int fd, struct sockaddr *address, socklen_t *size) {
     return accept4(fd, address, size, 0);
+}
+int connect(int fd, const struct sockaddr *address, socklen_t size) {
+    is_socket(fd);
+    return syscall(SYS_connect, fd, address, size);
 }
 
 ssize_t send(int fd, const void *bytes, size_t count, int flags) {
