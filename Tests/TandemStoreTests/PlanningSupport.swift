@@ -323,7 +323,9 @@ struct RandomShelf {
 
     // MARK: What is expected
 
-    /// What a request can see of an object: its row's version, and the sort key if it matches.
+    /// What a request can see of an object: its row's version, what its key paths lead over, and the sort key if it matches.
+    ///
+    /// An object that matches by another way than before has to be told: a search may have missed both ways.
     func state(_ request: CompiledRequest) throws -> [ObjectReference: [UInt8]] {
         let reader = StoreReader(bench.store)
         var state: [ObjectReference: [UInt8]] = [:]
@@ -334,9 +336,34 @@ struct RandomShelf {
             let isMatch = request.matches(object, stored.row, reader) == true
             var key = request.sortKey(object, stored.row, reader) ?? []
             key += request.sectionName(object, stored.row, reader).utf8
-            state[object] = StoreKey.number(stored.version) + (isMatch ? [1] + key : [0])
+            state[object] =
+                StoreKey.number(stored.version)
+                + reached(from: object, request, reader).flatMap(StoreKey.number)
+                + (isMatch ? [1] + key : [0])
         }
         return state
+    }
+
+    /// The numbers of the objects that the key paths of a request lead over.
+    private func reached(
+        from object: ObjectReference, _ request: CompiledRequest, _ reader: StoreReader
+    ) -> [ObjectNumber] {
+        request.paths.flatMap { path in
+            var objects = [object]
+            return path.hops.flatMap { hop in
+                objects = objects.flatMap { object -> [ObjectReference] in
+                    guard let entity = request.model.entity(tagged: object.tag),
+                        let relationship = entity.properties[hop.slot].relationship
+                    else { return [] }
+                    if relationship.toMany {
+                        return reader.members(of: object, relationship, slot: hop.slot) ?? []
+                    }
+                    guard case .row(let row) = reader.row(of: object) else { return [] }
+                    return row.reference(hop.slot, in: entity).map { [$0] } ?? []
+                }
+                return objects.map(\.number)
+            }
+        }
     }
 
     /// What a request gives: every living object judged, and all that match sorted by key.

@@ -40,7 +40,8 @@ final class TestProcess {
         // Some tests are other users, who pass through these folders.
         for path in [folder, folder + "/tmp"] { chmod(path, 0o711) }
         try Data().write(to: URL(filePath: folder + "/events"))
-        var words = ["env", "TMPDIR=\(folder)/tmp"]
+        // With random hashing a seed would not repeat what depends on the order of sets and dictionaries.
+        var words = ["env", "TMPDIR=\(folder)/tmp", "SWIFT_DETERMINISTIC_HASHING=1"]
         words += settings.environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         words += [settings.bundle, "--testing-library", "swift-testing"]
         words +=
