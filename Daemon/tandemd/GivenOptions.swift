@@ -41,7 +41,7 @@ struct GivenOptions: ParsableArguments {
             valueName: "MiB"))
     var journalCap: Int?
 
-    @Option(help: "Mebibytes that the store's map may grow to; 1 Ti by default.")
+    @Option(help: "Mebibytes that the store may use; 1 Ti by default.")
     var mapLimitMebibytes: Int?
 
     @Option(help: ArgumentHelp("Kibibytes of a segment, for tests.", visibility: .hidden))

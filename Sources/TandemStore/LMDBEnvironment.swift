@@ -13,7 +13,8 @@ final class LMDBEnvironment {
 
     /// Opens or creates the environment in an existing directory.
     ///
-    /// Without a size the map is as big as the file says. Without a lock nobody else may have the environment open.
+    /// Without a size the map is as big as the file says. It keeps its size: `mdb_env_set_mapsize` with a reader open moves the pages
+    /// that the reader looks at. Without a lock nobody else may have the environment open.
     init(
         path: String, mapBytes: Int?, tables: Int, readOnly: Bool = false, isLocking: Bool = true
     ) throws(StoreError) {
@@ -54,20 +55,9 @@ final class LMDBEnvironment {
     func begin(readOnly: Bool = false) throws(StoreError) -> LMDBTransaction {
         var handle: OpaquePointer?
         let flags = readOnly ? UInt32(MDB_RDONLY) : 0
-        var status = mdb_txn_begin(environment, nil, flags, &handle)
-        if status == MDB_MAP_RESIZED, readOnly {
-            // Another process has grown the map.
-            try check(mdb_env_set_mapsize(environment, 0), "follow the growth of")
-            status = mdb_txn_begin(environment, nil, flags, &handle)
-        }
-        try check(status, "begin a transaction in")
+        try check(mdb_txn_begin(environment, nil, flags, &handle), "begin a transaction in")
         guard let handle else { throw StoreError("begin a transaction in", path, -1) }
         return LMDBTransaction(handle, self)
-    }
-
-    /// Makes the map larger or smaller, but never less than is in use; no transaction may be open.
-    func resize(to mapBytes: Int) throws(StoreError) {
-        try check(mdb_env_set_mapsize(environment, mapBytes), "change the map of")
     }
 
     /// Makes sure that the file has blocks for `bytes` behind its last page in use.

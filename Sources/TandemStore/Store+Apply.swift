@@ -7,7 +7,7 @@ public import TandemModel
 extension Store {
     /// Applies the next transaction to the open write transaction.
     ///
-    /// Throws ``StoreError``: `mapFull` when the map has to ``grow()``, `damaged` when the transaction does not fit the
+    /// Throws ``StoreError``: `overQuota` if the memory map is full, `damaged` when the transaction does not fit the
     /// store. After an error the store has to ``revert()`` before it is used again. Cost: a few microseconds an object.
     public func apply(_ encoded: EncodedTransaction) throws(StoreError) {
         guard !encoded.isModel else {

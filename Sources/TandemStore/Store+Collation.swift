@@ -13,7 +13,7 @@ extension Store {
     /// Makes the entries of all indexes anew if another program made them; durable on return.
     ///
     /// A store with rows that can't be read keeps what it has and its stamp until it is repaired. Throws ``StoreError``,
-    /// among them `mapLimit` when the map must not grow. Cost: nothing as a rule, else a read of all rows and a write of all entries, in one transaction.
+    /// among them `overQuota` if the map is too small. Cost: nothing as a rule, else a read of all rows and a write of all entries, in one transaction.
     func renewIndexes() throws(StoreError) {
         let stamp = Array(options.collation.utf8)
         let found = try current.get(tables.meta, MetaKey.collation.key).map { Array($0) }
@@ -22,9 +22,6 @@ extension Store {
             try rewriteIndexes(current)
             try current.put(tables.meta, MetaKey.collation.key, stamp)
             try checkpoint()
-        } catch  where error.code == .mapFull {
-            try grow()
-            try renewIndexes()
         } catch  where error.code == .damaged {
             try revert()
         }

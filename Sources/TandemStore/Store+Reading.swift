@@ -50,21 +50,11 @@ extension Store {
     public func copyCheckpoint(
         to file: String, progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws(StoreError) {
-        if isReadOnly { try followGrowth() }
         try environment.copy(to: file, progress)
-    }
-
-    /// Takes in that another process has grown the map, which LMDB allows only while nothing is read.
-    private func followGrowth() throws(StoreError) {
-        endTransaction()
-        try environment.begin(readOnly: true).abort()
     }
 
     /// Frees what readers that died held on to; returns how many there were.
     public func checkReaders() throws(StoreError) -> Int { try environment.checkReaders() }
-
-    /// The size beyond which the map does not grow.
-    public var maximumMapBytes: Int { options.maximumMapBytes }
 
     /// Who reads the store at the moment, in any process.
     public var readers: StoreReaders { environment.readers }

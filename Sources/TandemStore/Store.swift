@@ -44,6 +44,11 @@ public final class Store {
     /// Of ordered relationships, as the open transaction has them.
     var lastRanks = LastRanks()
 
+    /// The most bytes that rows, indexes and everything else may take, free pages not counted.
+    public let quotaBytes: Int
+    /// The bytes in use at the last checkpoint; near the quota without free pages.
+    private var committedBytes = 0
+
     let environment: LMDBEnvironment
     let tables: StoreTables
     let options: StoreOptions
@@ -72,7 +77,7 @@ public final class Store {
     ) throws(StoreError) -> Store {
         try create(path, newIdentity())
         let environment = try LMDBEnvironment(
-            path: path, mapBytes: firstMapBytes(options), tables: StoreTables.count)
+            path: path, mapBytes: reservedMapBytes(options), tables: StoreTables.count)
         let transaction = try environment.begin()
         let tables = try StoreTables(transaction, create: true)
         let identity = try check(transaction, tables, path)
@@ -83,9 +88,12 @@ public final class Store {
         return store
     }
 
-    /// The size to begin with: less where a limit on address space would not let it be mapped.
-    private static func firstMapBytes(_ options: StoreOptions) -> Int {
-        var bytes = min(options.mapBytes, workingMapBytes(options))
+    /// The size of the memory map for as long as the store is open: far above the quota, or what a limit on address space allows.
+    ///
+    /// LMDB can't change the size while anybody reads. An unused part of a map costs nothing.
+    private static func reservedMapBytes(_ options: StoreOptions) -> Int {
+        var bytes = max(
+            StoreLimits.mapBytes, min(options.quotaBytes, StoreLimits.mapBytes * 64) * 2)
         while bytes > StoreLimits.smallestMapBytes,
             !LMDBEnvironment.hasAddressSpace(for: bytes)
         {
@@ -122,6 +130,9 @@ public final class Store {
         self.identity = identity
         self.options = options
         self.isReadOnly = isReadOnly
+        let mapBytes = environment.usage.mapBytes
+        let reserve = min(mapBytes / 8, StoreLimits.mapReserveBytes)
+        quotaBytes = min(options.quotaBytes, mapBytes - reserve)
     }
 
     /// Ends the open transaction without keeping it and closes the environment.
@@ -150,7 +161,7 @@ public final class Store {
 
     /// Commits what was applied; durable on return.
     ///
-    /// Throws `noSpace` or `mapFull` with the store back at the last checkpoint, which is as it was: the journal
+    /// Throws `noSpace` or `overQuota` with the store back at the last checkpoint, which is as it was: the journal
     /// has to be applied again. Call ``reserveRoom()`` before. Any other error is final. Cost: the dirty pages and two flushes.
     public func checkpoint() throws(StoreError) {
         guard let open = transaction else { return }
@@ -173,9 +184,29 @@ public final class Store {
         uncommittedChanges = 0
         uncommittedBytes = 0
         saveRuns = SaveRuns()
-        let working = Store.workingMapBytes(options)
-        // LMDB leaves it as large as what is in use.
-        if environment.usage.mapBytes > working { try environment.resize(to: working) }
+        try measure()
+    }
+
+    /// Measures what the last checkpoint uses.
+    private func measure() throws(StoreError) {
+        committedBytes = environment.usage.usedBytes
+        guard committedBytes > quotaBytes / 4 * 3 else { return }
+        let reading = try environment.begin(readOnly: true)
+        defer { reading.abort() }
+        committedBytes -= try reading.freePages() * StoreLimits.pageBytes
+    }
+
+    /// Throws `overQuota` if the store has no room for `bytes` more, by an estimate; call it before anything is applied.
+    ///
+    /// Cost: less than a microsecond.
+    public func checkQuota(for bytes: Int) throws(StoreError) {
+        let used = committedBytes + dirtyPages * StoreLimits.pageBytes * 9 / 8 + 2 * bytes
+        guard used > quotaBytes else { return }
+        throw StoreError(
+            .overQuota,
+            "the store at \(path) uses about \(used) bytes and may use \(quotaBytes); raise mapBytes "
+                + "(--map-limit-mebibytes) or the limit on address space (ulimit -v), and restart the daemon"
+        )
     }
 
     /// Makes sure that there is room for what a checkpoint writes now; throws `noSpace` with nothing changed.
@@ -198,14 +229,15 @@ public final class Store {
 
     /// Makes sure that there is room to write all rows and their keys anew, as a change of the model does.
     ///
-    /// Throws `noSpace` with nothing changed; an estimate as with ``reserveRoom()``. Call ``giveBackRoom()`` when it comes to nothing.
+    /// Throws `noSpace` or `overQuota` with nothing changed; an estimate as with ``reserveRoom()``. Call ``giveBackRoom()`` when it comes to nothing.
     public func reserveRoomToRewrite() throws(StoreError) {
         guard model != nil else { return }
         let open = try current
         var pages = 0
         for table in [tables.rows, tables.indexes, tables.unique] { pages += try open.pages(table) }
-        try environment.reserve(
-            bytes: StoreLimits.checkpointBytes + pages * StoreLimits.pageBytes * 9 / 8)
+        let bytes = pages * StoreLimits.pageBytes * 9 / 8
+        try checkQuota(for: bytes / 2)
+        try environment.reserve(bytes: StoreLimits.checkpointBytes + bytes)
     }
 
     /// Lets go of the room behind what the last checkpoint uses; without effect when anything was applied since.
@@ -250,38 +282,8 @@ public final class Store {
         try loadState()
     }
 
-    /// Doubles the map after ``StoreError/Code/mapFull``; goes back to the last checkpoint.
-    ///
-    /// The last part of what the map may have is for what is in the journal already and has to be applied and committed:
-    /// `intoReserve`. Throws `mapLimit`, also back at the last checkpoint, when it must not or can't grow.
-    public func grow(intoReserve: Bool = false) throws(StoreError) {
-        try revert()
-        let bytes = environment.usage.mapBytes
-        let most = intoReserve ? options.maximumMapBytes : Store.workingMapBytes(options)
-        let next = min(bytes * 2, most)
-        guard next > bytes else {
-            throw StoreError(
-                .mapLimit,
-                "the store at \(path) has filled its map of \(bytes) bytes and may have "
-                    + "\(options.maximumMapBytes); allow it more")
-        }
-        guard LMDBEnvironment.hasAddressSpace(for: next) else {
-            throw StoreError(
-                .mapLimit,
-                "the store at \(path) has filled its map of \(bytes) bytes and there is no address "
-                    + "space for \(next); raise the process's limit (ulimit -v)")
-        }
-        try environment.resize(to: next)
-    }
-
-    /// What saves may fill.
-    private static func workingMapBytes(_ options: StoreOptions) -> Int {
-        let most = options.maximumMapBytes
-        return most - min(most / 8, StoreLimits.mapReserveBytes)
-    }
-
-    /// The size of the map in bytes, and how much of it is in use.
-    public var usage: (mapBytes: Int, usedBytes: Int) { environment.usage }
+    /// The bytes of the file up to its last page in use; with free pages.
+    public var usedBytes: Int { environment.usage.usedBytes }
 
     /// Takes the next `count` numbers out of circulation, durable on return.
     ///
@@ -327,6 +329,7 @@ public final class Store {
         modelPosition = try number(.modelPosition) ?? 0
         nextNumber = try number(.leases) ?? 1
         saveFloor = try number(.saveFloor) ?? 0
+        try measure()
         knownModels = Store.knownModels(
             try transaction.get(tables.meta, MetaKey.knownModels.key))
         uncommittedChanges = 0
@@ -348,12 +351,8 @@ public final class Store {
 
 /// Settings of a store.
 public struct StoreOptions: Hashable, Sendable {
-    /// The size of the memory map: address space, not memory or disk.
-    ///
-    /// It is doubled when it is full.
-    public var mapBytes = 16 << 30
-    /// The size beyond which the map does not grow; the store then takes nothing more.
-    public var maximumMapBytes = 1 << 40
+    /// The most bytes that the store may use; then it takes nothing more.
+    public var quotaBytes = 1 << 40
     /// Save ids are kept for this many positions.
     public var savesKept: UInt64 = 1_000_000
     /// At most this many saves without effect are remembered among them; beyond it the oldest are forgotten.

@@ -5,10 +5,8 @@ import Glibc
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What kind of failure it is.
     public enum Code: Hashable, Sendable {
-        /// The memory map is full; grow it and replay.
-        case mapFull
-        /// The memory map is full and must not or can't grow further.
-        case mapLimit
+        /// The store uses all that its quota allows, or the memory map is full.
+        case overQuota
         /// The disk, a quota or the file size limit ran out; the last checkpoint is as it was.
         case noSpace
         /// The directory belongs to another log, a newer format, or something else entirely.
@@ -41,9 +39,14 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         isInputOutput = status == EIO
         let what = "cannot \(operation) the store at \(path): \(reason) (\(status))"
         switch status {
-        case MDB_MAP_FULL: (code, message) = (.mapFull, what)
+        case MDB_MAP_FULL:
+            code = .overQuota
+            message = what + "; raise the limit on address space (ulimit -v) and restart the daemon"
         case ENOSPC, EDQUOT, EFBIG:
             (code, message) = (.noSpace, what + "; nothing is lost, free room on the disk")
+        case MDB_MAP_RESIZED:
+            code = .failed
+            message = what + "; another process opened it with a larger map: run this again"
         default:
             code = .failed
             message =
@@ -53,7 +56,7 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// True when the store could not take more for now, and is none the worse for it.
-    public var isShortage: Bool { code == .noSpace || code == .mapLimit }
+    public var isShortage: Bool { code == .noSpace || code == .overQuota }
 
     /// True when a request asks for more than it may.
     public var isTooMuch: Bool { code == .tooMuch || code == .tooMuchOfObject }

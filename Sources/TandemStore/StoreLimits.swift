@@ -12,7 +12,9 @@ enum StoreLimits {
     static let replayPages = 65_536
     /// And at so many changes, so that a start that is broken off does not begin anew each time.
     static let replayChanges = 1_000_000
-    /// The last part of the largest map, or an eighth of it: for what is in the journal, not for more saves.
+    /// The size of the memory map, unless the quota needs more: address space, not memory or disk.
+    static let mapBytes = 1 << 40
+    /// A map that is not larger than the quota keeps this much free, or an eighth of it, for what is in the journal already.
     static let mapReserveBytes = 16 << 20
     /// A change of the model goes through rows and keys in steps of so many.
     static let migrationStep = 1_024

@@ -109,12 +109,8 @@ public struct StoreRebuild {
             throw StoreError(.notOurs, "the backup is of another log than the journal")
         }
         while store.appliedPosition < last || store.checkpointPosition < last {
-            do {
-                try apply(feed(store.appliedPosition), store, last)
-                try store.checkpoint()
-            } catch let error as StoreError where error.code == .mapFull {
-                try store.grow()
-            }
+            try apply(feed(store.appliedPosition), store, last)
+            try store.checkpoint()
         }
         for var consumer in consumers {
             consumer.acknowledged = min(consumer.acknowledged, last)

@@ -66,7 +66,7 @@ import Testing
         try fill(store)
         let later = try CompiledModel(second, replacing: store.model)
         try disk.fill()
-        let (position, used) = (store.checkpointPosition, store.usage.usedBytes)
+        let (position, used) = (store.checkpointPosition, store.usedBytes)
         let refusal = #expect(throws: StoreError.self) { try store.reserveRoomToRewrite() }
         #expect(refusal?.code == .noSpace)
         // Without that it is met in the middle.
@@ -75,7 +75,7 @@ import Testing
         #expect(store.meaning(of: met).code == .noSpace, "\(met)")
         try store.revert()
         store.giveBackRoom()
-        #expect(store.checkpointPosition == position && store.usage.usedBytes == used)
+        #expect(store.checkpointPosition == position && store.usedBytes == used)
         #expect(try rows(store) == Int(count))
         try disk.free()
         try store.reserveRoomToRewrite()

@@ -119,14 +119,14 @@ import Testing
     }
 
     @Test
-    func `law 3: a map that fills up for consumers grows, or refuses with nothing registered`()
+    func `law 3: a store that fills up with consumers refuses, with nothing registered`()
         throws
     {
         for limit in [300 << 10, 64 << 20] {
             var limits = DaemonLimits()
             (limits.consumers, limits.consumersPerUser) = (65_536, 65_536)
             let bench = try CommitBench(
-                mapBytes: 300 << 10, maximumMapBytes: limit, limits: limits)
+                quotaBytes: limit, limits: limits)
             let name = String(repeating: "n", count: 120)
             var registered: [String] = []
             for number in 0..<1_500 {

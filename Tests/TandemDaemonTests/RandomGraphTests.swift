@@ -19,32 +19,6 @@ import Testing
             try random.compare()
         }
     }
-
-    @Test func `a map that fills up in the middle of saves loses none of them`() throws {
-        let bench = try CommitBench(mapBytes: 128 << 10)
-        let text = String(repeating: "x", count: 4_000)
-        for number in UInt64(1)...150 {
-            let saved = try bench.save([
-                try bench.insert("Node", number, ["name": .string(text), "rank": .int(1)])
-            ])
-            #expect(saved.position == number + 1)
-            if number % 40 == 0 { try bench.committer.checkpoint() }
-            if number % 60 == 0 { try bench.crash() }
-        }
-        #expect(try bench.store.count(of: try bench.entity("Node").tag) == 150)
-        #expect(bench.committer.position == 151)
-    }
-
-    @Test func `one save that needs the map to double twice is saved`() throws {
-        let bench = try CommitBench(mapBytes: 128 << 10, segmentBytes: 4 << 20)
-        let text = String(repeating: "x", count: 60_000)
-        try bench.save(
-            try (1...30).map { try bench.insert("Node", $0, ["name": .string(text)]) })
-        try bench.committer.checkpoint()
-        #expect(try bench.store.count(of: try bench.entity("Node").tag) == 30)
-        try bench.crash()
-        #expect(try bench.store.count(of: try bench.entity("Node").tag) == 30)
-    }
 }
 
 /// Random saves against a committer, the same against sets in memory, and the transactions folded forth and back.

@@ -95,7 +95,7 @@ import Testing
         #expect(good.configuration.socketGroup == 70)
         #expect(good.configuration.durability == .relaxed)
         #expect(good.configuration.retention.keepSeconds == 172_800)
-        #expect(good.configuration.maximumMapBytes == 2 << 20)
+        #expect(good.configuration.storeQuotaBytes == 2 << 20)
         for (name, value) in [
             ("socket.mode", "0999"), ("socket.mode", "0111"), ("socket.group", "nobody?"),
             ("durability", "some"), ("store", ""), ("roles.others", "king"),

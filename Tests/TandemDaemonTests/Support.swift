@@ -65,8 +65,7 @@ final class CommitBench {
 
     /// How journal and store are opened.
     struct Settings {
-        var mapBytes: Int
-        var maximumMapBytes: Int
+        var quotaBytes: Int
         var segmentBytes: Int
         var durability: Durability
         var savesKept: UInt64?
@@ -76,14 +75,14 @@ final class CommitBench {
     }
 
     init(
-        model: Model = graphModel, mapBytes: Int = 64 << 20, segmentBytes: Int = 128 << 10,
+        model: Model = graphModel, segmentBytes: Int = 128 << 10,
         leased: Int = 1, durability: Durability = .full, savesKept: UInt64? = nil,
-        maximumMapBytes: Int = 1 << 40, clock: any Clock = SystemClock(),
+        quotaBytes: Int = 1 << 40, clock: any Clock = SystemClock(),
         limits: DaemonLimits = DaemonLimits(), indexes: Bool = false
     ) throws {
         scratch = try Scratch()
         settings = Settings(
-            mapBytes: mapBytes, maximumMapBytes: maximumMapBytes, segmentBytes: segmentBytes,
+            quotaBytes: quotaBytes, segmentBytes: segmentBytes,
             durability: durability, savesKept: savesKept, clock: clock, limits: limits,
             indexes: indexes)
         disk.recordsOperations = false
@@ -96,8 +95,7 @@ final class CommitBench {
         _ path: String, _ disk: SimulatedFileSystem, _ settings: Settings
     ) throws -> Committer {
         var options = StoreOptions()
-        options.mapBytes = settings.mapBytes
-        options.maximumMapBytes = settings.maximumMapBytes
+        options.quotaBytes = settings.quotaBytes
         options.savesKept = UInt64(settings.limits.savesKept)
         options.objectReads = settings.limits.objectReads
         options.requestReads = settings.limits.requestReads
@@ -118,8 +116,8 @@ final class CommitBench {
     }
 
     /// Ends the committer without a checkpoint and starts another on what is on the disk.
-    func crash(maximumMapBytes: Int? = nil) throws {
-        if let maximumMapBytes { settings.maximumMapBytes = maximumMapBytes }
+    func crash(quotaBytes: Int? = nil) throws {
+        if let quotaBytes { settings.quotaBytes = quotaBytes }
         committer.store.close()
         try committer.journal.close()
         committer = try CommitBench.open(scratch.path, disk, settings)

@@ -82,16 +82,4 @@ import Testing
         #expect(try content(bench.store, bench.store.tables.indexes) == spoilt)
         #expect(try stamp(bench.store) == "")
     }
-
-    @Test func `the map grows for it`() throws {
-        let bench = try filled()
-        bench.store.close()
-        // LMDB takes at least what is in use, so that there is no room for any more.
-        var options = smallMap(64 << 10)
-        options.collation = "keys 1, Unicode 99.0"
-        let store = try openStore(bench.scratch.path, options)
-        defer { store.close() }
-        #expect(try stamp(store) == options.collation)
-        #expect(try store.check().isClean)
-    }
 }

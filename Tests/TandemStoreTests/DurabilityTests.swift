@@ -108,26 +108,6 @@ import Testing
         #expect(try dump(bench.store) == ["position 0", "model none"])
     }
 
-    @Test func `a full map grows, and what is replayed gives the same store`() throws {
-        let bench = try StoreBench(options: smallMap(128 << 10))
-        let text = String(repeating: "t", count: 3_000)
-        var growths = 0
-        for number in UInt64(1)...200 {
-            let note = Value.string("\(number)" + text)
-            let change = try bench.insert("Player", number, ["note": note])
-            if try bench.fillsMap({ try bench.apply([change]) }) {
-                growths += 1
-                try bench.store.grow()
-                try bench.replayAll()
-            }
-            if number % 50 == 0 { growths += try bench.checkpointGrowing() }
-        }
-        #expect(growths >= 2)
-        #expect(bench.store.appliedPosition == 201)
-        #expect(try bench.fetch(FetchRequest(entity: "Player")).count == 200)
-        #expect(try bench.dumpOfRebuilt() == dump(bench.store))
-    }
-
     @Test func `law 3: numbers below a lease are never leased again`() throws {
         let bench = try StoreBench()
         let first = try bench.store.leaseNumbers(100)
@@ -165,7 +145,7 @@ import Testing
     }
 
     @Test func `save ids are kept for the last positions and then forgotten`() throws {
-        var options = smallMap(64 << 20)
+        var options = StoreOptions()
         options.savesKept = 10
         let bench = try StoreBench(options: options)
         for number in UInt64(1)...40 {
@@ -206,36 +186,19 @@ import Testing
 }
 
 extension StoreBench {
-    /// Does something that may fill the map; true when it did.
-    func fillsMap(_ body: () throws -> Void) throws -> Bool {
-        do {
-            try body()
-            return false
-        } catch let error as StoreError where error.code == .mapFull {
-            return true
-        }
-    }
-
-    /// Applies again what lies beyond the checkpoint, growing the map as often as it takes.
+    /// Applies again what lies beyond the checkpoint.
     func replayAll() throws {
         while store.appliedPosition < UInt64(log.count) {
-            let next = log[Int(store.appliedPosition)]
-            if try fillsMap({ try store.apply(next) }) { try store.grow() }
+            try store.apply(log[Int(store.appliedPosition)])
         }
     }
 
-    /// Makes a checkpoint, growing the map as often as it takes; returns how often that was.
-    func checkpointGrowing() throws -> Int {
-        var growths = 0
-        while try fillsMap({ try store.checkpoint() }) {
-            growths += 1
-            try store.grow()
-            try replayAll()
-        }
-        return growths
+    /// Goes back to the last checkpoint and applies the rest again, as after a shortage.
+    func revertAndReplay() throws {
+        try store.revert()
+        try replayAll()
     }
-
-    /// The dump of a new store to which everything was applied from the encoded bytes.
+    /// The dump of a store to which every transaction was applied.
     func dumpOfRebuilt() throws -> [String] {
         let scratch = try Scratch()
         let rebuilt = try openStore(scratch.path)

@@ -53,7 +53,7 @@ import Testing
 
     @Test func `law 3: of a batch's parts the last is remembered, and as long as any save`() throws
     {
-        var options = smallMap(64 << 20)
+        var options = StoreOptions()
         options.savesKept = 5
         let bench = try StoreBench(options: options)
         for number in UInt64(1)...4 {
@@ -102,7 +102,7 @@ import Testing
     @Test func `saves without effect are kept until the floor is above where they were sent`()
         throws
     {
-        var options = smallMap(64 << 20)
+        var options = StoreOptions()
         options.savesKept = 10
         let bench = try StoreBench(options: options)
         let team = try bench.reference("Team", 1)
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test func `law 8: of too many saves without effect the oldest are forgotten`() throws {
-        var options = smallMap(64 << 20)
+        var options = StoreOptions()
         options.unchangedKept = 8
         let bench = try StoreBench(options: options)
         for number in UInt64(1)...30 {
@@ -153,7 +153,7 @@ import Testing
         for number in UInt64(1)...6_000 { try save(number, bench.store) }
         try bench.store.checkpoint()
         bench.store.close()
-        var options = smallMap(64 << 20)
+        var options = StoreOptions()
         options.savesKept = 100
         let store = try openStore(bench.scratch.path, options)
         func kept() throws -> [Int] {
@@ -179,7 +179,7 @@ import Testing
     }
 
     @Test func `the floor of ids does not sink when more are kept`() throws {
-        var options = smallMap(64 << 20)
+        var options = StoreOptions()
         options.savesKept = 3
         let bench = try StoreBench(options: options)
         for number in UInt64(1)...9 { try bench.apply([try bench.insert("Tag", number, [:])]) }

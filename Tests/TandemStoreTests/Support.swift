@@ -38,7 +38,7 @@ final class StoreBench {
     private(set) var log: [EncodedTransaction] = []
     let options: StoreOptions
 
-    init(model: Model? = leagueModel, options: StoreOptions = smallMap(64 << 20)) throws {
+    init(model: Model? = leagueModel, options: StoreOptions = StoreOptions()) throws {
         scratch = try Scratch()
         self.options = options
         store = try openStore(scratch.path, options)
@@ -175,13 +175,7 @@ final class StoreBench {
     }
 }
 
-func smallMap(_ bytes: Int) -> StoreOptions {
-    var options = StoreOptions()
-    options.mapBytes = bytes
-    return options
-}
-
-func openStore(_ path: String, _ options: StoreOptions = smallMap(64 << 20)) throws -> Store {
+func openStore(_ path: String, _ options: StoreOptions = StoreOptions()) throws -> Store {
     try Store.open(
         path: path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1),
         options: options)

@@ -19,7 +19,7 @@ extension Committer {
             where entity.derivations.contains(where: \.isFolded) {
                 try renewFoldedTexts(of: entity)
             }
-            try growing { try store.noteFolding() }
+            try revertingShortage { try store.noteFolding() }
             try checkpoint()
         } catch let error as TandemError {
             log(.derivedStale, [:], error.message)

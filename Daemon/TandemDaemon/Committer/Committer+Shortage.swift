@@ -11,12 +11,17 @@ extension Committer {
     /// True while saves are refused.
     var isReadOnly: Bool { ability.isReadOnly }
 
-    /// Makes sure that the journal has room before anything is applied.
+    /// Makes sure that journal and store have room before anything is applied.
     ///
     /// Throws `readOnly` while anything is short.
     func reserve(_ bytes: Int) throws {
         try lookAgainIfDue()
         if let refusal = ability.refusal { throw refusal }
+        do throws(StoreError) {
+            try store.checkQuota(for: bytes)
+        } catch {
+            throw meets(error) ?? error
+        }
         let frame = frameBytes + bytes + 64
         let start = clock.monotonicNanoseconds
         do {
@@ -68,7 +73,7 @@ extension Committer {
     func meets(_ error: StoreError) -> TandemError? {
         switch error.code {
         case .noSpace: meets(.store, error.message)
-        case .mapLimit: meets(.map, error.message)
+        case .overQuota: meets(.map, error.message)
         default: nil
         }
     }

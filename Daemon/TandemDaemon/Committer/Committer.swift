@@ -146,7 +146,7 @@ final class Committer {
     /// Does something that applies a transaction, with `readOnly` thrown when the store has no room for it.
     func refusing(_ body: () throws -> Void) throws {
         do {
-            try growing(body)
+            try revertingShortage(body)
         } catch let error as StoreError {
             throw meets(error) ?? error
         }
@@ -190,7 +190,7 @@ final class Committer {
     func know(_ declared: StableHash) throws {
         guard !store.knownModels.contains(declared), !isReadOnly else { return }
         do {
-            try growing { try store.knowModel(declared) }
+            try revertingShortage { try store.knowModel(declared) }
         } catch let error as StoreError {
             guard error.isShortage else { throw error }
         }
@@ -293,7 +293,7 @@ final class Committer {
         pending.removeAll()
         memory.forget()
         try store.revert()
-        try growing { try applyAgain() }
+        try applyAgain()
         return refusal
     }
 
@@ -356,9 +356,9 @@ final class Committer {
     ) throws -> TandemError? {
         try journal.sync()
         do {
-            try growing(preparation)
+            try revertingShortage(preparation)
             try store.reserveRoom()
-            try growing(intoReserve: true, body)
+            try revertingShortage(body)
         } catch let error as StoreError {
             guard let refusal = meets(error) else { throw error }
             return refusal
@@ -385,38 +385,16 @@ final class Committer {
 
     // MARK: Recovery
 
-    /// Does something; as often as the map is full it is grown, everything is applied again, and it is done once more.
-    ///
-    /// Throws ``StoreError`` of a shortage, with everything applied again, when there is no room for it.
-    func growing<Result>(intoReserve: Bool = false, _ body: () throws -> Result) throws -> Result {
-        while true {
-            do {
-                return try body()
-            } catch let error as StoreError {
-                let error = store.meaning(of: error)
-                guard error.code == .mapFull || error.isShortage else { throw error }
-                let shortage = try makeRoom(after: error, intoReserve)
-                try applyAgain()
-                if let shortage { throw shortage }
-            }
-        }
-    }
-
-    /// Goes back to the last checkpoint, with a larger map if that was what was missing; returns what can't be had.
-    private func makeRoom(
-        after error: StoreError, _ intoReserve: Bool
-    ) throws(StoreError) -> StoreError? {
-        do throws(StoreError) {
-            guard error.code == .mapFull else {
-                try store.revert()
-                return error
-            }
-            log(.mapGrows, ["map_bytes": store.usage.mapBytes], "the store's map is full")
-            try store.grow(intoReserve: intoReserve)
-            return nil
-        } catch {
+    /// Does something; if the store has no room for it, everything else is applied again and the ``StoreError`` is thrown.
+    func revertingShortage<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as StoreError {
+            let error = store.meaning(of: error)
             guard error.isShortage else { throw error }
-            return error
+            try store.revert()
+            try applyAgain()
+            throw error
         }
     }
 
@@ -424,18 +402,9 @@ final class Committer {
     ///
     /// All of it was in the store before or had room at the last start; if it has none any more, the daemon can't go on.
     private func applyAgain() throws {
-        while true {
-            do {
-                try replay()
-                for transaction in pending where transaction.position > store.appliedPosition {
-                    try store.apply(transaction)
-                }
-                return
-            } catch let error as StoreError {
-                guard error.code == .mapFull else { throw error }
-                log(.mapGrows, ["map_bytes": store.usage.mapBytes], "the store's map is full")
-                try store.grow(intoReserve: true)
-            }
+        try replay()
+        for transaction in pending where transaction.position > store.appliedPosition {
+            try store.apply(transaction)
         }
     }
 

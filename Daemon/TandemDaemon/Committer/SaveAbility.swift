@@ -85,7 +85,7 @@ extension SaveAbility.Shortage {
         switch self {
         case .journal: "the journal has no room for its next segment"
         case .store: "the store's file has no room to grow"
-        case .map: "the store's map is full"
+        case .map: "the store has reached its quota"
         }
     }
 }

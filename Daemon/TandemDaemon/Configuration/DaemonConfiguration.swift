@@ -23,8 +23,8 @@ public struct DaemonConfiguration: Sendable {
     public var retention = RetentionPolicy()
     /// What clients may take, and when checkpoints are due.
     public var limits = DaemonLimits()
-    /// The bytes that the store's memory map may grow to; nil for the store's own limit.
-    public var maximumMapBytes: Int?
+    /// The bytes that the store may use; nil for the store's own limit.
+    public var storeQuotaBytes: Int?
     /// Whether nothing is kept: the journal lies in memory, the store in a file in memory that has no name.
     ///
     /// See ``inMemory()``.

@@ -210,6 +210,6 @@ extension DaemonLimits {
     package static let keptMemoryBytes: Int32 = 64 << 20
     /// A reader of the store that lags this many checkpoints is named in the log.
     static let readerLag: UInt64 = 100
-    /// The log has a warning when this much of the store's map is in use.
+    /// The log has a warning when this much of the store's quota is in use.
     static let mapAlertPercent = 70
 }

@@ -41,8 +41,8 @@ extension Setting {
             "log.level", "what goes to the log: lines that matter as much, and more",
             LogLevel.allCases.map { ("\($0)", $0) }, \.logLevel, ==),
         .number(
-            "mapBytes", "what the store's map may grow to", .bytes, 1 << 20...1 << 47,
-            absent: "1 TiB", \.maximumMapBytes),
+            "mapBytes", "what the store may use, without free pages", .bytes, 1 << 20...1 << 47,
+            absent: "1 TiB", \.storeQuotaBytes),
     ]
 
     private static let journal: [Setting] = [

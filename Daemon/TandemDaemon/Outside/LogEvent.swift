@@ -23,9 +23,7 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case modelInstalled = "model-installed"
     /// Derived texts that were folded by other tables of Unicode could not be made anew.
     case derivedStale = "derived-stale"
-    /// The store's map was full and is grown.
-    case mapGrows = "map-grows"
-    /// The store's map fills up.
+    /// The store nears its quota.
     case mapFilling = "map-filling"
     /// Saves are refused for want of room.
     case readOnly = "read-only"
@@ -75,7 +73,7 @@ public enum LogEvent: String, CaseIterable, Sendable {
             .connectionRefused, .connectionDropped, .denied, .derivedStale,
             .linesWithheld:
             .warning
-        case .ready, .stopping, .stopped, .reloaded, .tornBatchCut, .modelInstalled, .mapGrows,
+        case .ready, .stopping, .stopped, .reloaded, .tornBatchCut, .modelInstalled,
             .writable,
             .checkpointMissed:
             .notice

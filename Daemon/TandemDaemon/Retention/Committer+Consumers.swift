@@ -22,7 +22,7 @@ extension Committer {
         if let known, !isExpired(known) { return known }
         try checkKept(position, name)
         if known == nil { try checkRoom(forConsumerOf: owner) }
-        if let refusal = ability.refusal { throw refusal }
+        try reserve(name.utf8.count)
         let consumer = Consumer(
             name: name, acknowledged: position, owner: known?.owner ?? owner)
         try keep { try store.put(consumer) }

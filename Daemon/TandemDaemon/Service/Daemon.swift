@@ -156,7 +156,7 @@ public final class Daemon {
         storeOptions.savesKept = UInt64(configuration.limits.savesKept)
         storeOptions.objectReads = configuration.limits.objectReads
         storeOptions.requestReads = configuration.limits.requestReads
-        if let bytes = configuration.maximumMapBytes { storeOptions.maximumMapBytes = bytes }
+        if let bytes = configuration.storeQuotaBytes { storeOptions.quotaBytes = bytes }
         let supervision = surroundings.supervision
         supervision?.begins("opening the store")
         let store = try Store.open(

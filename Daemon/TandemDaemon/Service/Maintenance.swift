@@ -38,9 +38,9 @@ struct Maintenance {
         return notices
     }
 
-    /// How much is in use of the size beyond which the map does not grow, of 100.
+    /// How many percent of the store's quota are in use.
     static func percent(_ store: Store) -> Int {
-        store.usage.usedBytes / max(1, store.maximumMapBytes / 100)
+        store.usedBytes / max(1, store.quotaBytes / 100)
     }
 }
 
@@ -68,7 +68,7 @@ extension Maintenance.Notice {
         switch self {
         case .deadReaders: "readers of the store died; what they held is freed"
         case .oldReader: "a reader of the store lags behind, so the file grows; end it"
-        case .nearlyFull: "the store's map fills up; delete objects or allow it more"
+        case .nearlyFull: "the store comes near its quota; delete objects or raise mapBytes"
         }
     }
 }

@@ -8,7 +8,6 @@ import TandemWire
 extension Engine {
     var status: JSON {
         let now = clock.monotonicNanoseconds
-        let usage = committer.store.usage
         let readers = committer.store.readers
         let bounds = committer.journal.bounds
         let counters = committer.counters
@@ -29,8 +28,8 @@ extension Engine {
             "retention": retention.status(of: committer.journal),
             "consumers": .array(consumers.list),
             "consumersFailure": consumers.failure.map { .string($0) } ?? .null,
-            "mapBytes": .int(Int64(usage.mapBytes)),
-            "usedBytes": .int(Int64(usage.usedBytes)),
+            "mapBytes": .int(Int64(committer.store.quotaBytes)),
+            "usedBytes": .int(Int64(committer.store.usedBytes)),
             "usedPercent": .int(Int64(Maintenance.percent(committer.store))),
             "storeReaders": .int(Int64(readers.count)),
             "oldestReaderLag": .int(Int64(clamping: readers.oldestLag)),

@@ -124,7 +124,7 @@ struct DiskUsage {
             return "can't be read"
         }
         defer { store.close() }
-        let used = ByteText.text(UInt64(clamping: store.usage.usedBytes))
+        let used = ByteText.text(UInt64(clamping: store.usedBytes))
         return "all at position \(store.appliedPosition), \(used) in use"
     }
 }

@@ -4,7 +4,7 @@ import Tandem
 struct Health {
     /// From where on a number is a problem.
     struct Thresholds {
-        /// Percent of the size that the store's map may grow to.
+        /// Percent of the store's quota.
         var mapPercent = 80
         /// Percent of the journal's cap, while somebody needs the oldest tenth of the journal.
         var journalPercent = 90
@@ -45,7 +45,7 @@ struct Health {
 
     private mutating func judgeStore(_ status: JSON, _ thresholds: Thresholds) {
         if let percent = status["usedPercent"]?.int, percent >= Int64(thresholds.mapPercent) {
-            add("map", "the store's map is \(percent) % full: delete objects or allow it more")
+            add("map", "the store uses \(percent) % of its quota: delete objects or raise mapBytes")
         }
         if let lag = status["oldestReaderLag"]?.int, lag >= thresholds.readerLag {
             add("reader", "a reader of the store lags \(lag) checkpoints, so it grows: end it")

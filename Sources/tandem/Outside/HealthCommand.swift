@@ -15,7 +15,7 @@ struct HealthCommand: ParsableCommand {
     @Option(name: .shortAndLong, help: "short or json.")
     var output: OutputFormat = .short
 
-    @Option(help: "The store's map is a problem from so many percent on.")
+    @Option(help: "Percent of the store's quota from which on it is a problem.")
     var mapPercent = 80
 
     @Option(

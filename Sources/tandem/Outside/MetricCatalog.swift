@@ -81,7 +81,7 @@ extension JSON {
 
     private func addStore(to exposition: inout Exposition) {
         exposition.gauge(
-            "tandem_store_map_bytes", "The size of the store's map", self["mapBytes"]?.number)
+            "tandem_store_map_bytes", "What the store may use (mapBytes)", self["mapBytes"]?.number)
         exposition.gauge(
             "tandem_store_used_bytes", "What of it is in use", self["usedBytes"]?.number)
         exposition.gauge(

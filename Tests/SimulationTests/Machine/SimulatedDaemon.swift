@@ -18,7 +18,6 @@ final class SimulatedDaemon {
     struct Settings {
         var directory: String
         var log: LogID
-        var mapBytes = 16 << 20
         var segmentBytes = 16 << 10
         var limits = DaemonLimits()
         /// Objects in one transaction of a batch.
@@ -42,7 +41,6 @@ final class SimulatedDaemon {
         var surroundings = Surroundings()
         surroundings.fileSystem = MachineFileSystem(machine)
         surroundings.clock = machine.clock
-        surroundings.store.mapBytes = settings.mapBytes
         surroundings.newLog = { settings.log }
         surroundings.makeSalt = { settings.salt }
         committer = try Daemon.recover(configuration, surroundings)
