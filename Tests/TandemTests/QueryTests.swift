@@ -97,6 +97,26 @@ import Testing
         #expect(heard.withLock { $0 } == 1)
     }
 
+    @Test func `a key path for refreshing publishes updates, without being asked to`() throws {
+        let contents = try save(1, 5)
+        let bucket = try writer.insert(Bucket.self)
+        contents[1].bucket = bucket
+        try save()
+        let query = Query<String, Content>(sort: ["size"], refresh: ["bucket.name"])
+        let rows = query.wrappedValue
+        rows.source = .store(reader)
+        var published: [[ObjectID]] = []
+        rows.onChange = { _ in published.append(rows.lastChange?.updatedIDs ?? []) }
+        let heard = observe { _ = rows.count }
+        bucket.name = "other"
+        try save()
+        #expect(published == [[contents[1].id]] && heard.withLock { $0 } == 1)
+        // A row's own values are not published.
+        contents[0].name = "other"
+        try save()
+        #expect(published.count == 1)
+    }
+
     @Test func `an object that was read tells of itself, without the list`() throws {
         let contents = try save(1, 5)
         screen.bySize.source = .store(reader)
