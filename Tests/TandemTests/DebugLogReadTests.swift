@@ -44,6 +44,43 @@ import Testing
         #expect(lines.take().map { $0.hasPrefix("tandem fetch: context=r error=") } == [true])
     }
 
+    @Test func `ids and values that are fetched are counted`() throws {
+        for size in 0..<3 { try writer.insert(Content.self).size = size }
+        try reader.reach(try writer.save())
+        let request = FetchRequest(entity: "Content")
+        #expect(try reader.fetchIDs(request).count == 3)
+        let columns = FetchColumns(["@count"])
+        #expect(try reader.fetchDictionaries(request, columns).count == 1)
+        #expect(try reader.count(for: request) == 3)
+        let told = lines.take()
+        #expect(told.count == 3)
+        for (line, count) in zip(told, [3, 1, 3]) {
+            #expect(line.hasPrefix("tandem fetch: ") && line.contains(" count=\(count) "))
+        }
+    }
+
+    @Test func `opening a list from its cache is told as a fetch`() throws {
+        reader.core.cacheDirectory = fixture.cacheDirectory
+        func open() throws -> FetchedResultsController {
+            let list = try FetchedResultsController(
+                fetchRequest: FetchRequest(entity: "Content", sort: ["name"]), context: reader,
+                cacheName: "list")
+            try list.performFetch()
+            return list
+        }
+        try writer.insert(Content.self).name = "a"
+        try writer.save()
+        _ = try open()
+        try writer.insert(Content.self).name = "b"
+        let end = try writer.save()
+        _ = lines.take()
+        let list = try open()
+        #expect(list.fetches == 0 && list.numberOfObjects == 2)
+        let start = "tandem fetch: context=r position="
+        #expect(lines.take().map { $0.hasPrefix(start) && $0.contains(" verdicts=1 ") } == [true])
+        #expect(reader.position == end)
+    }
+
     @Test func `a long text that is read is a fault`() throws {
         let content = try writer.insert(Content.self)
         content.name = String(repeating: "x", count: 70_000)

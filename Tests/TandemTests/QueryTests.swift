@@ -97,6 +97,54 @@ import Testing
         #expect(heard.withLock { $0 } == 1)
     }
 
+    @Test func `a key path for refreshing publishes updates, without being asked to`() throws {
+        let contents = try save(1, 5)
+        let bucket = try writer.insert(Bucket.self)
+        contents[1].bucket = bucket
+        try save()
+        let query = Query<String, Content>(sort: ["size"], refresh: ["bucket.name"])
+        let rows = query.wrappedValue
+        rows.source = .store(reader)
+        var published: [[ObjectID]] = []
+        rows.onChange = { _ in published.append(rows.lastChange?.updatedIDs ?? []) }
+        let heard = observe { _ = rows.count }
+        bucket.name = "other"
+        try save()
+        #expect(published == [[contents[1].id]] && heard.withLock { $0 } == 1)
+        // A row's own values are not published.
+        contents[0].name = "other"
+        try save()
+        #expect(published.count == 1)
+    }
+
+    @Test func `sections by a computed identifier are those of the same literal values`() throws {
+        try save(91, 12, 15, 11, 93)
+        let decade = { (content: Content) in content.size / 10 }
+        let values = try writer.fetch(Content.self, sort: ["-size"])
+        for keyPath in ["size", nil] {
+            var request = ResultsRequest(sort: ["-size"], sectionNameKeyPath: keyPath)
+            let live = SectionedFetchResults<Int, Content>(
+                source: .store(reader), request: request, sectionIdentifier: decade)
+            let preview = SectionedFetchResults<Int, Content>(
+                source: .values(values), request: request, sectionIdentifier: decade)
+            for results in [live, preview] {
+                #expect(results.sections.map(\.id) == [9, 1])
+                #expect(results.sections.map(\.offset) == [0, 2])
+                #expect(results.sections.map { $0.map(\.size) } == [[93, 91], [15, 12, 11]])
+            }
+            request.predicate = try ObjectPredicate(format: "size < 0")
+            live.request = request
+            #expect(live.sections.isEmpty && live.error == nil)
+        }
+        let query = Query<Int, Content>(sort: ["size"], by: decade)
+        query.wrappedValue.source = .store(reader)
+        #expect(query.wrappedValue.sections.map(\.count) == [3, 2])
+        let heard = observe { _ = query.wrappedValue.sections.count }
+        try writer.fetch(Content.self, sort: ["size"])[2].size = 16
+        try save()
+        #expect(heard.withLock { $0 } == 1)
+    }
+
     @Test func `an object that was read tells of itself, without the list`() throws {
         let contents = try save(1, 5)
         screen.bySize.source = .store(reader)

@@ -60,6 +60,33 @@ import Testing
         #expect(recorder.summary == ["insert 0.1"])
     }
 
+    @Test func `a save of members that show already is no change of who shows them`() throws {
+        let bucket = try theirs.insert(Bucket.self)
+        try mine.reach(try theirs.save())
+        let controller = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Bucket", sort: ["name"]), context: mine,
+            relationshipKeyPathsForRefreshing: ["contents"])
+        try controller.performFetch()
+        let recorder = ChangeRecorder()
+        controller.delegate = recorder
+        let new = try mine.insert(Content.self)
+        new.bucket = try #require(try mine.existingObject(with: bucket.id) as? Bucket)
+        mine.processPendingChanges()
+        #expect(recorder.summary == ["update 0.0-0.0"])
+        try mine.save()
+        #expect(recorder.summary == ["update 0.0-0.0"])
+        // Members of others are news, beside own ones and alone.
+        try theirs.insert(Content.self).bucket = bucket
+        try mine.reach(try theirs.save())
+        #expect(recorder.summary.count == 2)
+        try mine.insert(Content.self).bucket = new.bucket
+        mine.processPendingChanges()
+        try theirs.insert(Content.self).bucket = bucket
+        try theirs.save()
+        try mine.save()
+        #expect(recorder.summary.count == 4)
+    }
+
     @Test func `an edit moves a row before it is saved, and rollback moves it back`() throws {
         try save(1, 5)
         let (controller, recorder) = try list()

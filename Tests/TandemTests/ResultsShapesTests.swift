@@ -104,6 +104,14 @@ import Testing
         controller.delegate = delegate
         try save("a")
         #expect(delegate.others == 1)
+        // Also of changes that leave the sections alone, and are of the first one.
+        var differences = 0
+        controller.onChange = { differences += $0.collectionDifference == nil ? 0 : 1 }
+        try save("a")
+        try #require(try writer.fetch(Content.self).first).size = 1
+        try save()
+        #expect(delegate.others == 3 && delegate.ids.isEmpty && delegate.updated.isEmpty)
+        #expect(differences == 0)
     }
 
     @Test func `a closure hears of the first load, marked as such, and of what comes after`() throws

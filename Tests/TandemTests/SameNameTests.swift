@@ -35,6 +35,22 @@ import Testing
         return nil
     }
 
+    @Test func `refresh makes no list report, and the rows of a list are not registered`() throws {
+        _ = try shared()
+        let list = try FetchedResultsController(
+            fetchRequest: FetchRequest(entity: "Item", sort: ["name"]), context: ours)
+        try list.performFetch()
+        #expect(list.numberOfObjects == 1 && ours.registeredObjects.isEmpty)
+        let counter = Counter()
+        list.delegate = counter
+        let item = list.object(at: ResultsIndexPath(section: 0, item: 0))
+        #expect(ours.registeredObjects == [item])
+        ours.refresh(item, mergeChanges: true)
+        ours.refresh(item, mergeChanges: false)
+        ours.processPendingChanges()
+        #expect(counter.count == 0 && item["name"] == .string("base"))
+    }
+
     @Test func `an object says what it is, what was changed and what it was`() throws {
         let item = try ours.insert(Item.self)
         item.name = "a"

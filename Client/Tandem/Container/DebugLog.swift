@@ -135,7 +135,9 @@ extension ClientMessage {
 extension FetchRequest {
     /// What is told of a fetch.
     func told(_ answer: Fetched, _ kind: Fetch.Kind) -> [(String, String)] {
-        let listed = answer.places?.count ?? answer.objects.count
+        let listed =
+            answer.places?.count
+            ?? answer.objects.count + answer.references.count + answer.values.count
         // Those of an answer in parts may be yet to come.
         let isTold = kind == .count || answer.hasMore
         let count = isTold ? Int(clamping: answer.count) : listed

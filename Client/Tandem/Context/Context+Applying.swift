@@ -14,10 +14,16 @@ extension ManagedObjectContext {
         standing.holdNotices()
         advance(to: group.to)
         settleUnanswered(with: group)
-        var touched: [(object: ManagedObject, slots: PropertyMask?)] = []
+        var touched: [ObserverNotice] = []
         let changes = group.changes
         for at in changes.indices {
             let reference = changes[at].object
+            if hasObservers(of: reference.number) {
+                let isWhole = changes[at].kind == .insert || changes[at].kind == .delete
+                let slots = isWhole ? nil : changes[at].changed
+                touched.append(
+                    ObserverNotice(context: self, number: reference.number, slots: slots))
+            }
             guard var record = records[reference.number] else { continue }
             if record.reference.tag != reference.tag {
                 correct(reference)
@@ -29,9 +35,6 @@ extension ManagedObjectContext {
             let kind = changes[at].kind
             // What is taken back says nothing of the members that the object had.
             if group.isBackward, kind == .insert { record.forgetMembers() }
-            guard let object = record.object, object.isRead || !children.isEmpty else { continue }
-            let isWhole = kind == .insert || kind == .delete
-            touched.append((object, isWhole ? nil : changes[at].changed))
         }
         for (number, version) in group.versions.others {
             guard let record = records[number], record.row != nil || record.version != 0 else {
@@ -54,7 +57,7 @@ extension ManagedObjectContext {
 
     private func finish(
         _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
-        _ touched: [(object: ManagedObject, slots: PropertyMask?)]
+        _ touched: [ObserverNotice]
     ) {
         let all = participants.compactMap(\.value)
         for participant in all { participant.step(group, verdicts[ObjectIdentifier(participant)]) }
@@ -147,7 +150,9 @@ extension ManagedObjectContext {
         records.removeAll(where: \.isIdle)
         var group = MergedGroup(restartFrom: from, at: merged, missed: missed)
         group.isOtherLog = isOtherLog
-        finish(group, [:], records.compactMap(\.object).map { ($0, nil) })
+        finish(
+            group, [:],
+            observedNumbers.map { ObserverNotice(context: self, number: $0, slots: nil) })
         tell(group, since: start)
     }
 
@@ -222,7 +227,7 @@ extension ManagedObjectContext {
         old.pending = Edits()
         old.fault()
         old.isMissing = true
-        old.object?.noteChange()
+        notifyObservers(of: old.reference.number)
     }
 }
 

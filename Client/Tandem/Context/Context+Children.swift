@@ -38,13 +38,11 @@ extension ManagedObjectContext {
 
     // MARK: What happened below
 
-    /// Lets those who observe an object in a child know that it shows something else.
+    /// Notifies the observers of an object in child contexts, which show its values below their edits.
     func noteInChildren(_ number: ObjectNumber, _ slots: PropertyMask?) {
-        if children.isEmpty { return }
         for child in children.compactMap(\.value) {
-            guard let record = child.records[number] else { continue }
-            child.touch(record, .refresh)
-            record.object?.noteChange(slots)
+            if let record = child.records[number] { child.touch(record, .refresh) }
+            child.notifyObservers(of: number, slots)
         }
     }
 
@@ -69,7 +67,7 @@ extension ManagedObjectContext {
             }
             record.pending = Edits()
             noteEdit(lost)
-            record.object?.noteChange()
+            notifyObservers(of: lost.number)
         }
         for child in children { child.value?.follow(lost, to: outcome) }
     }

@@ -48,9 +48,7 @@ extension ManagedObjectContext {
 
     private func note(_ ends: [(reference: ObjectReference, slot: Int)]) {
         for (end, slot) in ends {
-            guard let object = records[end.number]?.object, object.isRead || !children.isEmpty
-            else { continue }
-            object.noteChange(PropertyMask(CollectionOfOne(slot)))
+            notifyObservers(of: end.number, PropertyMask(CollectionOfOne(slot)))
         }
     }
 

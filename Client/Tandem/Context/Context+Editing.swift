@@ -61,7 +61,7 @@ extension ManagedObjectContext {
         edited.remove(record)
         let wasDeleted = record.pending.kind == .delete
         record.pending = Edits()
-        record.object?.noteChange()
+        notifyObservers(of: record.reference.number)
         if wasDeleted { noteEnds(of: record) }
     }
 
@@ -87,7 +87,7 @@ extension ManagedObjectContext {
         rollback()
         for record in records {
             record.fault()
-            record.object?.noteChange()
+            notifyObservers(of: record.reference.number)
         }
         records.removeAll { $0.object == nil && $0.pins <= 0 }
     }
@@ -107,7 +107,7 @@ extension ManagedObjectContext {
             discard(record)
         }
         record.fault(at: merged)
-        object.noteChange()
+        notifyObservers(of: record.reference.number)
         if record.isUnreadable { loadAgain(record) }
     }
 }

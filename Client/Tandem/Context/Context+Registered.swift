@@ -27,7 +27,7 @@ extension ManagedObjectContext {
         for record in records where !record.isInserted && !record.isMissing {
             if record.object != nil { touch(record, .refresh) }
             record.fault(at: merged)
-            record.object?.noteChange()
+            notifyObservers(of: record.reference.number)
         }
     }
 }

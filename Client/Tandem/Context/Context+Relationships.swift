@@ -135,11 +135,10 @@ extension ManagedObjectContext {
     /// Changes the pending layer of a record, of one slot or as a whole, and keeps the books.
     func edit(_ record: ObjectRecord, _ slot: Int? = nil, _ change: (inout Edits) -> Void) {
         let object = object(of: record)
-        var slots: PropertyMask?
-        if object.isRead, let slot { slots = PropertyMask(CollectionOfOne(slot)) }
+        let slots = slot.map { PropertyMask(CollectionOfOne($0)) }
         touch(record, .edit)
         undoStack.note(record)
-        object.willChange(slots)
+        observed.willChange(record.reference.number, slots)
         switch record.pending.edit(change) {
         case .none: break
         case .first:
@@ -152,7 +151,7 @@ extension ManagedObjectContext {
         }
         // Whoever was told that it would change may have made lists look already.
         noteEdit(record.reference)
-        object.didChange(slots)
-        if !children.isEmpty { noteInChildren(record.reference.number, slots) }
+        observed.didChange(record.reference.number, slots)
+        noteInChildren(record.reference.number, slots)
     }
 }

@@ -124,7 +124,7 @@ extension ManagedObjectContext {
             edited.remove(record)
             if record.pending.isPreview { touch(record, .refresh) }
             record.pending = Edits()
-            object.noteChange()
+            object.notifyObservers()
         }
         noteEndOfEdits(of: records)
     }
@@ -272,13 +272,13 @@ extension ManagedObjectContext {
             record.pending.kind = .delete
             discard(record)
             record.isMissing = true
-            object.noteChange()
+            object.notifyObservers()
         }
         noteEndOfEdits(of: records.lazy.filter(\.isMissing))
         // Steps noted during the flight lead back to edits without those that were in flight.
         undoStack.clear()
         // The values are what they were, but there is something to save again.
-        for record in records { record.object?.noteChange(PropertyMask()) }
+        for record in records { notifyObservers(of: record.reference.number, PropertyMask()) }
         return error
     }
 
@@ -329,10 +329,7 @@ extension ManagedObjectContext {
         noteEdit(record.reference)
         if kind == .delete, !isPreview, record.row == nil || !isHeld { record.isMissing = true }
         if !isHeld || (kind == .insert && record.row == nil) { record.fault(at: merged) }
-        // Of an object that nobody read nobody is told.
-        if let object = record.object, object.isRead || !children.isEmpty {
-            object.noteChange(slots)
-        }
+        notifyObservers(of: record.reference.number, slots)
         if isPreview { noteEnds(of: record) }
     }
 
@@ -346,7 +343,7 @@ extension ManagedObjectContext {
             lost.isMissing = true
             undoStack.forget(lost)
             edited.remove(lost)
-            lost.object?.noteChange()
+            notifyObservers(of: new.number)
             if let outcome { move(lost, to: record(outcome)) }
             lost.pending = Edits()
             noteEdit(lost.reference)

@@ -38,7 +38,7 @@ extension ManagedObjectContext {
             if record.pending.kind == .insert { record.base = parent?.object(record.reference) }
             record.pending = Edits()
             record.seen = SlotValues()
-            record.object?.noteChange()
+            notifyObservers(of: record.reference.number)
         }
         noteEndOfEdits(of: records)
     }

@@ -52,6 +52,7 @@ public final class ManagedObjectContext {
     var lostEdits = LostEdits()
     var failedReads = FailedReads()
     let propertyCache = PropertyCache()
+    let observed = ObservedProperties()
     /// Objects that were handed out as faults lately; they are loaded together when one of them is needed.
     var recentFaults: [ObjectReference] = []
     var sweepAt: Int

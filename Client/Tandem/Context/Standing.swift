@@ -25,10 +25,10 @@ final class Standing {
     var told: UInt64 = 0
     /// How many reads of properties are under way that load what isn't held.
     var loads = 0
-    /// What is to be told of objects when the merge that changes them is whole; nil when nothing is being merged.
-    private var notices: [(object: ManagedObject, slots: PropertyMask?)]?
-    /// What was noted while somebody read, to be told afterwards.
-    private var untold: [(object: ManagedObject, slots: PropertyMask?)] = []
+    /// The changes to notify observers of when the current merge is complete; nil outside of a merge.
+    private var notices: [ObserverNotice]?
+    /// The changes that were recorded while a property was being loaded; observers are notified afterwards.
+    private var untold: [ObserverNotice] = []
     private let link: ContextLink
 
     init(_ link: ContextLink) { self.link = link }
@@ -37,14 +37,14 @@ final class Standing {
     func holdNotices() { notices = notices ?? [] }
 
     /// Keeps a note, if notes are kept.
-    func keeps(_ object: ManagedObject, _ slots: PropertyMask?) -> Bool {
+    func keeps(_ notice: @autoclosure () -> ObserverNotice) -> Bool {
         guard notices != nil else { return false }
-        notices?.append((object, slots))
+        notices?.append(notice())
         return true
     }
 
     /// Ends the keeping, and gives what was kept.
-    func takeNotices() -> [(object: ManagedObject, slots: PropertyMask?)] {
+    func takeNotices() -> [ObserverNotice] {
         defer { notices = nil }
         return notices ?? []
     }
@@ -53,13 +53,21 @@ final class Standing {
     var hasUntold: Bool { !untold.isEmpty }
 
     /// Tells those who observe objects, unless somebody reads who may be about to: it would never hear of it.
-    func tell(_ more: [(object: ManagedObject, slots: PropertyMask?)]) {
+    func tell(_ more: [ObserverNotice]) {
         untold += more
         guard loads == 0 else { return }
         let all = untold
         untold = []
-        for (object, slots) in all { object.noteChange(slots) }
+        for notice in all { notice.context?.notifyObservers(of: notice.number, notice.slots) }
     }
+}
+
+/// A change of an object that observers have to be notified of.
+struct ObserverNotice {
+    weak var context: ManagedObjectContext?
+    let number: ObjectNumber
+    /// The properties that changed; nil for all of them.
+    let slots: PropertyMask?
 }
 
 extension ManagedObjectContext {

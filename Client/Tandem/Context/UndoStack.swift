@@ -139,7 +139,7 @@ extension ManagedObjectContext {
             record.isMissing = entry.isMissing
             let object = object(of: record)
             if !record.pending.isEmpty { edited.add(object) }
-            object.noteChange()
+            notifyObservers(of: record.reference.number)
             noteEnds(of: record)
         }
         undoStack.push(counterpart, isUndo: isUndo)

@@ -13,7 +13,8 @@ public struct ObjectBinding {
 /// in flight carries, and what is pending; saves of others change the first only. It belongs to its context's actor.
 ///
 /// Views that read properties under `withObservationTracking` are told of edits and merges alike, of those properties that they read
-/// and no others; ``hasChanges``, ``isDeleted`` and their like count as one.
+/// and no others; ``hasChanges``, ``isDeleted`` and their like count as one. Observers need not hold the object: the context records
+/// which properties of which ids are observed.
 open class ManagedObject: Observable {
     /// The context; nil when that is gone, and then every property reads as null.
     public weak let managedObjectContext: ManagedObjectContext?
@@ -25,12 +26,11 @@ open class ManagedObject: Observable {
     ///
     /// Guarded by it: it lets no object pass by for longer than it lasts.
     @exclusivity(unchecked) private(set) var passing: Unmanaged<PassingRows>?
-    @exclusivity(unchecked) private var registrar: ObservationRegistrar?
-    /// Whether anything was read, so that somebody may observe; asking for the registrar itself takes far longer.
-    @exclusivity(unchecked) private(set) var isRead = false
-    /// The properties that were read.
+    /// The observed properties of the context's objects; nil for an object of no context.
+    private let observed: ObservedProperties?
+    /// The properties that were read while the object passed by.
     @exclusivity(unchecked) private var readSlots = PropertyMask()
-    /// Whether it was read in what state the object is.
+    /// Whether the state was read while the object passed by.
     @exclusivity(unchecked) private var isStateRead = false
 
     /// Made by contexts: insert or fetch objects instead.
@@ -40,6 +40,7 @@ open class ManagedObject: Observable {
     public required init(binding: ObjectBinding) {
         managedObjectContext = binding.context
         properties = binding.context?.propertyCache ?? PropertyCache()
+        observed = binding.context?.observed
         record = binding.record
     }
 
@@ -312,62 +313,23 @@ open class ManagedObject: Observable {
 
     // MARK: Observation
 
-    private static var stateKey: KeyPath<ManagedObject, Bool> { \ManagedObject.hasChanges }
-
-    /// Stands for a property in key paths that registrars compare.
-    subscript(observed slot: Int) -> Bool { false }
-
-    /// Notes that a property is read.
+    /// Registers a read of a property with the current observation, if there is one.
     @inline(__always)
     func access(_ slot: Int) {
+        if passing == nil { return observe(slot) }
         if slot < 64 { readSlots.low |= 1 &<< UInt64(slot) } else { readSlots.insert(slot) }
-        if passing == nil { observe(slot) }
     }
 
-    private func observe(_ slot: Int) {
-        if !isRead { beginObservation() }
-        registrar?.access(self, keyPath: properties.observed(slot))
-    }
+    private func observe(_ slot: Int) { observed?.access(slot, of: record.reference.number) }
 
-    /// The record, for those who ask in what state the object is.
+    /// The record, for reads of the object's state.
     private var state: ObjectRecord {
-        isStateRead = true
-        if passing != nil { return record }
-        if !isRead { beginObservation() }
-        registrar?.access(self, keyPath: Self.stateKey)
+        if passing == nil { observe(ObservedProperties.state) } else { isStateRead = true }
         return record
     }
 
-    private func beginObservation() {
-        registrar = ObservationRegistrar()
-        isRead = true
-    }
-
-    /// Says that properties will change, and with them the state; nil stands for all.
-    func willChange(_ slots: PropertyMask?) {
-        guard isRead, let registrar else { return }
-        if isStateRead { registrar.willSet(self, keyPath: Self.stateKey) }
-        for slot in slots?.intersection(readSlots) ?? readSlots {
-            registrar.willSet(self, keyPath: properties.observed(slot))
-        }
-    }
-
-    /// Says that properties have changed.
-    func didChange(_ slots: PropertyMask?) {
-        guard isRead, let registrar else { return }
-        if isStateRead { registrar.didSet(self, keyPath: Self.stateKey) }
-        for slot in slots?.intersection(readSlots) ?? readSlots {
-            registrar.didSet(self, keyPath: properties.observed(slot))
-        }
-    }
-
-    /// Says of what has changed already.
-    func noteChange(_ slots: PropertyMask? = nil) {
-        if managedObjectContext?.standing.keeps(self, slots) == true { return }
-        willChange(slots)
-        didChange(slots)
-        managedObjectContext?.noteInChildren(record.reference.number, slots)
-    }
+    /// Notifies observers that all properties have changed.
+    func notifyObservers() { managedObjectContext?.notifyObservers(of: record.reference.number) }
 
     // MARK: Passing by
 
@@ -396,8 +358,8 @@ open class ManagedObject: Observable {
         guard passing != nil else { return }
         passing = nil
         record.settle()
-        if isStateRead { _ = state }
-        for slot in readSlots { access(slot) }
+        if isStateRead { observe(ObservedProperties.state) }
+        for slot in readSlots { observe(slot) }
     }
 
     /// Whether the object shows a record.
@@ -410,10 +372,10 @@ open class ManagedObject: Observable {
     func rebind(to record: ObjectRecord) {
         passing?._withUnsafeGuaranteedRef { $0.passage.end(self.record) }
         self.record.settle()
+        let former = self.record.reference.number
         self.record = record
-        if managedObjectContext?.standing.keeps(self, nil) == true { return }
-        willChange(nil)
-        didChange(nil)
+        managedObjectContext?.notifyObservers(of: former)
+        if record.reference.number != former { notifyObservers() }
     }
 }
 

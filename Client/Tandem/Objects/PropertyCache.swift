@@ -22,8 +22,6 @@ final class PropertyCache {
     private static let limit = 256
     private static let empty = Place(name: ManagedName(""), entity: nil, slot: 0, column: nil)
 
-    /// What stands for properties where objects are observed, by slot.
-    private var observed: [KeyPath<ManagedObject, Bool>] = []
     /// Who wants to know which properties are read; then nothing is kept.
     var follower: Follower?
     /// Names and entities are kept, so that nothing else can have their identities.
@@ -66,12 +64,6 @@ final class PropertyCache {
         let property = entity.declared(name.text)
         if let follower { follower.note(property) } else { add(name, entity, property.slot) }
         return property
-    }
-
-    /// What stands for a property in registrars: equal for one slot, whatever the object.
-    func observed(_ slot: Int) -> KeyPath<ManagedObject, Bool> {
-        while observed.count <= slot { observed.append(\.[observed: observed.count]) }
-        return observed[slot]
     }
 
     // MARK: Adding

@@ -22,18 +22,20 @@ public struct ControllerChange: Sendable {
     public let error: TandemError?
 
     private let isRecovery: Bool
+    private let isSectioned: Bool
     private let causes: ChangeCauses
     private let model: CompiledModel
 
     init(
         position: Position, change: ResultsChange = .none, isFirstLoad: Bool = false,
-        isRecovery: Bool = false, error: TandemError? = nil,
+        isRecovery: Bool = false, isSectioned: Bool, error: TandemError? = nil,
         causes: ChangeCauses = ChangeCauses(), model: CompiledModel
     ) {
         self.position = position
         self.change = change
         self.isFirstLoad = isFirstLoad
         self.isRecovery = isRecovery
+        self.isSectioned = isSectioned
         self.error = error
         self.causes = causes
         self.model = model
@@ -45,8 +47,8 @@ public struct ControllerChange: Sendable {
         causes.formUnion(self.causes)
         return ControllerChange(
             position: position, change: change, isFirstLoad: earlier.isFirstLoad,
-            isRecovery: isRecovery || earlier.isRecovery, error: error, causes: causes,
-            model: model)
+            isRecovery: isRecovery || earlier.isRecovery, isSectioned: isSectioned, error: error,
+            causes: causes, model: model)
     }
 
     /// Whether it says anything.
@@ -107,7 +109,7 @@ public struct ControllerChange: Sendable {
     ///
     /// A move is a removal and an insertion that name each other. Updates have no place in it: ``reloadedIDs`` holds them.
     public var collectionDifference: CollectionDifference<ObjectID>? {
-        guard let numbers = change.collectionDifference else { return nil }
+        guard !isSectioned, let numbers = change.collectionDifference else { return nil }
         var ids: [ObjectNumber: ObjectID] = [:]
         for object in change.objects { ids[object.number] = id(of: object) }
         return CollectionDifference(

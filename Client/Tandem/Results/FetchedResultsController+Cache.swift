@@ -120,7 +120,7 @@ extension ManagedObjectContext {
     ///
     /// What keeps it from being asked is thrown.
     fileprivate func askStep(_ message: ClientMessage) throws -> Step<DaemonMessage?> {
-        .ask(message) { result in
+        toldAsk(message) { result in
             switch result {
             case .success(let answer): return .done(answer)
             case .failure(let error):

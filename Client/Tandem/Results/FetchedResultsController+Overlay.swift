@@ -116,7 +116,10 @@ extension FetchedResultsController {
                 }
                 continue
             }
-            var reason = edits.reasons[number]?.intersection(.refreshPath) ?? []
+            // Own links are compared below, with the edits that showed them already.
+            var reason =
+                plan.showsOwnLinksOnly
+                ? [] : edits.reasons[number]?.intersection(.refreshPath) ?? []
             if plan.placesByRelated,
                 let shows = shows?.differ(number, overlay[number], fresh[number])
             {

@@ -107,8 +107,10 @@ extension FetchedResultsController {
         guard isNews else { return }
         follower?.noteFailure()
         var told: ControllerChange?
-        if let position = source.position, let model = plan?.compiled.model {
-            let change = ControllerChange(position: position, error: failure, model: model)
+        if let position = source.position, let plan {
+            let change = ControllerChange(
+                position: position, isSectioned: plan.sectionKeyPath != nil, error: failure,
+                model: plan.compiled.model)
             feeds.publish(change, from: needsOldList ? visible : nil, to: visible)
             told = change
         }
@@ -145,10 +147,11 @@ extension FetchedResultsController {
         _ change: ResultsChange, old: SectionedList?, isSilent: Bool = false,
         isRecovery: Bool = false
     ) {
-        guard let position = source.position, let model = plan?.compiled.model else { return }
+        guard let position = source.position, let plan else { return }
         let value = ControllerChange(
             position: position, change: change, isFirstLoad: lastPosition == nil,
-            isRecovery: isRecovery, causes: causes, model: model)
+            isRecovery: isRecovery, isSectioned: plan.sectionKeyPath != nil, causes: causes,
+            model: plan.compiled.model)
         causes = ChangeCauses()
         unkept += change.objects.count
         feeds.publish(value, from: old, to: list)

@@ -37,10 +37,11 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 
     /// A list of values in sections of any hashable type.
     ///
-    /// The identifier is taken of the first element of each section, which the key path `sections` cuts.
+    /// The identifier is taken of the first element of each section, which the key path `sections` cuts, or of every element without a key
+    /// path. Neighbours with the same identifier are one section, so it may be computed: by day, of a list sorted by time.
     public init(
         _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
-        sections: String, by identifier: @escaping (Element) -> SectionIdentifier,
+        sections: String? = nil, by identifier: @escaping (Element) -> SectionIdentifier,
         refresh: [String] = [], limit: Int? = nil
     ) where Element: ObjectValue {
         wrappedValue = SectionedFetchResults(sectionIdentifier: identifier)
@@ -49,10 +50,11 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 
     /// A list of objects in sections of any hashable type.
     ///
-    /// The identifier is taken of the first element of each section, which the key path `sections` cuts.
+    /// The identifier is taken of the first element of each section, which the key path `sections` cuts, or of every element without a key
+    /// path. Neighbours with the same identifier are one section, so it may be computed: by day, of a list sorted by time.
     public init(
         _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
-        sections: String, by identifier: @escaping (Element) -> SectionIdentifier,
+        sections: String? = nil, by identifier: @escaping (Element) -> SectionIdentifier,
         refresh: [String] = [], limit: Int? = nil
     ) where Element: ManagedEntity {
         wrappedValue = SectionedFetchResults(sectionIdentifier: identifier)
@@ -75,7 +77,7 @@ extension SectionedFetchResults {
         self.init(.objects(.byName { $0 }), source: source, request: request)
     }
 
-    /// A list of values with sections by what their first elements say; literal values are cut where it differs.
+    /// A list of values with sections by what their first elements say; neighbours with the same identifier are one section.
     public convenience init(
         source: ResultsSource<Element> = .none, request: ResultsRequest? = nil,
         sectionIdentifier: @escaping (Element) -> SectionIdentifier

@@ -71,13 +71,20 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             }
             identify = { named(($0 as? ManagedObject)?.sectionName(at: keyPath) ?? "") }
         }
+        return joined(values.indices.map { $0..<($0 + 1) }) { identify(values[$0]) }
+    }
+
+    /// The sections made of neighbouring ranges whose first elements have the same identifier.
+    func joined(
+        _ ranges: [Range<Int>], by identifier: (Int) -> SectionIdentifier
+    ) -> [(id: SectionIdentifier, range: Range<Int>)] {
         var sections: [(id: SectionIdentifier, range: Range<Int>)] = []
-        for (index, value) in values.enumerated() {
-            let id = identify(value)
+        for range in ranges where !range.isEmpty {
+            let id = identifier(range.lowerBound)
             if let last = sections.last, last.id == id {
-                sections[sections.count - 1].range = last.range.lowerBound..<(index + 1)
+                sections[sections.count - 1].range = last.range.lowerBound..<range.upperBound
             } else {
-                sections.append((id, index..<(index + 1)))
+                sections.append((id, range))
             }
         }
         return sections

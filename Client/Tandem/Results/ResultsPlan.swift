@@ -87,6 +87,14 @@ final class ResultsPlan: Sendable {
     /// With a limit nobody here can tell who would come in.
     var placesByRelated: Bool { mode == .related && request.limit == nil }
 
+    /// Whether rows show nothing of other objects but which ones they are linked to.
+    var showsOwnLinksOnly: Bool {
+        compiled.paths.allSatisfy { path in
+            path.usage.isDisjoint(with: [.refresh, .sort, .section])
+                || path.hops.count + (path.final == nil ? 0 : 1) <= 1
+        }
+    }
+
     /// The item by which the daemon is asked for verdicts; nil when that never happens.
     ///
     /// Limit and offset play no part in it: they are cut out of the matching rows here.

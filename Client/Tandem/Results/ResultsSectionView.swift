@@ -8,10 +8,9 @@ public struct ResultsSectionView<SectionIdentifier: Hashable, Element>: RandomAc
     let results: SectionedFetchResults<SectionIdentifier, Element>
     let shown: ShownResults<SectionIdentifier, Element>
     let range: Range<Int>
-    let known: SectionIdentifier?
 
     /// What the section is called.
-    public var id: SectionIdentifier { known ?? results.identifier(of: range, shown) }
+    public let id: SectionIdentifier
 
     /// How many elements of the whole list stand before it.
     public var offset: Int { range.lowerBound }

@@ -15,13 +15,21 @@ extension SectionedFetchResults {
         let changes = unpublished
         let concerns =
             isUnpublished || held != nil || publishesUpdates
-            || changes.contains { $0.change.changesOrder }
+            || changes.contains { $0.change.changesOrder || isRefresh($0.change) }
         (held, unpublished, isUnpublished) = (nil, [], false)
         if concerns { publish(changes.count == 1 ? changes.first : nil) }
     }
 }
 
 extension SectionedFetchResults: ResultsFollower {
+    /// Whether rows show other values through key paths that the request names for refreshing.
+    private func isRefresh(_ change: ResultsChange) -> Bool {
+        guard let controller, !controller.relationshipKeyPathsForRefreshing.isEmpty else {
+            return false
+        }
+        return change.reasons.values.contains { $0.contains(.refreshPath) }
+    }
+
     /// Whether somebody reads elements, or properties of them that have to be loaded.
     private var isBeingRead: Bool {
         reads > 0 || controller.map { $0.context.standing.loads > 0 } ?? false

@@ -24,39 +24,51 @@ extension SectionedFetchResults {
 
     /// The sections in order: one without a section key path, no empty ones with it.
     ///
-    /// Cost: a few words each; an identifier that is taken from elements loads the section's first when it is read, so reading all of them
-    /// may ask the daemon. Sections are cut by the name of their key path's value all the same: nil and `""` are one.
+    /// Cost: a few words each. An identifier that is taken from elements loads the first element of each section that the key path cuts,
+    /// or, without a section key path, every element. Neighbours with the same identifier are one section, as among literal values.
     public var sections: [ResultsSectionView<SectionIdentifier, Element>] {
         access()
         let shown = ShownResults(content: content, list: list)
-        func view(_ range: Range<Int>, _ known: SectionIdentifier?) -> ResultsSectionView<
-            SectionIdentifier, Element
-        > {
-            ResultsSectionView(results: self, shown: shown, range: range, known: known)
+        return sections(of: shown).map { section in
+            ResultsSectionView(results: self, shown: shown, range: section.range, id: section.id)
         }
-        switch content {
-        case .empty: return []
-        case .values(_, let sections): return sections.map { view($0.range, $0.id) }
-        case .store:
+    }
+
+    private func sections(
+        of shown: ShownResults<SectionIdentifier, Element>
+    ) -> [(id: SectionIdentifier, range: Range<Int>)] {
+        switch (shown.content, definition.naming) {
+        case (.empty, _): return []
+        case (.values(_, let sections), _): return sections
+        case (.store, .byName(let named)):
+            return shown.list?.sections.map { (named($0.name), $0.range) } ?? []
+        case (.store(let controller), .byElement(let identify)):
             guard let list = shown.list else { return [] }
-            return list.sections.compactMap { section in
-                guard case .byName(let named) = definition.naming else {
-                    // A section without an element has nobody to say what it is called.
-                    return section.count == 0 ? nil : view(section.range, nil)
-                }
-                return view(section.range, named(section.name))
+            let ranges =
+                controller.plan?.sectionKeyPath == nil
+                ? (0..<list.count).map { $0..<($0 + 1) } : list.sections.map(\.range)
+            // Keeps the list as it is while loading merges.
+            reads += 1
+            defer { reads -= 1 }
+            load(ranges.lazy.filter { !$0.isEmpty }.map(\.lowerBound), of: list, controller)
+            return definition.joined(ranges) {
+                identify(element(at: $0, of: shown.content, list))
             }
         }
     }
 
-    /// What a section without a name of its own is called.
-    func identifier(
-        of range: Range<Int>, _ shown: ShownResults<SectionIdentifier, Element>
-    ) -> SectionIdentifier {
-        switch definition.naming {
-        case .byName(let named): named("")
-        case .byElement(let identify):
-            identify(element(at: range.lowerBound, of: shown.content, shown.list))
+    /// Loads elements together, so that each of them need not be asked for when it is read.
+    private func load(
+        _ offsets: some Sequence<Int>, of list: SectionedList,
+        _ controller: FetchedResultsController
+    ) {
+        let context = controller.context
+        var faults = offsets.flatMap { list.references(in: $0..<($0 + 1)) }
+            .filter { context.records[$0.number]?.isFault ?? true }[...]
+        while !faults.isEmpty {
+            let batch = faults.prefix(Swift.max(1, context.core.limits.faultBatch))
+            faults = faults.dropFirst(batch.count)
+            context.fire { try $0.loadStep(Array(batch), members: []) }
         }
     }
 }

@@ -38,7 +38,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// Whether observers are told of updates of elements as well, not just of which there are and in what order.
     ///
-    /// On at first for values, off for objects: these tell of themselves whoever reads them, row by row. What is published is judged by the changes, not by the
+    /// On at first for values, off for objects: observers of an object's properties are notified of them anyway. Updates of rows through
+    /// ``ResultsRequest/relationshipKeyPathsForRefreshing`` are published in both cases. The changes decide what is published, not the
     /// ids: several that undo each other, one amid reading, and another source or request may publish the ids of before.
     public var publishesUpdates: Bool
 

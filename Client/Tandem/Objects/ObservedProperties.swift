@@ -1,0 +1,181 @@
+import Observation
+import Synchronization
+import TandemIO
+import TandemModel
+
+/// The observed properties of a context's objects, by the objects' numbers.
+///
+/// One registrar serves all objects, so observers are notified of changes of objects that they do not hold. A registrar does not report
+/// whether reads are being observed, nor when an observation ends. The captured values of key paths show both:
+///
+/// - A registrar hashes a key path only while reads are being observed. `isTracking` offers a key path that records this.
+/// - A registrar keeps the key paths of an observation until it fires or ends. Each key path owns a `Token`, which removes the property
+///   from the table when it is freed.
+///
+/// An observation that never fires keeps its tokens as long as the context lives, but no objects.
+final class ObservedProperties: Observable, Sendable {
+    /// The slot that stands for the state of an object: whether it is deleted, has changes, and the like.
+    static let state = -1
+
+    /// The captured value of a key path.
+    struct Key: Hashable, Sendable {
+        let number: ObjectNumber
+        let slot: Int
+        /// Not part of the key's identity.
+        let owned: (any Sendable & AnyObject)?
+
+        static func == (a: Key, b: Key) -> Bool { a.number == b.number && a.slot == b.slot }
+
+        func hash(into hasher: inout Hasher) {
+            if slot == Probe.slot { (owned as? Probe)?.wasHashed.store(true, ordering: .relaxed) }
+            hasher.combine(number)
+            hasher.combine(slot)
+        }
+    }
+
+    /// Records that a registrar looked at its key path.
+    final class Probe: Sendable {
+        static let slot = -2
+        /// Set by other threads too, when these end observations; a context takes that for an observation of its own, which does no harm.
+        let wasHashed = Atomic(false)
+    }
+
+    /// Keeps a property in the table; freed on any thread.
+    final class Token: Sendable {
+        private let table: Table
+        private let number: ObjectNumber
+
+        fileprivate init(_ table: Table, _ number: ObjectNumber, _ slot: Int) {
+            self.table = table
+            self.number = number
+            table.add(number, slot)
+        }
+
+        deinit { table.remove(number) }
+    }
+
+    /// The observed properties of one object, and how many tokens keep them.
+    private struct Entry {
+        var tokens = 0
+        var slots = PropertyMask()
+        var hasState = false
+    }
+
+    /// The objects with observed properties.
+    fileprivate final class Table: Sendable {
+        /// The lock is never held while a registrar is called.
+        private let entries = Locked<[ObjectNumber: Entry]>([:])
+        /// The number of entries, so that contexts without observers need not take the lock.
+        private let count = Atomic(0)
+
+        var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
+
+        func add(_ number: ObjectNumber, _ slot: Int) {
+            entries.withLock { entries in
+                entries[number, default: Entry()].tokens += 1
+                if slot == ObservedProperties.state {
+                    entries[number]?.hasState = true
+                } else {
+                    entries[number]?.slots.insert(slot)
+                }
+                count.store(entries.count, ordering: .relaxed)
+            }
+        }
+
+        func remove(_ number: ObjectNumber) {
+            entries.withLock { entries in
+                entries[number]?.tokens -= 1
+                if entries[number]?.tokens == 0 { entries[number] = nil }
+                count.store(entries.count, ordering: .relaxed)
+            }
+        }
+
+        func numbers() -> [ObjectNumber] {
+            isEmpty ? [] : entries.withLock { Array($0.keys) }
+        }
+
+        func contains(_ number: ObjectNumber) -> Bool {
+            !isEmpty && entries.withLock { $0[number] != nil }
+        }
+
+        /// The slots among `changed`, or among all if that is nil, which may be observed.
+        func slots(of number: ObjectNumber, _ changed: PropertyMask?) -> [Int] {
+            guard !isEmpty, let entry = entries.withLock({ $0[number] }) else { return [] }
+            let slots = changed?.intersection(entry.slots) ?? entry.slots
+            return (entry.hasState ? [ObservedProperties.state] : []) + slots
+        }
+    }
+
+    private let registrar = ObservationRegistrar()
+    private let table = Table()
+    private let probe: Probe
+    private let probePath: any KeyPath<ObservedProperties, Bool> & Sendable
+
+    init() {
+        let probe = Probe()
+        self.probe = probe
+        probePath = \.[Key(number: 0, slot: Probe.slot, owned: probe)]
+    }
+
+    /// The numbers of the objects with observed properties.
+    var numbers: [ObjectNumber] { table.numbers() }
+
+    /// Whether a property of an object is observed.
+    func contains(_ number: ObjectNumber) -> Bool { table.contains(number) }
+
+    /// Registers a read with the current observation, if there is one.
+    func access(_ slot: Int, of number: ObjectNumber) {
+        guard isTracking else { return }
+        let token = Token(table, number, slot)
+        registrar.access(self, keyPath: \.[Key(number: number, slot: slot, owned: token)])
+    }
+
+    /// Whether reads are being observed.
+    private var isTracking: Bool {
+        probe.wasHashed.store(false, ordering: .relaxed)
+        registrar.access(self, keyPath: probePath)
+        return probe.wasHashed.load(ordering: .relaxed)
+    }
+
+    /// Notifies observers that properties of an object will change, and its state; nil stands for all properties.
+    func willChange(_ number: ObjectNumber, _ changed: PropertyMask?) {
+        for slot in table.slots(of: number, changed) {
+            registrar.willSet(self, keyPath: \.[Key(number: number, slot: slot, owned: nil)])
+        }
+    }
+
+    /// Notifies observers that properties of an object have changed.
+    func didChange(_ number: ObjectNumber, _ changed: PropertyMask?) {
+        for slot in table.slots(of: number, changed) {
+            registrar.didSet(self, keyPath: \.[Key(number: number, slot: slot, owned: nil)])
+        }
+    }
+
+    /// A placeholder whose key paths identify properties to the registrar.
+    subscript(key: Key) -> Bool { false }
+}
+
+extension ManagedObjectContext {
+    /// Whether a change of an object has to be reported here or to child contexts.
+    func hasObservers(of number: ObjectNumber) -> Bool {
+        !children.isEmpty || observed.contains(number)
+    }
+
+    /// The objects with observed properties, here and in child contexts.
+    var observedNumbers: Set<ObjectNumber> {
+        children.reduce(into: Set(observed.numbers)) { numbers, child in
+            numbers.formUnion(child.value?.observedNumbers ?? [])
+        }
+    }
+
+    /// Notifies observers that properties of an object have changed, here and in child contexts; nil stands for all properties.
+    ///
+    /// During a merge the notification is deferred until the merge is complete.
+    func notifyObservers(of number: ObjectNumber, _ slots: PropertyMask? = nil) {
+        guard hasObservers(of: number) else { return }
+        if standing.keeps(ObserverNotice(context: self, number: number, slots: slots)) { return }
+        observed.willChange(number, slots)
+        observed.didChange(number, slots)
+        noteInChildren(number, slots)
+    }
+}

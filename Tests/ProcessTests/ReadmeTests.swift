@@ -1,0 +1,98 @@
+import FoundationEssentials
+import Observation
+import Tandem
+import Testing
+
+final class Team: ManagedObject, ManagedEntity {
+    static var entity: Entity {
+        Entity("Team", uniqueness: [["name"]]) {
+            Attribute("name", .string, optional: false)
+            Attribute("zone", .string, optional: false)
+            Attribute("wins", .int, optional: false, default: .int(0))
+        }
+    }
+    @Managed("name") var name: String
+    @Managed("zone") var zone: String
+    @Managed("wins") var wins: Int
+}
+
+@MainActor @Observable final class Standings {
+    @ObservationIgnored @Query("wins > 0", sort: ["zone", "-wins"], sections: "zone")
+    var teams: FetchedResults<Team>
+
+    init(_ source: ResultsSource<Team>) { teams.source = source }
+
+    func draw() {
+        withObservationTracking {
+            for section in teams.sections {
+                for team in section { print(section.id, team.name, team.wins) }
+            }
+        } onChange: {
+            Task { @MainActor in self.draw() }
+        }
+    }
+}
+
+/// The lines that ``Standings`` printed.
+@MainActor private var drawn: [String] = []
+
+@MainActor private func print(_ zone: String, _ name: String, _ wins: Int) {
+    drawn.append("\(zone) \(name) \(wins)")
+}
+
+/// The README's observed list, with the saver in a process of its own.
+@MainActor @Suite struct ReadmeTests {
+    @Test func `the README's list is drawn again after each save of another process`() async throws
+    {
+        let place = try Place()
+        try place.serve()
+        let container = PersistentContainer(
+            entities: [Team.self], socket: place.socket, author: "example")
+        defer { container.close() }
+        let context = container.viewContext
+        for (name, zone, wins) in [("Cameroon", "Africa", 5), ("Ghana", "Africa", 1)] {
+            let team = try context.insert(Team.self)
+            (team.name, team.zone, team.wins) = (name, zone, wins)
+        }
+        try await context.save()
+        let standings = Standings(.store(context))
+        let teams = standings.teams.controller?.fetchedObjectIDs ?? []
+        try #require(teams.count == 2)
+        standings.draw()
+        #expect(drawn == ["Africa Cameroon 5", "Africa Ghana 1"])
+        // A value that no order hangs on, a place, and a section.
+        for (edits, expected) in [
+            (["update", "\(teams[1])", "name=Mali"], ["Africa Cameroon 5", "Africa Mali 1"]),
+            (["update", "\(teams[1])", "wins=6"], ["Africa Mali 6", "Africa Cameroon 5"]),
+            (
+                ["insert", "Team", "name=Malta", "zone=Europe", "wins=2"],
+                ["Africa Mali 6", "Africa Cameroon 5", "Europe Malta 2"]
+            ),
+        ] {
+            drawn = []
+            let run = try CommandRun("tandem", edits + ["--socket", place.socket])
+            try #require(run.code == 0, "\(run.output)")
+            while drawn.isEmpty { await Task.yield() }
+            #expect(drawn == expected)
+        }
+    }
+
+    @Test func `the README's code is the code above`() throws {
+        let path = #filePath
+        let root = path.prefix(path.utf8.count - "/Tests/ProcessTests/ReadmeTests.swift".utf8.count)
+        func words(_ text: some StringProtocol) -> String {
+            text.split(whereSeparator: \.isWhitespace).joined()
+        }
+        let source = words(try String(contentsOfFile: path, encoding: .utf8))
+        let readme = try String(contentsOfFile: root + "/README.md", encoding: .utf8)
+        for declaration in ["final class Team", "@MainActor @Observable final class Standings"] {
+            let start = try #require(readme.firstRange(of: declaration))
+            let rest = readme[start.lowerBound...]
+            let end = try #require(rest.firstRange(of: "\n}"))
+            let lines = rest[..<end.upperBound].split(separator: "\n").map { line -> Substring in
+                line.firstRange(of: "//").map { line[..<$0.lowerBound] } ?? line
+            }
+            #expect(source.contains(words(lines.joined(separator: " "))), "\(declaration)")
+        }
+    }
+}
