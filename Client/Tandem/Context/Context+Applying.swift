@@ -100,6 +100,7 @@ extension ManagedObjectContext {
             for child in children { child.value?.giveUp(changes[at].object.number) }
             record.fault()
             record.isMissing = true
+            noteDeletion(of: record)
             edited.remove(record)
             record.pending = Edits()
             return
@@ -222,6 +223,7 @@ extension ManagedObjectContext {
         old.pending = Edits()
         old.fault()
         old.isMissing = true
+        noteDeletion(of: old)
         old.object?.noteChange()
     }
 }

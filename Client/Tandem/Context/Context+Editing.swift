@@ -70,6 +70,7 @@ extension ManagedObjectContext {
         undoStack.clear()
         lostEdits = LostEdits()
         failedReads.forgetDropped()
+        _ = unseenDeletions.takeDropped()
         for object in edited.objects {
             let record = object.record
             touch(record, .refresh)

@@ -234,6 +234,7 @@ extension ManagedObjectContext {
             let record = record(missing)
             record.fault()
             record.isMissing = record.pending.kind != .insert && record.inFlight.kind != .insert
+            if record.isMissing { noteDeletion(of: record) }
             noteLoaded(record)
         }
         for list in answer.members {

@@ -51,6 +51,7 @@ public final class ManagedObjectContext {
     /// Edits that were dropped because they have no place in the store any more; the next save tells of them.
     var lostEdits = LostEdits()
     var failedReads = FailedReads()
+    var unseenDeletions = UnseenDeletions()
     let propertyCache = PropertyCache()
     /// Objects that were handed out as faults lately; they are loaded together when one of them is needed.
     var recentFaults: [ObjectReference] = []
@@ -118,7 +119,7 @@ public final class ManagedObjectContext {
 
     /// Whether there is anything to save, or edits were dropped of which the next save tells.
     public var hasChanges: Bool {
-        !lostEdits.isEmpty || failedReads.hasDropped
+        !lostEdits.isEmpty || failedReads.hasDropped || unseenDeletions.hasDropped
             || edited.objects.contains { !$0.record.pending.isEmpty }
     }
 
