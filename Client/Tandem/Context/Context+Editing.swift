@@ -59,6 +59,7 @@ extension ManagedObjectContext {
     func discard(_ record: ObjectRecord) {
         touch(record, .refresh)
         edited.remove(record)
+        failedReads.forgetUnknown(of: record)
         let wasDeleted = record.pending.kind == .delete
         record.pending = Edits()
         record.object?.noteChange()

@@ -51,6 +51,8 @@ public final class ManagedObjectContext {
     /// Edits that were dropped because they have no place in the store any more; the next save tells of them.
     var lostEdits = LostEdits()
     var failedReads = FailedReads()
+    /// The last value that the type of its property can't show, for those who make values of rows.
+    var valueFailure: TandemError?
     var unseenDeletions = UnseenDeletions()
     let propertyCache = PropertyCache()
     /// Objects that were handed out as faults lately; they are loaded together when one of them is needed.

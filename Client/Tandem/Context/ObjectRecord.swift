@@ -105,8 +105,8 @@ final class ObjectRecord {
 
     /// Whether nothing is known but the row, and nobody counts on it: such a record may stand for another row.
     var isRowAlone: Bool {
-        pins == 0 && steps == 0 && !hasEdits && members.isEmpty && !isMissing && refusedFor == 0
-            && base == nil
+        pins == 0 && steps == 0 && !hasEdits && members.isEmpty && !isMissing && !isUnreadable
+            && refusedFor == 0 && base == nil
     }
 
     /// Whether the row is held.

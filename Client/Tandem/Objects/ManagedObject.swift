@@ -269,6 +269,26 @@ open class ManagedObject: Observable {
         return .null
     }
 
+    /// What a property shows in place of a stored value that its type can't show: the attribute's default.
+    ///
+    /// Records that the property was read without success. Nil if there is no value, and in objects of no context.
+    @usableFromInline
+    func substitute(for name: ManagedName, _ type: any AttributeConvertible.Type) -> Value? {
+        managedObjectContext == nil ? nil : substitute(for: property(name).name, type)
+    }
+
+    /// What a property shows in place of a stored value that its type can't show, likewise.
+    @usableFromInline
+    func substitute(for name: String, _ type: any AttributeConvertible.Type) -> Value? {
+        // Reading it may have brought another model.
+        guard let context = managedObjectContext, let slot = record.entity.slot(of: name),
+            let value = record.committedValue(slot), !value.isNull, record.value(slot) == value,
+            value.outside.map({ context.root.blobs[$0] != nil }) ?? true
+        else { return nil }
+        context.noteUnknownValue(value, slot, of: record, type)
+        return record.entity.defaults[slot]
+    }
+
     /// A value as it will be once all deletions are saved: nothing leads to what is gone.
     private func shown(_ value: Value) -> Value {
         guard let target = value.reference, let context = managedObjectContext,
