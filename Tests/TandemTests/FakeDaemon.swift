@@ -230,7 +230,9 @@ struct FakeChanges {
             for value in values { link(object, entity, value.slot, nil, value.value) }
         case .update(_, _, let values, _):
             guard let old = rows[object.number]?.row else { return }
-            let before = values.map { (slot: $0.slot, value: old.value($0.slot, in: entity)) }
+            let before = values.map {
+                (slot: $0.slot, value: old.uncheckedValue($0.slot, in: entity))
+            }
             let row = old.replacing(values.map { ($0.slot, $0.value) }, in: entity)
             rows[object.number] = .init(reference: object, row: row, version: position)
             changes[object.number] = Change(
@@ -244,7 +246,9 @@ struct FakeChanges {
             let mask = PropertyMask(entity.properties.map(\.slot))
             changes[object.number] = Change(.delete, object, changed: mask, deleted: old)
             for property in entity.properties where !property.isToMany {
-                link(object, entity, property.slot, old.value(property.slot, in: entity), .null)
+                link(
+                    object, entity, property.slot, old.uncheckedValue(property.slot, in: entity),
+                    .null)
             }
         }
     }

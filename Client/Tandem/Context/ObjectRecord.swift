@@ -185,7 +185,7 @@ final class ObjectRecord {
     /// The value without edits; nil when the row has to be loaded first.
     func committedValue(_ slot: Int) -> Value? {
         if let lentRow { return lentRow.pointee.value(slot, in: entity) }
-        if let ownRow { return ownRow.value(slot, in: entity) }
+        if let ownRow { return ownRow.uncheckedValue(slot, in: entity) }
         if let base { return base.record.value(slot) }
         return isFault ? nil : .null
     }
