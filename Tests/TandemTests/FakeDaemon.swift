@@ -70,6 +70,8 @@ final class FakeDaemon: Sendable {
         /// What new objects become instead of themselves, by number; nil for nothing.
         var takenOver: [ObjectNumber: ObjectReference?] = [:]
         var beforeVerdicts: [SaveOperation] = []
+        /// The related rows of every answer with verdicts.
+        var related: [StoredObject] = []
         // What tests look at.
         var hellos: [Hello] = []
         var requests: [ClientMessage] = []

@@ -3,6 +3,8 @@ import TandemWire
 
 extension ManagedObjectContext {
     /// Takes a group into the rows, lets everyone step, then everyone deliver.
+    ///
+    /// `related` are rows that were checked (``checkRows(_:)``).
     func apply(
         _ group: MergedGroup, verdicts: [ObjectIdentifier: [Verdict]],
         related: [StoredObject] = []
@@ -39,7 +41,7 @@ extension ManagedObjectContext {
             }
             record.version = version
         }
-        for stored in related { try? adopt(stored) }
+        for stored in related { adopt(checked: stored) }
         dropDoubtfulEdits()
         finish(group, verdicts, touched)
         tell(group, since: start)
