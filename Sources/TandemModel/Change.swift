@@ -47,7 +47,7 @@ public struct Change: Hashable, Sendable {
     }
 
     /// The row before an update or delete; nil before an insert and for a touch.
-    public func rowBefore(in entity: CompiledEntity) -> Row? {
+    package func rowBefore(in entity: CompiledEntity) -> Row? {
         switch kind {
         case .insert, .touch: nil
         case .delete: deleted

@@ -48,7 +48,8 @@ public final class CompiledModel: Sendable {
     ) throws(ModelError) {
         let problems = ModelCheck.problems(in: model)
         guard problems.isEmpty else { throw ModelError(problems) }
-        var compiler = ModelCompiler(model: model, identifiers: identifiers)
+        var compiler = ModelCompiler(
+            model: model, version: version, identifiers: identifiers)
         let compiled = compiler.compile()
         guard !compiler.isExhausted else {
             throw ModelError([
@@ -131,6 +132,8 @@ public final class CompiledEntity: Sendable {
     public let name: String
     /// The number of this entity in the store.
     public let tag: EntityTag
+    /// The version of its model, which rows of the entity carry.
+    public let version: UInt16
     /// This entity and those it inherits from, nearest first.
     public let ancestors: [EntityTag]
     /// This entity and all that inherit from it, in the order of tags.
@@ -168,11 +171,13 @@ public final class CompiledEntity: Sendable {
     private let family: Set<EntityTag>
 
     init(
-        name: String, tag: EntityTag, ancestors: [EntityTag], descendants: [EntityTag],
-        properties: [CompiledProperty], uniqueness: [CompiledIndex], indexes: [CompiledIndex]
+        name: String, tag: EntityTag, version: UInt16, ancestors: [EntityTag],
+        descendants: [EntityTag], properties: [CompiledProperty], uniqueness: [CompiledIndex],
+        indexes: [CompiledIndex]
     ) {
         self.name = name
         self.tag = tag
+        self.version = version
         self.ancestors = ancestors
         self.descendants = descendants
         self.properties = properties

@@ -4,13 +4,15 @@
 /// and the numbers given before.
 struct ModelCompiler {
     let model: Model
+    let version: UInt16
     private(set) var identifiers: [String: UInt16]
     private var lastIdentifier: UInt16
     /// True when there are no numbers left; the result can't be used then.
     private(set) var isExhausted = false
 
-    init(model: Model, identifiers: [String: UInt16]) {
+    init(model: Model, version: UInt16, identifiers: [String: UInt16]) {
         self.model = model
+        self.version = version
         self.identifiers = identifiers
         lastIdentifier = identifiers.values.max() ?? 0
     }
@@ -37,7 +39,7 @@ struct ModelCompiler {
             }
         }
         return CompiledEntity(
-            name: name, tag: tag(name), ancestors: lineage.map { tag($0.name) },
+            name: name, tag: tag(name), version: version, ancestors: lineage.map { tag($0.name) },
             descendants: descendants.map { tag($0) }.sorted(), properties: properties(lineage),
             uniqueness: uniqueness, indexes: indexes)
     }

@@ -3,8 +3,8 @@ import FoundationEssentials
 /// One object's attributes and to-one relationships as one immutable byte string.
 ///
 /// The same bytes lie in LMDB, travel on the wire and back the client's objects. A column is read in place; nothing is
-/// decoded up front. Reading needs the object's ``CompiledEntity``; ``isValid(for:)`` is the
-/// check for bytes that come from outside, the readers trust it.
+/// decoded up front. Reading needs the object's ``CompiledEntity`` of the model that the row was written under: every installed model
+/// has a version of its own, and the journal keeps rows as they were written. ``value(_:in:)`` checks it.
 public struct Row: Hashable, Sendable {
     /// The bytes; their layout is ``RowLayout``'s.
     public let bytes: [UInt8]
@@ -46,19 +46,59 @@ public struct Row: Hashable, Sendable {
     // MARK: Columns
 
     /// True when the slot holds no value; always true for a to-many relationship.
-    public func isNull(_ slot: Int, in entity: CompiledEntity) -> Bool {
+    package func isNull(_ slot: Int, in entity: CompiledEntity) -> Bool {
         withView { $0.isNull(slot, in: entity) }
     }
 
     /// The value of a slot; null for a to-many relationship.
-    public func value(_ slot: Int, in entity: CompiledEntity) -> Value {
+    ///
+    /// Throws `schemaMismatch` if the row was written under another version of the model than the entity's, `usage` for a row of
+    /// another entity or a slot that the entity does not have, and `storage` for bytes that are no row of the entity. The models of a
+    /// journal are in its `model` transactions (``ModelInstallation``): rows fit the last one before them.
+    public func value(_ slot: Int, in entity: CompiledEntity) throws(TandemError) -> Value {
+        guard entity.properties.indices.contains(slot) else {
+            throw TandemError(.usage, "\(entity.name) has no slot \(slot)")
+        }
+        try checkReadable(as: entity, entity.properties[slot].name)
+        return uncheckedValue(slot, in: entity)
+    }
+
+    /// The value of a slot of a row that is known to be of the entity, under the same version of the model.
+    ///
+    /// Another row traps or gives values that it does not have.
+    package func uncheckedValue(_ slot: Int, in entity: CompiledEntity) -> Value {
         withView { $0.value(slot, in: entity) }
+    }
+
+    private func checkReadable(
+        as entity: CompiledEntity, _ property: String
+    ) throws(TandemError) {
+        let name = "\(entity.name).\(property)"
+        guard bytes.count >= RowLayout.headerBytes else {
+            throw TandemError(.storage, "\(name) can't be read: \(bytes.count) bytes are no row")
+        }
+        guard modelVersion == entity.version else {
+            throw TandemError(
+                .schemaMismatch,
+                "\(name) can't be read: the row was written under version \(modelVersion) of the model, and "
+                    + "the entity is of version \(entity.version); use the entity of version "
+                    + "\(modelVersion), which a model transaction before the row installed")
+        }
+        guard tag == entity.tag else {
+            throw TandemError(
+                .usage,
+                "\(name) can't be read: the row is of the entity with the tag \(tag), not \(entity.tag)"
+            )
+        }
+        guard hasShape(of: entity) else {
+            throw TandemError(.storage, "\(name) can't be read: the row's bytes are damaged")
+        }
     }
 
     /// The blobs that data and text columns stand for, in the order of the slots.
     ///
     /// Cost: a look at each such column.
-    public func blobs(in entity: CompiledEntity) -> [BlobReference] {
+    package func blobs(in entity: CompiledEntity) -> [BlobReference] {
         guard hasBlobs(in: entity) else { return [] }
         return entity.layout.longColumns.compactMap { column in
             guard isBlob(column, entity.layout) else { return nil }
@@ -71,48 +111,48 @@ public struct Row: Hashable, Sendable {
     /// Whether the content of any value lies outside the row.
     ///
     /// Cost: a look at each data and text column.
-    public func hasBlobs(in entity: CompiledEntity) -> Bool {
+    package func hasBlobs(in entity: CompiledEntity) -> Bool {
         withView { view in
             entity.layout.longColumns.contains { view.isBlob($0, entity.layout) }
         }
     }
 
     /// What stands for the text of a slot; nil where the row has the text itself, no text or no value.
-    public func longText(_ slot: Int, in entity: CompiledEntity) -> TextReference? {
+    package func longText(_ slot: Int, in entity: CompiledEntity) -> TextReference? {
         withView { $0.longText(slot, in: entity) }
     }
 
     /// All values by slot; null for to-many relationships.
-    public func values(in entity: CompiledEntity) -> [Value] {
+    package func values(in entity: CompiledEntity) -> [Value] {
         withView { view in entity.properties.indices.map { view.value($0, in: entity) } }
     }
 
     /// The object at the end of a to-one relationship, or nil.
-    public func reference(_ slot: Int, in entity: CompiledEntity) -> ObjectReference? {
+    package func reference(_ slot: Int, in entity: CompiledEntity) -> ObjectReference? {
         withView { $0.reference(slot, in: entity) }
     }
 
     /// Calls `body` with the bytes of a text or data column, or of what stands for it; nil when it has no value or another type.
-    public func withBytes<Result>(
+    package func withBytes<Result>(
         _ slot: Int, in entity: CompiledEntity, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result? {
         withView { $0.content(slot, in: entity).map(body) }
     }
 
     /// True when both rows hold the same bytes in a slot.
-    public func hasSameValue(as other: Row, _ slot: Int, in entity: CompiledEntity) -> Bool {
+    package func hasSameValue(as other: Row, _ slot: Int, in entity: CompiledEntity) -> Bool {
         withView { mine in
             other.withView { mine.hasSameValue(as: $0, slot, in: entity) }
         }
     }
 
     /// The slots in which two rows of one entity differ.
-    public func difference(from other: Row, in entity: CompiledEntity) -> PropertyMask {
+    package func difference(from other: Row, in entity: CompiledEntity) -> PropertyMask {
         PropertyMask(entity.properties.indices.filter { !hasSameValue(as: other, $0, in: entity) })
     }
 
     /// The same row with other values in some slots.
-    public func replacing(_ changes: [(slot: Int, value: Value)], in entity: CompiledEntity) -> Row
+    package func replacing(_ changes: [(slot: Int, value: Value)], in entity: CompiledEntity) -> Row
     {
         let changes = changes.map { SlotValue(slot: $0.slot, value: $0.value) }
         return replacing(changes, in: entity, version: modelVersion)
@@ -121,7 +161,7 @@ public struct Row: Hashable, Sendable {
     /// The same row with other values in some slots, as it is written under a version of the model.
     ///
     /// Cost: the bytes are copied; the other values are not decoded.
-    public func replacing(
+    package func replacing(
         _ changes: [SlotValue], in entity: CompiledEntity, version: UInt16
     ) -> Row {
         Row(bytes: RowBuilder.replace(changes, in: self, entity, version))

@@ -90,14 +90,14 @@ public struct RowMigration: Sendable {
     public func loses(_ slot: Int, of row: Row) -> Bool {
         guard let source = sources[slot], let conversion = source.conversion else { return false }
         return !row.isNull(source.slot, in: old)
-            && conversion(row.value(source.slot, in: old)).isNull
+            && conversion(row.uncheckedValue(source.slot, in: old)).isNull
     }
 
     /// The values of a row as they are under the new model.
     public func values(of row: Row) -> [Value] {
         new.properties.map { property in
             guard let source = sources[property.slot] else { return new.defaults[property.slot] }
-            var value = row.value(source.slot, in: old)
+            var value = row.uncheckedValue(source.slot, in: old)
             if let conversion = source.conversion { value = conversion(value) }
             if let target = value.reference, dropped.contains(target.tag) { value = .null }
             return value.isNull && !property.allowsNull ? new.defaults[property.slot] : value

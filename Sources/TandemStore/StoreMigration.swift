@@ -101,7 +101,7 @@ final class StoreMigration {
         let number = stored.object.number
         guard relationship.toMany else {
             guard inverse != 0,
-                let target = stored.row.value(property.slot, in: entity).reference
+                let target = stored.row.uncheckedValue(property.slot, in: entity).reference
             else { return }
             return _ = try open.delete(
                 store.tables.links, SmallKey(link: inverse, target.number, number))

@@ -75,7 +75,7 @@ enum PredicateProperties {
     private static func holds(
         _ constraint: SlotConstraint, _ row: Row, _ entity: CompiledEntity
     ) -> Bool {
-        let value = row.value(constraint.slot, in: entity)
+        let value = row.uncheckedValue(constraint.slot, in: entity)
         switch constraint.condition {
         case .equals(let wanted): return key(value) == key(wanted)
         case .anyOf(let values): return values.contains { key($0) == key(value) }

@@ -44,7 +44,7 @@ enum RowProperties {
         _ = row.withBytes(slot, in: entity) { $0.count }
         var key = KeyEncoder()
         key.append(slot, of: row, in: entity)
-        key.append(row.value(slot, in: entity), ascending: false)
+        key.append(row.uncheckedValue(slot, in: entity), ascending: false)
     }
 
     /// The row that is made of a valid row's values holds them, and so does one with a value put in again.

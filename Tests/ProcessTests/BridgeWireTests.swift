@@ -66,6 +66,38 @@ import Testing
         #expect(bridge.takeEvents().isEmpty)
     }
 
+    @Test func `a context that can't merge is a failure before the answer, and follows later`()
+        throws
+    {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let saver = try daemon.first("saver")
+        let path = daemon.place.path + "/relay"
+        let relay = try RefusingRelay(path, to: daemon.place.socket)
+        let reader = try BridgeProcess(path)
+        try saver.ask(#"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "A"}}]}"#)
+        try reader.ask(
+            #"{"do": "open", "controller": "c", "entity": "Team", "sort": ["name"], "where": "ANY players.name == 'x'"}"#
+        )
+        relay.refuse(TandemError(.timeout, "too busy"))
+        let save = try saver.ask(
+            #"{"do": "save", "ops": [{"insert": "Player", "set": {"name": "x", "team": "Team/1"}}]}"#
+        )
+        #expect(save["position"] == .int(3))
+        // Its answer names a position that the context does not come to.
+        #expect(try reader.ask(#"{"do": "schema"}"#)["position"] == .int(3))
+        let failure = try JSON.of(
+            #"{"event": "failure", "context": "main", "error": {"code": "timeout", "message": "too busy"}}"#
+        )
+        #expect(reader.takeEvents() == [failure])
+        relay.refuse(nil)
+        try reader.ask(#"{"do": "schema"}"#)
+        let events = reader.takeEvents()
+        #expect(events.map { $0["event"]?.string } == ["change"], "\(events)")
+        #expect(events.first?["position"] == .int(3))
+        #expect(try reader.finish() == .exited(0))
+    }
+
     @Test func `a killed daemon comes back, and no change is missed or told twice`() throws {
         let place = try Place()
         var daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)

@@ -1,12 +1,12 @@
 import TandemIO
 import TandemJournal
 import TandemModel
-import TandemStore
 import TandemWire
 import TestSupport
 import Testing
 
 @testable import TandemDaemon
+@testable import TandemStore
 
 /// Named consumers of the journal, from the wire to what is kept.
 @Suite(.ownThread) struct ConsumerTests {
@@ -49,6 +49,18 @@ import Testing
 
     private func first(_ bench: EngineBench) -> UInt64 {
         bench.bench.committer.journal.bounds.first
+    }
+
+    @Test func `consumers that can't be read are a failure of the status, not none`() throws {
+        let bench = try EngineBench()
+        _ = try bench.bench.committer.register("mirror", at: 0)
+        #expect(bench.engine.status["consumersFailure"] == .null)
+        let store = bench.bench.store
+        try store.current.put(store.tables.consumers, Array("mirror".utf8), [1])
+        let status = bench.engine.status
+        #expect(status["consumers"] == .array([]))
+        let failure = try #require(status["consumersFailure"]?.string)
+        #expect(failure.contains("mirror"), "\(failure)")
     }
 
     @Test func `laws 1 and 2: an acknowledgement that a crash takes back has given nothing up`()

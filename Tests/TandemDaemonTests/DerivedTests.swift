@@ -46,13 +46,15 @@ extension CommitBench {
                     if let relationship = source.relationship {
                         let number = stored.object.number
                         expected = .int(Int64(try store.members(of: number, relationship).count))
-                    } else if case .string(let text) = stored.row.value(source.slot, in: entity) {
+                    } else if case .string(let text) = stored.row.uncheckedValue(
+                        source.slot, in: entity)
+                    {
                         expected = .string(
                             String(decoding: TextFolding.folded(text), as: UTF8.self))
                     } else {
                         expected = .null
                     }
-                    let found = stored.row.value(property.slot, in: entity)
+                    let found = stored.row.uncheckedValue(property.slot, in: entity)
                     if found != expected {
                         wrong.append("\(model.id(of: stored.object)).\(property.name) \(found)")
                     }
@@ -243,7 +245,7 @@ extension CommitBench {
             Change(
                 .update, stored.object, changed: PropertyMask([slot]),
                 row: stored.row.replacing([(slot, .string("old"))], in: entity),
-                before: [SlotValue(slot: slot, value: stored.row.value(slot, in: entity))])
+                before: [SlotValue(slot: slot, value: stored.row.uncheckedValue(slot, in: entity))])
         }
         var transaction = Transaction(content: .objects(changes))
         try bench.committer.append(&transaction)

@@ -154,7 +154,7 @@ import Testing
         let entity = try bench.bench.entity("Node")
         let slot = try #require(entity.slot(of: "rank"))
         #expect(found.position == at && found.objects.count == 20)
-        #expect(found.objects.allSatisfy { $0.row.value(slot, in: entity) == .int(1) })
+        #expect(found.objects.allSatisfy { $0.row.uncheckedValue(slot, in: entity) == .int(1) })
         let few = try client.fetch(Fetch(request: nodes, kind: .count, at: at - 5))
         #expect(few.position == at - 5 && few.count == 15)
         let object = try bench.bench.reference("Node", 20)

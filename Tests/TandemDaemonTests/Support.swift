@@ -238,7 +238,7 @@ final class CommitBench {
     func value(_ name: String, _ number: UInt64, _ property: String) throws -> Value {
         let entity = try entity(name)
         let stored = try #require(try store.stored(try reference(name, number)))
-        return stored.row.value(try #require(entity.slot(of: property)), in: entity)
+        return stored.row.uncheckedValue(try #require(entity.slot(of: property)), in: entity)
     }
 
     func members(_ name: String, _ number: UInt64, _ property: String) throws -> [UInt64] {

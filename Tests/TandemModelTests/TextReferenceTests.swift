@@ -16,13 +16,14 @@ struct TextReferenceTests {
         let reference = TextReference(of: text)
         let row = Row([.string(text)], of: entity, version: 1)
         #expect(row.isValid(for: entity) && row.hasBlobs(in: entity))
-        #expect(row.value(0, in: entity) == .longText(reference))
+        #expect(row.uncheckedValue(0, in: entity) == .longText(reference))
         #expect(row.blobs(in: entity) == [BlobReference(of: Array(text.utf8))])
         #expect(reference.length == text.utf8.count && reference.fits(Array(text.utf8)))
         #expect(Row(row.values(in: entity), of: entity, version: 1) == row)
         let limit = String(repeating: "x", count: BlobReference.inlineLimit)
         let short = row.replacing([(slot: 0, value: .string(limit))], in: entity)
-        #expect(!short.hasBlobs(in: entity) && short.value(0, in: entity) == .string(limit))
+        #expect(
+            !short.hasBlobs(in: entity) && short.uncheckedValue(0, in: entity) == .string(limit))
     }
 
     @Test func `damaged rows with a reference are refused or read, never more`() throws {

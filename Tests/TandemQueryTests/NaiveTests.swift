@@ -259,7 +259,7 @@ struct NaiveTests {
     /// Whatever matches has to satisfy every constraint that a planner is told.
     private func satisfies(_ row: Row, _ request: CompiledRequest) -> Bool {
         request.constraints.allSatisfy { constraint in
-            let value = row.value(constraint.slot, in: request.entity)
+            let value = row.uncheckedValue(constraint.slot, in: request.entity)
             switch constraint.condition {
             case .equals(let expected): return value == expected
             case .anyOf(let values): return values.contains(value)

@@ -14,7 +14,8 @@ import Testing
         let stored = try #require(try bench.store.stored(team))
         #expect(stored.version == 3)
         let entity = try bench.entity("Team")
-        #expect(stored.row.value(try #require(entity.slot(of: "wins")), in: entity) == .int(4))
+        #expect(
+            stored.row.uncheckedValue(try #require(entity.slot(of: "wins")), in: entity) == .int(4))
         try bench.apply([try bench.delete("Team", 1)])
         #expect(try bench.store.stored(team) == nil)
         #expect(try bench.store.entity(ofNumber: 1) == team.tag)

@@ -70,8 +70,8 @@ import Testing
         try compare(bench, "after")
         let tag = try bench.entity("Tag")
         let row = try #require(try bench.store.stored(try bench.reference("Tag", 1))).row
-        #expect(row.value(try #require(tag.slot(of: "aim")), in: tag) == .int(7))
-        #expect(row.value(try #require(tag.slot(of: "label")), in: tag) == .string("a"))
+        #expect(row.uncheckedValue(try #require(tag.slot(of: "aim")), in: tag) == .int(7))
+        #expect(row.uncheckedValue(try #require(tag.slot(of: "label")), in: tag) == .string("a"))
     }
 
     @Test func `a link that is changed from the other side is in both rows, kept or not`() throws {

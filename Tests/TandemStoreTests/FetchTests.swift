@@ -216,7 +216,7 @@ struct RandomLeague {
             let stored = try? bench.store.stored(object), let entity = try? bench.entity(name),
             let slot = entity.slot(of: "pass")
         else { return .value(.string("none")) }
-        let value = stored.row.value(slot, in: entity)
+        let value = stored.row.uncheckedValue(slot, in: entity)
         return .value(value.isNull ? .string("none") : value)
     }
 

@@ -157,7 +157,7 @@ import Testing
                 for (entity, key) in [("Team", "name"), ("Player", "pass")] {
                     let own = try #require(bench.store.model?.entity(tagged: object.tag))
                     guard own.tag == (try bench.entity(entity).tag), let slot = own.slot(of: key),
-                        case .string(let name) = object.value(slot, in: own)
+                        case .string(let name) = object.uncheckedValue(slot, in: own)
                     else { continue }
                     names.insert(name)
                 }

@@ -63,7 +63,7 @@ private let laterModel = Model {
             ("wins", .int(2)),
         ] {
             let slot = try #require(entity.slot(of: name))
-            #expect(team.row.value(slot, in: entity) == value)
+            #expect(team.row.uncheckedValue(slot, in: entity) == value)
         }
         #expect(try bench.members("Team", 1, "players") == [2])
         #expect(try bench.numbers("Team", "wins == 2") == [1])

@@ -80,7 +80,7 @@ extension StoreBench {
     func stored(_ entity: String, _ number: UInt64, _ property: String) throws -> Value {
         let compiled = try self.entity(entity)
         let stored = try #require(try store.stored(try reference(entity, number)))
-        return stored.row.value(try #require(compiled.slot(of: property)), in: compiled)
+        return stored.row.uncheckedValue(try #require(compiled.slot(of: property)), in: compiled)
     }
 }
 

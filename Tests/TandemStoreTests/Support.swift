@@ -109,7 +109,9 @@ final class StoreBench {
         let old = try #require(try store.stored(object)).row
         let slots = try values.map { (slot: try #require(entity.slot(of: $0)), value: $1) }
         let row = old.replacing(slots, in: entity)
-        let before = slots.map { SlotValue(slot: $0.slot, value: old.value($0.slot, in: entity)) }
+        let before = slots.map {
+            SlotValue(slot: $0.slot, value: old.uncheckedValue($0.slot, in: entity))
+        }
         return Change(
             .update, object, changed: PropertyMask(slots.map(\.slot)), row: row, before: before)
     }

@@ -45,6 +45,7 @@ import Testing
         case 4: context.refresh(content, mergeChanges: false)
         case 5, 6, 7: context.undo()
         case 8, 9: context.redo()
+        case 10... where content.isDeleted: break
         case 10..<14:
             let before = content.committedValues(forKeys: ["size"])["size"]
             if let before { content["size"] = before }

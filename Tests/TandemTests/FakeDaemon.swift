@@ -70,6 +70,8 @@ final class FakeDaemon: Sendable {
         /// What new objects become instead of themselves, by number; nil for nothing.
         var takenOver: [ObjectNumber: ObjectReference?] = [:]
         var beforeVerdicts: [SaveOperation] = []
+        /// The related rows of every answer with verdicts.
+        var related: [StoredObject] = []
         // What tests look at.
         var hellos: [Hello] = []
         var requests: [ClientMessage] = []
@@ -230,7 +232,9 @@ struct FakeChanges {
             for value in values { link(object, entity, value.slot, nil, value.value) }
         case .update(_, _, let values, _):
             guard let old = rows[object.number]?.row else { return }
-            let before = values.map { (slot: $0.slot, value: old.value($0.slot, in: entity)) }
+            let before = values.map {
+                (slot: $0.slot, value: old.uncheckedValue($0.slot, in: entity))
+            }
             let row = old.replacing(values.map { ($0.slot, $0.value) }, in: entity)
             rows[object.number] = .init(reference: object, row: row, version: position)
             changes[object.number] = Change(
@@ -244,7 +248,9 @@ struct FakeChanges {
             let mask = PropertyMask(entity.properties.map(\.slot))
             changes[object.number] = Change(.delete, object, changed: mask, deleted: old)
             for property in entity.properties where !property.isToMany {
-                link(object, entity, property.slot, old.value(property.slot, in: entity), .null)
+                link(
+                    object, entity, property.slot, old.uncheckedValue(property.slot, in: entity),
+                    .null)
             }
         }
     }

@@ -149,7 +149,9 @@ final class FakeSession: Sendable {
             }
             send(
                 .verdicts(
-                    Verdicts(position: daemonState.end, items: items, alongside: alongside)), id)
+                    Verdicts(
+                        position: daemonState.end, items: items, related: daemonState.related,
+                        alongside: alongside)), id)
         default: send(.failure(TandemError(.usage, "the fake knows no such request")), id)
         }
     }

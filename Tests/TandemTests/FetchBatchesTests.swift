@@ -59,7 +59,7 @@ import Testing
     /// Changes everything.
     private func stir() throws {
         bucket.name += "er"
-        for content in contents { content.size += 100 }
+        for content in contents where !content.isDeleted { content.size += 100 }
         writer.delete(try #require(contents.last { !$0.isDeleted }))
         try writer.insert(Content.self).size = -1
         try writer.save()

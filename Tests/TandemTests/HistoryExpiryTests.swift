@@ -48,7 +48,7 @@ import Testing
             for change in transaction.changes where change.object.tag == entity.tag {
                 switch change.kind {
                 case .insert, .update:
-                    sizes[change.object.number] = change.row?.value(slot, in: entity)
+                    sizes[change.object.number] = change.row?.uncheckedValue(slot, in: entity)
                 case .delete: sizes[change.object.number] = nil
                 case .touch: break
                 }

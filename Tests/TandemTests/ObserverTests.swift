@@ -179,6 +179,6 @@ import Testing
 extension Row {
     /// Reads the text of a slot.
     fileprivate func name(_ entity: CompiledEntity) -> (Int) -> String {
-        { if case .string(let text) = self.value($0, in: entity) { text } else { "" } }
+        { if case .string(let text) = self.uncheckedValue($0, in: entity) { text } else { "" } }
     }
 }

@@ -128,6 +128,38 @@ import Testing
         #expect(object.size == 11)
     }
 
+    @Test func `a related row that can't be read fails the merge instead of being left out`()
+        async throws
+    {
+        var events = container.connectionEvents.makeAsyncIterator()
+        let context = container.makeContext(name: "follows", mergesAutomatically: true)
+        let content = daemon.insert("Content", ["size": .int(1)])
+        _ = try await context.fetch(Content.self)
+        let asker = Recorder("a", journal, wantsVerdicts: true)
+        context.add(asker)
+        let damaged = StoredObject(object: content, version: 1, row: Row(bytes: [1, 2, 3]))
+        daemon.state.withLock { $0.related = [damaged] }
+        daemon.update(content, ["size": .int(2)])
+        try await container.makeContext(name: "other").reach(daemon.end)
+        await context.followPushes()
+        let event = await events.next()
+        #expect(event?.state == .mergeFailed)
+        #expect(event?.reason.contains("the row of Content/\(content.number)") == true)
+        #expect(!context.isStale && context.position == daemon.end)
+    }
+
+    @Test func `who asks for the merge of a related row that can't be read is told`() throws {
+        let content = daemon.insert("Content", ["size": .int(1)])
+        _ = try context.fetch(Content.self)
+        let asker = Recorder("a", journal, wantsVerdicts: true)
+        context.add(asker)
+        let damaged = StoredObject(object: content, version: 1, row: Row(bytes: [1, 2, 3]))
+        daemon.state.withLock { $0.related = [damaged] }
+        daemon.update(content, ["size": .int(2)])
+        let error = #expect(throws: TandemError.self) { try context.reach(daemon.end) }
+        #expect(error?.code == .storage && context.position?.number == 1)
+    }
+
     @Test func `a context that can't merge for a while says so until it can`() async throws {
         var limits = ClientLimits()
         limits.recentTransactions = 1

@@ -161,7 +161,7 @@ import Testing
         try await context.save()
         let row = daemon.state.withLock { $0.rows[existing.number]?.row }
         let entity = daemon.entity("Content")
-        #expect(row?.value(entity.slot(of: "size") ?? 0, in: entity) == .int(5))
+        #expect(row?.uncheckedValue(entity.slot(of: "size") ?? 0, in: entity) == .int(5))
         #expect(objects[0].bucket == bucket && bucket.contents == [objects[0]])
         #expect(objects[2].size == 7 && !context.hasChanges)
     }

@@ -31,7 +31,7 @@ import Testing
     private func saved(_ property: String) throws -> Value {
         let entity = daemon.entity("Content")
         let row = try #require(daemon.state.withLock { $0.rows[stored.number]?.row })
-        return row.value(try #require(entity.slot(of: property)), in: entity)
+        return row.uncheckedValue(try #require(entity.slot(of: property)), in: entity)
     }
 
     /// Edits an object and takes that back; nobody holds it afterwards.

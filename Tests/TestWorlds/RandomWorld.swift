@@ -161,6 +161,8 @@ import TandemQuery
         let properties = object.entity.properties
         for _ in 0..<(1 + random.next(3)) {
             let property = properties[random.next(properties.count)]
+            // Fetching targets may have merged its deletion.
+            guard !object.isDeleted else { return }
             guard let relationship = property.relationship else {
                 object[property.name] = value(property, &random)
                 continue

@@ -3,6 +3,8 @@ import TandemWire
 
 extension ManagedObjectContext {
     /// Takes a group into the rows, lets everyone step, then everyone deliver.
+    ///
+    /// `related` are rows that were checked (``checkRows(_:)``).
     func apply(
         _ group: MergedGroup, verdicts: [ObjectIdentifier: [Verdict]],
         related: [StoredObject] = []
@@ -42,7 +44,7 @@ extension ManagedObjectContext {
             }
             record.version = version
         }
-        for stored in related { try? adopt(stored) }
+        for stored in related { adopt(checked: stored) }
         dropDoubtfulEdits()
         finish(group, verdicts, touched)
         tell(group, since: start)
@@ -103,6 +105,7 @@ extension ManagedObjectContext {
             for child in children { child.value?.giveUp(changes[at].object.number) }
             record.fault()
             record.isMissing = true
+            noteDeletion(of: record)
             edited.remove(record)
             record.pending = Edits()
             return
@@ -227,6 +230,7 @@ extension ManagedObjectContext {
         old.pending = Edits()
         old.fault()
         old.isMissing = true
+        noteDeletion(of: old)
         notifyObservers(of: old.reference.number)
     }
 }

@@ -33,7 +33,7 @@ extension ManagedObjectContext {
             return ConflictDetails(
                 object: model.id(of: conflict.object), base: named { record.baseValue($0) },
                 ours: named { record.value($0) },
-                theirs: theirs.map { row in named { row.value($0, in: entity) } })
+                theirs: theirs.map { row in named { row.uncheckedValue($0, in: entity) } })
         }
     }
 }

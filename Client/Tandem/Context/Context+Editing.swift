@@ -59,6 +59,7 @@ extension ManagedObjectContext {
     func discard(_ record: ObjectRecord) {
         touch(record, .refresh)
         edited.remove(record)
+        failedReads.forgetUnknown(of: record)
         let wasDeleted = record.pending.kind == .delete
         record.pending = Edits()
         notifyObservers(of: record.reference.number)
@@ -70,6 +71,7 @@ extension ManagedObjectContext {
         undoStack.clear()
         lostEdits = LostEdits()
         failedReads.forgetDropped()
+        _ = unseenDeletions.takeDropped()
         for object in edited.objects {
             let record = object.record
             touch(record, .refresh)

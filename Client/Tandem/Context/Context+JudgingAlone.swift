@@ -30,6 +30,7 @@ extension ManagedObjectContext {
                     throw TandemError(.storage, "the daemon's verdicts do not fit what was asked")
                 }
                 try self.check(own.map(\.object))
+                try self.checkRows(answer.related)
                 verdicts[ObjectIdentifier(asker)] = own
                 related += answer.related
             case .success(let other): throw Step<Void>.unexpected(other)

@@ -178,7 +178,7 @@ extension ObjectSnapshot {
         }
         self.init(id: model.id(of: stored.object), version: stored.version, values: [:])
         for property in entity.properties where !property.isToMany {
-            values[property.name] = stored.row.value(property.slot, in: entity)
+            values[property.name] = stored.row.uncheckedValue(property.slot, in: entity)
         }
     }
 

@@ -147,6 +147,7 @@ extension ManagedObjectContext {
         var verdicts: [ObjectIdentifier: [Verdict]] = [:]
         for (asker, item) in zip(askers, answer.items) { verdicts[ObjectIdentifier(asker)] = item }
         try check(answer.items.flatMap { $0.map(\.object) })
+        try checkRows(answer.related)
         if let step = try refillStep(whole, participants.compactMap(\.value), verdicts) {
             return step
         }

@@ -111,6 +111,7 @@ extension ManagedObjectContext {
                 answer.items.count == askers.count, answer.position == group.to
             else { throw TandemError(.storage, "the daemon gave no verdicts") }
             try self.check(answer.items.flatMap { $0.map(\.object) })
+            try self.checkRows(answer.related)
             let verdicts = zip(askers, answer.items).map { (ObjectIdentifier($0), $1) }
             return try self.settleStep(
                 group, Dictionary(verdicts, uniquingKeysWith: { $1 }), answer.related, move)

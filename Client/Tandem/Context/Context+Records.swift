@@ -234,6 +234,7 @@ extension ManagedObjectContext {
             let record = record(missing)
             record.fault()
             record.isMissing = record.pending.kind != .insert && record.inFlight.kind != .insert
+            if record.isMissing { noteDeletion(of: record) }
             noteLoaded(record)
         }
         for list in answer.members {
@@ -248,12 +249,26 @@ extension ManagedObjectContext {
     /// Takes over a row that was read at the context's position.
     func adopt(_ stored: StoredObject) throws(TandemError) {
         _ = try entity(of: stored.object)
-        correct(stored.object)
-        let record = record(stored.object)
-        guard record.row == nil || stored.version >= record.version else { return }
+        guard let record = recordBefore(stored) else { return }
         guard stored.row.isValid(for: record.entity) else {
             throw Self.unreadable(stored.object, record.entity)
         }
+        hold(stored, in: record)
+    }
+
+    /// Takes over a row that was read at the context's position, and checked (``checkRows(_:)``).
+    func adopt(checked stored: StoredObject) {
+        if let record = recordBefore(stored) { hold(stored, in: record) }
+    }
+
+    /// The record of an object, unless it holds a later row.
+    private func recordBefore(_ stored: StoredObject) -> ObjectRecord? {
+        correct(stored.object)
+        let record = record(stored.object)
+        return record.row == nil || stored.version >= record.version ? record : nil
+    }
+
+    private func hold(_ stored: StoredObject, in record: ObjectRecord) {
         record.row = stored.row
         record.version = stored.version
         record.isMissing = false
@@ -282,6 +297,16 @@ extension ManagedObjectContext {
     /// What is wrong with a row that came from outside and is none of its entity.
     static func unreadable(_ object: ObjectReference, _ entity: CompiledEntity) -> TandemError {
         TandemError(.storage, "the row of \(entity.name)/\(object.number) can't be read")
+    }
+
+    /// Checks rows that came from outside.
+    func checkRows(_ rows: [StoredObject]) throws(TandemError) {
+        for stored in rows {
+            let entity = try entity(of: stored.object)
+            guard stored.row.isValid(for: entity) else {
+                throw Self.unreadable(stored.object, entity)
+            }
+        }
     }
 
     /// Checks references that came from outside.

@@ -68,6 +68,7 @@ extension ManagedObjectContext {
         sweep()
         if let saveID = options.saveID { checkSaveID(saveID) }
         try checkFailedReads()
+        try checkUnseenDeletions(options.policy)
         if let parent { return try saveStep(options, into: parent) }
         return try sessionStep().then { session in
             // Who is told may edit and even save, so it comes before anything is decided.
@@ -84,6 +85,7 @@ extension ManagedObjectContext {
             }
             // Observers that were called may have read properties.
             try self.checkFailedReads()
+            try self.checkUnseenDeletions(options.policy)
             try self.checkLostEdits()
             let records = try self.validRecords()
             // What validating read may have brought another model.

@@ -6,6 +6,8 @@ import TandemModel
 /// whose read had failed are dropped, and the next save reports them. A property that was set without being read keeps its edit.
 struct FailedReads {
     private var slots: [ObjectNumber: PropertyMask] = [:]
+    /// The values among them that were loaded, and that the type of their property can't show.
+    private var unknown: [ObjectNumber: SlotValues] = [:]
     /// Edits to drop as soon as no merge is under way.
     private var doubtful: [(record: ObjectRecord, slots: PropertyMask)] = []
     private var dropped: [ValidationProblem] = []
@@ -27,12 +29,37 @@ struct FailedReads {
         if let cause { self.cause = cause }
     }
 
+    /// Notes that the type of a property can't show its value.
+    mutating func note(
+        unknown value: Value, _ slot: Int, of record: ObjectRecord, _ cause: TandemError
+    ) {
+        unknown[record.reference.number, default: SlotValues()][slot] = value
+        note(slot, of: record, cause)
+    }
+
+    /// The value of a property that its type can't show; nil if there is none.
+    func unknownValue(_ slot: Int, of record: ObjectRecord) -> Value? {
+        unknown[record.reference.number]?[slot]
+    }
+
+    /// Forgets values that can't be shown, of an object whose edits are dropped.
+    mutating func forgetUnknown(of record: ObjectRecord) {
+        guard let values = unknown.removeValue(forKey: record.reference.number) else { return }
+        drop(values.mask, of: record)
+    }
+
+    private mutating func drop(_ readable: PropertyMask, of record: ObjectRecord) {
+        let rest = slots(of: record).subtracting(readable)
+        slots[record.reference.number] = rest.isEmpty ? nil : rest
+        record.isUnreadable = !rest.isEmpty
+    }
+
     /// Forgets the failed reads of an object that are `readable` by now; edits of these properties become doubtful.
     mutating func settle(_ record: ObjectRecord, _ readable: PropertyMask) {
-        let number = record.reference.number
-        let rest = slots(of: record).subtracting(readable)
-        slots[number] = rest.isEmpty ? nil : rest
-        record.isUnreadable = !rest.isEmpty
+        for slot in readable where unknownValue(slot, of: record) != nil {
+            unknown[record.reference.number]?[slot] = nil
+        }
+        drop(readable, of: record)
         let edits = record.pending.mask.intersection(readable)
         if !edits.isEmpty { doubtful.append((record, edits)) }
     }
@@ -56,6 +83,7 @@ struct FailedReads {
         _ old: ObjectRecord, to record: ObjectRecord, _ translation: ModelTranslation
     ) {
         guard let before = slots.removeValue(forKey: old.reference.number) else { return }
+        unknown[old.reference.number] = nil
         for slot in before {
             let property = old.entity.properties[slot]
             guard let same = translation.property(property, in: record.entity) else { continue }
@@ -119,6 +147,21 @@ extension ManagedObjectContext {
         failedReads.note(slot, of: record, faultFailure)
     }
 
+    /// Notes that the type of a property can't show its value.
+    func noteUnknownValue(
+        _ value: Value, _ slot: Int, of record: ObjectRecord, _ type: Any.Type
+    ) {
+        let error = TandemError(
+            .unreadable,
+            "\(record.id).\(record.entity.properties[slot].name) is \(value.json.text), which is no value of "
+                + "\(type); declare the property as optional to read nil")
+        valueFailure = error
+        guard failedReads.unknownValue(slot, of: record) != value else { return }
+        if let debug { debug.tell(.fault, name, since: debug.now, [("error", "\(error)")]) }
+        if faultFailure == nil { faultFailure = error }
+        failedReads.note(unknown: value, slot, of: record, error)
+    }
+
     /// Forgets the failed reads of what is loaded by now, here and in children.
     func noteLoaded(_ record: ObjectRecord) {
         if record.isUnreadable {
@@ -138,6 +181,7 @@ extension ManagedObjectContext {
         if record.isGone { return true }
         if record.entity.properties[slot].isToMany { return record.membersBelow(slot) != nil }
         guard let value = record.committedValue(slot) else { return false }
+        if failedReads.unknownValue(slot, of: record) == value { return false }
         return value.outside.map { root.blobs[$0] != nil } ?? true
     }
 

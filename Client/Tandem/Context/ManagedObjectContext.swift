@@ -51,6 +51,9 @@ public final class ManagedObjectContext {
     /// Edits that were dropped because they have no place in the store any more; the next save tells of them.
     var lostEdits = LostEdits()
     var failedReads = FailedReads()
+    /// The last value that the type of its property can't show, for those who make values of rows.
+    var valueFailure: TandemError?
+    var unseenDeletions = UnseenDeletions()
     let propertyCache = PropertyCache()
     let observed = ObservedProperties()
     /// Objects that were handed out as faults lately; they are loaded together when one of them is needed.
@@ -119,7 +122,7 @@ public final class ManagedObjectContext {
 
     /// Whether there is anything to save, or edits were dropped of which the next save tells.
     public var hasChanges: Bool {
-        !lostEdits.isEmpty || failedReads.hasDropped
+        !lostEdits.isEmpty || failedReads.hasDropped || unseenDeletions.hasDropped
             || edited.objects.contains { !$0.record.pending.isEmpty }
     }
 

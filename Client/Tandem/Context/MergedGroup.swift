@@ -104,7 +104,7 @@ extension Change {
             guard let row, let earlier = rowBefore(in: entity) else { return nil }
             back.row = earlier
             back.before = before.map {
-                SlotValue(slot: $0.slot, value: row.value($0.slot, in: entity))
+                SlotValue(slot: $0.slot, value: row.uncheckedValue($0.slot, in: entity))
             }
         }
         return back
@@ -224,7 +224,9 @@ enum NetEffect {
             let toMany = change.changed.slots.filter {
                 $0 < entity.properties.count && entity.properties[$0].isToMany
             }
-            result.before = change.before.filter { row.value($0.slot, in: entity) != $0.value }
+            result.before = change.before.filter {
+                row.uncheckedValue($0.slot, in: entity) != $0.value
+            }
             result.changed = PropertyMask(result.before.map(\.slot) + toMany)
             if !result.before.isEmpty { return result }
             if toMany.isEmpty { return nil }

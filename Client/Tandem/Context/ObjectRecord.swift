@@ -105,8 +105,8 @@ final class ObjectRecord {
 
     /// Whether nothing is known but the row, and nobody counts on it: such a record may stand for another row.
     var isRowAlone: Bool {
-        pins == 0 && steps == 0 && !hasEdits && members.isEmpty && !isMissing && refusedFor == 0
-            && base == nil
+        pins == 0 && steps == 0 && !hasEdits && members.isEmpty && !isMissing && !isUnreadable
+            && refusedFor == 0 && base == nil
     }
 
     /// Whether the row is held.
@@ -185,7 +185,7 @@ final class ObjectRecord {
     /// The value without edits; nil when the row has to be loaded first.
     func committedValue(_ slot: Int) -> Value? {
         if let lentRow { return lentRow.pointee.value(slot, in: entity) }
-        if let ownRow { return ownRow.value(slot, in: entity) }
+        if let ownRow { return ownRow.uncheckedValue(slot, in: entity) }
         if let base { return base.record.value(slot) }
         return isFault ? nil : .null
     }

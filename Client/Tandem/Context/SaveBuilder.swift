@@ -98,14 +98,14 @@ struct SaveBuilder {
             }.compactMap { property in record.value(property.slot).map { (property.slot, $0) } }
             writer.update(reference, baseVersion: record.version, values: values.count)
             for (slot, value) in values {
-                writer.value(slot, value, base: row?.value(slot, in: record.entity))
+                writer.value(slot, value, base: row?.uncheckedValue(slot, in: record.entity))
             }
             return
         }
         let values = record.sentValues
         writer.update(reference, baseVersion: record.version, values: values.count)
         for (slot, value) in values {
-            writer.value(slot, value, base: row?.value(slot, in: record.entity))
+            writer.value(slot, value, base: row?.uncheckedValue(slot, in: record.entity))
         }
     }
 

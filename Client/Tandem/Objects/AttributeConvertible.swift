@@ -2,8 +2,16 @@ public import FoundationEssentials
 public import TandemModel
 
 /// A Swift type that an attribute's values convert to and from.
+///
+/// The store may hold a value that the type can't show, such as a raw value that a later version of the app added to an enum. An
+/// optional property reads it as nil. Any other property shows the default of its ``TandemModel/Attribute``, or ``zero`` if it has none;
+/// ``ManagedObjectContext/faultFailure`` names the value once, and saves with edits of the object throw `unreadable`, until the edits are
+/// rolled back or others save a value that the type can show.
+///
+///     enum Level: Int, AttributeConvertible { … }
+///     @Managed("level") var level: Level?         // nil for a level that this version does not know
 public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, PredicateOperand {
-    /// The value as this type; nil when it is null or of another type.
+    /// The value as this type; nil if it is null, of another type, or none that this type can show.
     init?(attribute value: Value)
     /// As an attribute's value.
     var attributeValue: Value { get }
@@ -15,13 +23,16 @@ extension AttributeConvertible {
     /// Reads the property of an object.
     @inlinable
     public static func read(from object: ManagedObject, _ property: CompiledProperty) -> Self {
-        readOptional(from: object, property) ?? zero
+        readOptional(from: object, property)
+            ?? object.substitute(for: property.name, Self.self).flatMap(Self.init(attribute:))
+            ?? zero
     }
 
     /// Reads the property that a ``Managed`` names.
     @inlinable
     public static func read(from object: ManagedObject, named name: ManagedName) -> Self {
-        readOptional(from: object, named: name) ?? zero
+        readOptional(from: object, named: name)
+            ?? object.substitute(for: name, Self.self).flatMap(Self.init(attribute:)) ?? zero
     }
 
     /// Writes the property of an object.

@@ -108,6 +108,7 @@ open class ManagedObject: Observable {
     ///
     /// Reading may block to load a fault, or a text or data that is too long for a row; when that fails the value is null and the context's ``ManagedObjectContext/faultFailure`` says why.
     /// Setting traps on an unknown property or a value of another type: check what comes from outside with ``CompiledProperty/accepts(_:)``.
+    /// It also traps if the edit would be lost: if the object was deleted, here or by others, or if its context is gone.
     public subscript(property: String) -> Value {
         get { self[record.entity.declared(property)] }
         set { self[record.entity.declared(property)] = newValue }
@@ -127,7 +128,7 @@ open class ManagedObject: Observable {
                 property.accepts(newValue),
                 "\(entityName).\(property.name) can't hold \(newValue).")
             if let target = newValue.reference { check(target, property) }
-            managedObjectContext?.set(newValue, slot(property), of: record)
+            editableContext?.set(newValue, slot(property), of: record)
         }
     }
 
@@ -165,7 +166,7 @@ open class ManagedObject: Observable {
 
     /// Sets the object at the end of a to-one relationship; its other end follows.
     public func setObject(_ object: ManagedObject?, for relationship: String) {
-        if let object { checkContext(of: object) }
+        if let object, !canLead(to: object) { return }
         self[relationship] = object.map { .reference($0.record.reference) } ?? .null
     }
 
@@ -205,11 +206,10 @@ open class ManagedObject: Observable {
     /// Adding a member does nothing. Of an ordered relationship the members are loaded, which may block.
     public func add(_ member: ManagedObject, to relationship: String) {
         let property = toMany(relationship)
-        checkContext(of: member)
+        guard canLead(to: member), let context = editableContext else { return }
         check(member.record.reference, property)
         guard property.relationship?.isOrdered == true else {
-            managedObjectContext?.add(member.record, to: property.slot, of: record)
-            return
+            return context.add(member.record, to: property.slot, of: record)
         }
         let members = orderedObjects(relationship)
         if !members.contains(member) { setOrderedObjects(members + [member], for: relationship) }
@@ -238,12 +238,10 @@ open class ManagedObject: Observable {
         precondition(
             property.relationship?.isOrdered == true,
             "\(entityName).\(relationship) has no order; add and remove its members.")
-        for member in members {
-            checkContext(of: member)
-            check(member.record.reference, property)
-        }
-        guard let slot = loadedMembers(relationship) else { return }
-        managedObjectContext?.setMembers(members.map(\.record), slot, of: record)
+        let members = members.filter { canLead(to: $0) }
+        for member in members { check(member.record.reference, property) }
+        guard let context = editableContext, let slot = loadedMembers(relationship) else { return }
+        context.setMembers(members.map(\.record), slot, of: record)
     }
 
     /// Removes an object from a to-many relationship; the other end follows.
@@ -251,7 +249,7 @@ open class ManagedObject: Observable {
         let property = toMany(relationship)
         checkContext(of: member)
         check(member.record.reference, property)
-        managedObjectContext?.remove(member.record, from: property.slot, of: record)
+        editableContext?.remove(member.record, from: property.slot, of: record)
     }
 
     /// The value of a slot; what is too long for a row as its reference.
@@ -270,6 +268,26 @@ open class ManagedObject: Observable {
         if let value = record.value(slot) { return shown(value) }
         context.noteFailedRead(slot, of: record)
         return .null
+    }
+
+    /// What a property shows in place of a stored value that its type can't show: the attribute's default.
+    ///
+    /// Records that the property was read without success. Nil if there is no value, and in objects of no context.
+    @usableFromInline
+    func substitute(for name: ManagedName, _ type: any AttributeConvertible.Type) -> Value? {
+        managedObjectContext == nil ? nil : substitute(for: property(name).name, type)
+    }
+
+    /// What a property shows in place of a stored value that its type can't show, likewise.
+    @usableFromInline
+    func substitute(for name: String, _ type: any AttributeConvertible.Type) -> Value? {
+        // Reading it may have brought another model.
+        guard let context = managedObjectContext, let slot = record.entity.slot(of: name),
+            let value = record.committedValue(slot), !value.isNull, record.value(slot) == value,
+            value.outside.map({ context.root.blobs[$0] != nil }) ?? true
+        else { return nil }
+        context.noteUnknownValue(value, slot, of: record, type)
+        return record.entity.defaults[slot]
     }
 
     /// A value as it will be once all deletions are saved: nothing leads to what is gone.
@@ -293,6 +311,34 @@ open class ManagedObject: Observable {
         precondition(
             property.isToMany, "\(entityName).\(relationship) is no to-many relationship.")
         return property
+    }
+
+    /// The context, for an edit of this object; traps if the edit would be lost.
+    ///
+    /// Nil if the edit is dropped and reported by the next save, see ``UnseenDeletions``.
+    private var editableContext: ManagedObjectContext? {
+        guard let context = managedObjectContext else {
+            preconditionFailure(
+                "The context of \(id) is gone, so an edit would be lost; keep the context as long as its objects are edited."
+            )
+        }
+        guard record.isDeleted else { return context }
+        precondition(
+            context.dropsEdit(of: record),
+            "\(id) was deleted, so an edit would be lost; check isDeleted first.")
+        return nil
+    }
+
+    /// Whether a relationship of this object can lead to another one; traps if that was deleted.
+    ///
+    /// False if the edit is dropped and reported by the next save, see ``UnseenDeletions``.
+    private func canLead(to object: ManagedObject) -> Bool {
+        checkContext(of: object)
+        guard object.record.isDeleted else { return true }
+        precondition(
+            managedObjectContext?.dropsEdit(of: object.record) == true,
+            "\(object.id) was deleted, so nothing can lead to it; check isDeleted first.")
+        return false
     }
 
     private func checkContext(of object: ManagedObject) {

@@ -170,6 +170,7 @@ extension ManagedObjectContext {
                 "the connection was lost in the middle of \(attempt - 1) answers; fetch again")
         }
         core.learn(type)
+        valueFailure = nil
         let parts = AnswerParts()
         return LentObjects(
             try pickedStep(request, into: parts).run(on: connection), self, parts)
@@ -181,6 +182,7 @@ extension ManagedObjectContext {
         _ type: any ManagedEntity.Type, _ request: FetchRequest
     ) async throws -> LentObjects {
         core.learn(type)
+        valueFailure = nil
         return LentObjects(
             try await pickedStep(request).runUnlessCancelled(on: connection), self)
     }
@@ -202,8 +204,8 @@ extension ManagedObjectContext {
 
     @usableFromInline
     func throwFaultFailure() throws {
-        guard let failure = faultFailure else { return }
-        faultFailure = nil
+        guard let failure = faultFailure ?? valueFailure else { return }
+        (faultFailure, valueFailure) = (nil, nil)
         throw failure
     }
 

@@ -50,7 +50,7 @@ struct ResultsSums {
     /// Takes over a row's values.
     mutating func note(_ row: Row, of object: ObjectReference, _ model: CompiledModel) {
         guard let entity = model.entity(tagged: object.tag) else { return }
-        values[object.number] = properties.map { row.value($0.slot, in: entity) }
+        values[object.number] = properties.map { row.uncheckedValue($0.slot, in: entity) }
     }
 
     /// Forgets a row that left.

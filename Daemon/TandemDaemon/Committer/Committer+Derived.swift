@@ -77,10 +77,12 @@ private struct FoldedRenewal {
     mutating func look(at stored: Store.Stored) throws {
         var values: [SlotValue] = []
         for derivation in derivations {
-            let source = stored.row.value(derivation.source, in: entity)
+            let source = stored.row.uncheckedValue(derivation.source, in: entity)
             let value = try store.derived(
                 derivation, of: stored.object.number, entity, from: source)
-            guard stored.row.value(derivation.slot, in: entity) != value.inRow else { continue }
+            guard stored.row.uncheckedValue(derivation.slot, in: entity) != value.inRow else {
+                continue
+            }
             values.append(SlotValue(slot: derivation.slot, value: value.inRow))
             try keep(value)
         }
@@ -91,7 +93,7 @@ private struct FoldedRenewal {
             Change(
                 .update, stored.object, changed: PropertyMask(values.map(\.slot)), row: row,
                 before: values.map {
-                    SlotValue(slot: $0.slot, value: stored.row.value($0.slot, in: entity))
+                    SlotValue(slot: $0.slot, value: stored.row.uncheckedValue($0.slot, in: entity))
                 }))
     }
 

@@ -159,7 +159,7 @@ struct SavePlanner {
         else { return false }
         // Who does not hold the value that the save is based on can't tell that nobody changed it.
         guard let base = value.base else { return true }
-        return stored.row.value(value.slot, in: entity) != base.inRow
+        return stored.row.uncheckedValue(value.slot, in: entity) != base.inRow
     }
 
     private mutating func missing(_ object: ObjectReference, _ version: UInt64) throws {

@@ -121,7 +121,7 @@ struct UniquenessCheck {
         if working.isDeleted { return false }
         guard let stored = working.stored else { return true }
         return index.slots.allSatisfy {
-            stored.row.value($0, in: working.entity) == working.value($0)
+            stored.row.uncheckedValue($0, in: working.entity) == working.value($0)
         }
     }
 

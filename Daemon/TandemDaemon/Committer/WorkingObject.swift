@@ -48,7 +48,7 @@ final class WorkingObject {
     func value(_ slot: Int) -> Value {
         if stored == nil { return values[slot] }
         if !edits.isEmpty, let edit = edits.first(where: { $0.slot == slot }) { return edit.value }
-        return (patch?.row ?? stored?.row)?.value(slot, in: entity) ?? .null
+        return (patch?.row ?? stored?.row)?.uncheckedValue(slot, in: entity) ?? .null
     }
 
     /// The slots that the rules of the model have to be applied to.
@@ -153,7 +153,9 @@ final class WorkingObject {
         }
         if mask.isEmpty, linkChanges.isEmpty { return nil }
         if mask.isEmpty { return Change(.touch, object, changed: linkMask, links: linkChanges) }
-        let before = mask.map { SlotValue(slot: $0, value: stored.row.value($0, in: entity)) }
+        let before = mask.map {
+            SlotValue(slot: $0, value: stored.row.uncheckedValue($0, in: entity))
+        }
         return Change(
             .update, object, changed: mask.union(linkMask), row: row, before: before,
             links: linkChanges)

@@ -42,11 +42,14 @@ package struct IndexCheck {
     ) -> String? {
         let maker = SegmentIndexMaker(
             directory: directory, fileSystem: fileSystem, reading: reading)
-        guard let made = try? maker.bytes(of: first, before: next),
-            let found = try? fileSystem.contents(
+        guard let made = try? maker.bytes(of: first, before: next) else { return nil }
+        do throws(IOError) {
+            let found = try fileSystem.contents(
                 of: path(of: first), maximumBytes: header.fileBytes)
-        else { return nil }
-        return made == found ? nil : "it is another than the segment makes"
+            return made == found ? nil : "it is another than the segment makes"
+        } catch {
+            return isGone(first) ? nil : "it can't be read: \(error)"
+        }
     }
 
     /// Whether the segment was given up while it was looked at.

@@ -5,11 +5,11 @@ extension StoreChecker {
     func checkDerived(_ stored: Store.Stored, _ entity: CompiledEntity) throws(StoreError) {
         var wrong: [SlotValue] = []
         for derivation in entity.derivations where try isJudged(derivation) {
-            let source = stored.row.value(derivation.source, in: entity)
+            let source = stored.row.uncheckedValue(derivation.source, in: entity)
             let value = try store.derived(
                 derivation, of: stored.object.number, entity, from: source
             ).inRow
-            if stored.row.value(derivation.slot, in: entity) != value {
+            if stored.row.uncheckedValue(derivation.slot, in: entity) != value {
                 wrong.append(SlotValue(slot: derivation.slot, value: value))
             }
         }
@@ -17,7 +17,7 @@ extension StoreChecker {
         let repairs = repairs(of: stored, wrong, entity)
         for item in wrong {
             let property = entity.properties[item.slot]
-            let held = stored.row.value(item.slot, in: entity)
+            let held = stored.row.uncheckedValue(item.slot, in: entity)
             find(
                 StoreFinding(
                     .wrongDerived, .rows, StoreKey.row(stored.object), object: id(stored.object),
@@ -37,7 +37,7 @@ extension StoreChecker {
     private func repairs(
         of stored: Store.Stored, _ wrong: [SlotValue], _ entity: CompiledEntity
     ) -> [StoreFinding.Repair] {
-        let held = wrong.map { stored.row.value($0.slot, in: entity) }
+        let held = wrong.map { stored.row.uncheckedValue($0.slot, in: entity) }
         guard !wrong.contains(where: { $0.value.outside != nil }),
             !held.contains(where: { $0.outside != nil })
         else { return [] }

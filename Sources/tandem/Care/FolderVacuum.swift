@@ -22,7 +22,7 @@ struct FolderVacuum: JournalVacuum {
             segments: segments(), checkpoint: store.appliedPosition,
             floors: consumers.map(\.acknowledged),
             now: Int64(clamping: SystemClock().wallMicroseconds))
-        let plan = self.plan(request, state)
+        let plan = try self.plan(request, state)
         if !request.isDryRun, plan.goes.segments > 0 {
             try trim(below: plan.goes.trimBelow, applied: store.appliedPosition)
         }
@@ -38,14 +38,22 @@ struct FolderVacuum: JournalVacuum {
         return segments
     }
 
-    private func plan(_ request: VacuumRequest, _ state: RetentionState) -> VacuumPlan {
+    private func plan(_ request: VacuumRequest, _ state: RetentionState) throws -> VacuumPlan {
         let source = FolderSource(folder.path, isQuiet: true)
-        return Vacuum(
+        var failure: (any Error)?
+        let plan = Vacuum(
             keepBytes: request.keepBytes, keepSeconds: request.keepSeconds,
             before: request.before, isForced: request.isForced
         ).plan(state) { segment in
-            (try? source.time(from: segment.last)).flatMap { $0 }
+            do {
+                return try source.time(from: segment.last)
+            } catch {
+                failure = failure ?? error
+                return nil
+            }
         }
+        if let failure { throw failure }
+        return plan
     }
 
     /// By the journal itself, which refuses what is damaged before anything goes.

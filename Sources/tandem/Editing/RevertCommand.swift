@@ -112,7 +112,7 @@ struct RevertCommand: ParsableCommand {
         }
         if let row = change.deleted {
             for property in entity.properties where !property.isToMany {
-                let value = row.value(property.slot, in: entity)
+                let value = row.uncheckedValue(property.slot, in: entity)
                 if !value.isNull || !entity.defaults[property.slot].isNull {
                     try set(value, property, of: object, old)
                 }
@@ -122,7 +122,7 @@ struct RevertCommand: ParsableCommand {
             let after = object.snapshot
             for item in change.before {
                 let property = entity.properties[item.slot]
-                let expected = change.row?.value(item.slot, in: entity) ?? .null
+                let expected = change.row?.uncheckedValue(item.slot, in: entity) ?? .null
                 guard after[property.name] == expected else {
                     conflicts.append("\(id): \(property.name) was changed later")
                     continue

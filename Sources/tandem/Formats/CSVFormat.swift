@@ -52,8 +52,8 @@ struct CSVFormat: EntryFormat {
             let slot = property.slot
             if change.kind == .update, before[slot] == nil { return nil }
             let pair = [
-                text(change.deleted?.value(slot, in: entity) ?? before[slot]),
-                text(change.row?.value(slot, in: entity)),
+                text(change.deleted?.uncheckedValue(slot, in: entity) ?? before[slot]),
+                text(change.row?.uncheckedValue(slot, in: entity)),
             ]
             // A change between no value and an empty text looks like none here; other formats tell them apart.
             if change.kind != .update, pair.allSatisfy(\.isEmpty) { return nil }

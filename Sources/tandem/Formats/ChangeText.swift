@@ -58,7 +58,7 @@ struct ChangeText {
             isCut ? ValueText.short(value, model) : ValueText.json(value, model).plain
         }
         let values = change.before.map { item in
-            let after = change.row?.value(item.slot, in: entity) ?? .null
+            let after = change.row?.uncheckedValue(item.slot, in: entity) ?? .null
             return "\(entity.properties[item.slot].name) \(text(item.value))→\(text(after))"
         }
         let all = ShownLink.all(of: change)
@@ -77,7 +77,7 @@ struct ChangeText {
             let row = change.kind == .insert ? change.row : change.deleted
         else { return [] }
         return entity.properties.filter { !$0.isToMany }.compactMap { property in
-            let value = row.value(property.slot, in: entity)
+            let value = row.uncheckedValue(property.slot, in: entity)
             return value.isNull
                 ? nil : "\(property.name) \(ValueText.json(value, model).plain)"
         }

@@ -30,7 +30,7 @@ struct DifferenceText {
         switch change.kind {
         case .update:
             change.before.map { item in
-                let after = change.row?.value(item.slot, in: entity) ?? .null
+                let after = change.row?.uncheckedValue(item.slot, in: entity) ?? .null
                 return (
                     entity.properties[item.slot].name, "\(text(item.value)) → \(text(after))"
                 )
@@ -47,7 +47,7 @@ struct DifferenceText {
     ) -> [Detail] {
         guard let row else { return [] }
         return entity.properties.filter { !$0.isToMany }.compactMap { property in
-            let value = row.value(property.slot, in: entity)
+            let value = row.uncheckedValue(property.slot, in: entity)
             return value.isNull ? nil : (property.name, shown(text(value)))
         }
     }

@@ -156,7 +156,8 @@ struct JSONFormat: EntryFormat {
         bytes.put("{")
         for (index, column) in columns.keys.enumerated() {
             bytes.put(index > 0 ? "," : "", column.text)
-            ValueText.write(row.value(column.slot, in: columns.entity), model, into: &bytes)
+            ValueText.write(
+                row.uncheckedValue(column.slot, in: columns.entity), model, into: &bytes)
         }
         bytes.put("}")
     }

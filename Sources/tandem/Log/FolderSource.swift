@@ -99,8 +99,11 @@ final class FolderSource: LogSource {
     func time(from position: UInt64) throws -> Int64? {
         let reader = reader(from: position)
         while let item = try next(reader) {
-            if case .entry(let entry) = item {
-                return (try? EncodedTransaction(bytes: entry.payload))?.time
+            guard case .entry(let entry) = item else { continue }
+            do {
+                return try EncodedTransaction(bytes: entry.payload).time
+            } catch {
+                report(entry.position, "\(error)")
             }
         }
         return nil
@@ -172,11 +175,14 @@ final class FolderSource: LogSource {
         let walk = indexes.walk(.ofModels)
         while let item = try next(reader, walk, through: .max) {
             if case .gap = item { missesModels = true }
-            guard case .entry(let entry) = item,
-                let encoded = try? EncodedTransaction(bytes: entry.payload), encoded.isModel,
-                let transaction = try? encoded.decoded()
-            else { continue }
-            note(transaction, &book)
+            guard case .entry(let entry) = item else { continue }
+            do {
+                let encoded = try EncodedTransaction(bytes: entry.payload)
+                if encoded.isModel { note(try encoded.decoded(), &book) }
+            } catch {
+                missesModels = true
+                report(entry.position, "\(error)")
+            }
         }
     }
 

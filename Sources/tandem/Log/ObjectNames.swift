@@ -41,7 +41,7 @@ final class ObjectNames {
                 let entity = entry.entity(of: change), let row = change.row ?? change.deleted,
                 let slot = filter.names.slot(of: property, in: entity)
             else { return true }
-            if case .string(let text) = row.value(slot, in: entity) { name = text }
+            if case .string(let text) = row.uncheckedValue(slot, in: entity) { name = text }
             return false
         }
         return name.map { $0.count > Self.longest ? $0.prefix(Self.longest - 1) + "…" : $0 }

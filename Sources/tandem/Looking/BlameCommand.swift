@@ -93,7 +93,7 @@ struct Blame {
                     .joined(separator: " "))
         }
         guard let row = step.change.row else { return .null }
-        return names.json(row.value(slot, in: entity), model)
+        return names.json(row.uncheckedValue(slot, in: entity), model)
     }
 
     /// An object for `-o json`.

@@ -51,7 +51,7 @@ struct NetObject {
             for item in change.before {
                 let name = properties[item.slot]
                 if before[name] == nil, !isNew { before[name] = text(item.value) }
-                after[name] = text(change.row?.value(item.slot, in: entity) ?? .null)
+                after[name] = text(change.row?.uncheckedValue(item.slot, in: entity) ?? .null)
             }
         case .touch: break
         }
@@ -71,7 +71,7 @@ struct NetObject {
     ) {
         guard let row else { return }
         for property in entity.properties where !property.isToMany {
-            let value = row.value(property.slot, in: entity)
+            let value = row.uncheckedValue(property.slot, in: entity)
             if !value.isNull { body(names[property.slot], value) }
         }
     }

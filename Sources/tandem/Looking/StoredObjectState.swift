@@ -73,7 +73,7 @@ extension StoredObjectState {
             guard property.isToMany, let relationship = property.relationship else {
                 return ObjectState.Property(
                     name: property.name, isToMany: false,
-                    value: found.row.value(property.slot, in: entity))
+                    value: found.row.uncheckedValue(property.slot, in: entity))
             }
             return ObjectState.Property(
                 name: property.name, isToMany: true,

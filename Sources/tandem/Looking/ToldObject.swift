@@ -47,7 +47,8 @@ struct ToldObject {
         let members = members(names)
         let properties = zip(names.properties(of: entity, model), entity.properties)
             .map { name, property in
-                let value = property.isToMany ? .null : row.value(property.slot, in: entity)
+                let value =
+                    property.isToMany ? .null : row.uncheckedValue(property.slot, in: entity)
                 return ObjectState.Property(
                     name: name, isToMany: property.isToMany, value: value,
                     members: members[name] ?? [])

@@ -50,7 +50,7 @@ final class ImportIDs {
             // A line that a power cut left incomplete: nothing after it was sent.
             guard words.count == 2, let old = ObjectID(String(words[0])),
                 let number = ObjectNumber(words[1]),
-                lines.place.offset < size || endsLine(file, size)
+                try lines.place.offset < size || endsLine(file, size)
             else { break }
             numbers[FileID(old)] = number
             end = lines.place.offset
@@ -59,8 +59,8 @@ final class ImportIDs {
         self.file = file
     }
 
-    private func endsLine(_ file: any File, _ size: UInt64) -> Bool {
-        (try? file.read(count: 1, at: size - 1)) == [UInt8(ascii: "\n")]
+    private func endsLine(_ file: any File, _ size: UInt64) throws -> Bool {
+        try file.read(count: 1, at: size - 1) == [UInt8(ascii: "\n")]
     }
 
     private var header: String { "import \(id)" }

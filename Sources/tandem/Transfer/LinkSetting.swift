@@ -72,11 +72,11 @@ import Tandem
         if let problem = row.problem { throw ImportValues.Misfit(reason: problem) }
         // Of an object that was there before the policy of the import decides, not its links.
         guard let id = row.row.id, let source = targets.inserted(id) else { return }
-        let object = try context.object(with: source)
+        let object = try living(source)
         for (name, links) in row.links.sorted(by: { $0.key < $1.key }) {
             guard let property = row.entity.property(named: name) else { continue }
             let found = try targets.targets(links, property, of: row.row).objects
-            let members = try found.map { try context.object(with: $0) }
+            let members = try found.map { try living($0) }
             if !property.isToMany {
                 if let member = members.first { object.setObject(member, for: name) }
             } else if property.relationship?.isOrdered == true {
@@ -85,5 +85,14 @@ import Tandem
                 for member in members { object.add(member, to: name) }
             }
         }
+    }
+
+    /// The object of an id; throws `unknownObject` if it was deleted since it was inserted or found.
+    private func living(_ id: ObjectID) throws -> ManagedObject {
+        let object = try context.object(with: id)
+        guard !object.isDeleted else {
+            throw TandemError(.unknownObject, "\(id) was deleted during the import")
+        }
+        return object
     }
 }

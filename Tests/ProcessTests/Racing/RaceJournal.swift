@@ -27,12 +27,12 @@ struct RaceJournal {
         _ transaction: Transaction, _ entity: CompiledEntity, _ slots: [Int]
     ) {
         func values(_ row: Row?) -> [Int] {
-            slots.map { Int(row?.value($0, in: entity).json.int ?? -1) }
+            slots.map { Int(row?.uncheckedValue($0, in: entity).json.int ?? -1) }
         }
         let author = transaction.principal.author
         let name = entity.slot(of: "name") ?? 0
         let changes = transaction.changes.filter { change in
-            let text = change.row?.value(name, in: entity).json.string
+            let text = change.row?.uncheckedValue(name, in: entity).json.string
             return text == "left" || text == "right"
         }
         guard !changes.isEmpty else { return }

@@ -1,0 +1,80 @@
+import Glibc
+import Tandem
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// A socket of its own before that of a daemon, which refuses questions about lists while a test wants that.
+///
+/// A context that needs an answer to such a question to merge what others saved can't merge it meanwhile.
+final class RefusingRelay: Sendable {
+    private let daemon: String
+    /// What is answered in the daemon's place; nil if everything is handed on.
+    private let refusal = Locked<TandemError?>(nil)
+
+    /// Takes connections at `path` and carries them to the daemon at another path.
+    init(_ path: String, to daemon: String) throws {
+        self.daemon = daemon
+        let listener = Locked(try UnixListener.listen(path: path, mode: 0o600))
+        // Threads of its own wait here, which block.
+        listener.withLock { _ = fcntl($0.descriptor, F_SETFL, 0) }
+        _ = try KernelThread.start(name: "relay") { [self] in
+            while let client = try? listener.withLock({ try $0.accept() }) {
+                _ = fcntl(client.descriptor, F_SETFL, 0)
+                try? carry(client)
+            }
+        }
+    }
+
+    /// Answers questions about lists with an error from now on; nil hands them on.
+    func refuse(_ error: TandemError?) { refusal.withLock { $0 = error } }
+
+    private func carry(_ client: Socket) throws {
+        let daemon = try Socket.connect(path: daemon)
+        // Both threads write to the client, so each message is written as a whole.
+        let writing = Locked(())
+        try start(from: client, to: daemon) {
+            [self] (bytes: [UInt8], decoder: inout ClientMessageDecoder) in
+            var handedOn: [UInt8] = []
+            decoder.append(bytes)
+            while let envelope = try decoder.next() {
+                if case .verdicts = envelope.message, let error = refusal.withLock({ $0 }) {
+                    var answer: [UInt8] = []
+                    try FrameEncoder.encode(
+                        DaemonMessage.failure(error), id: envelope.id, into: &answer)
+                    try writing.withLock { _ in try client.writeAll(answer) }
+                } else {
+                    try FrameEncoder.encode(envelope.message, id: envelope.id, into: &handedOn)
+                }
+            }
+            try daemon.writeAll(handedOn)
+        }
+        try start(from: daemon, to: client) {
+            (bytes: [UInt8], decoder: inout DaemonMessageDecoder) in
+            var handedOn: [UInt8] = []
+            decoder.append(bytes)
+            while let envelope = try decoder.next() {
+                try FrameEncoder.encode(envelope.message, id: envelope.id, into: &handedOn)
+            }
+            try writing.withLock { _ in try client.writeAll(handedOn) }
+        }
+    }
+
+    /// Hands on what a socket says until either side is gone.
+    private func start<Message: WireMessage>(
+        from source: Socket, to target: Socket,
+        _ take: @escaping @Sendable ([UInt8], inout FrameDecoder<Message>) throws -> Void
+    ) throws {
+        _ = try KernelThread.start(name: "relay") {
+            var decoder = FrameDecoder<Message>()
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            while let count = try? buffer.withUnsafeMutableBytes({
+                try source.readSome(into: $0)
+            }), count > 0 {
+                guard (try? take(Array(buffer[..<count]), &decoder)) != nil else { break }
+            }
+            source.shutdown()
+            target.shutdown()
+        }
+    }
+}

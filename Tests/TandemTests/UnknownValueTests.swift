@@ -1,0 +1,159 @@
+import FoundationEssentials
+import TandemModel
+import TestSupport
+import Testing
+
+@testable import Tandem
+
+/// The levels that this version of the app knows.
+private enum Level: Int, AttributeConvertible {
+    case low, high, most
+
+    static var zero: Level { .low }
+    var attributeValue: Value { .int(Int64(rawValue)) }
+
+    init?(attribute value: Value) {
+        guard case .int(let number) = value else { return nil }
+        self.init(rawValue: Int(number))
+    }
+}
+
+private final class Leveled: ManagedObject, ManagedEntity {
+    @Managed("name") var name: String
+    @Managed("level") var level: Level
+    @Managed("limit") var limit: Level?
+    @Managed("bound") var bound: Level
+    @Managed("site") var site: URL?
+
+    static let entity = Entity("Leveled") {
+        Attribute("name", .string, default: .string(""))
+        Attribute("level", .int, default: .int(1))
+        Attribute("limit", .int)
+        Attribute("bound", .int, default: .int(2))
+        Attribute("site", .url)
+    }
+}
+
+/// A row of a list.
+private struct LeveledRow: ObjectValue {
+    let level: Level
+
+    init(_ leveled: Leveled) { level = leveled.level }
+}
+
+/// Stored values that the type of a property can't show.
+@MainActor @Suite struct UnknownValueTests {
+    private let fixture: Fixture
+    private let other: ManagedObject
+    private let writer: ManagedObjectContext
+    private let context: ManagedObjectContext
+
+    init() throws {
+        fixture = try Fixture([Leveled.self])
+        writer = fixture.container("writer").makeContext(name: "writer")
+        other = try writer.insert("Leveled")
+        for name in ["level", "limit", "bound"] { other[name] = .int(7) }
+        other["site"] = .url("")
+        try writer.save()
+        context = fixture.container("reader").makeContext(name: "reader")
+    }
+
+    private func object() throws -> Leveled {
+        try #require(try context.existingObject(with: other.id) as? Leveled)
+    }
+
+    private func refusal(in context: ManagedObjectContext? = nil) {
+        let error = #expect(throws: TandemError.self) { try (context ?? self.context).save() }
+        #expect(error?.code == .unreadable)
+        let message = error?.message ?? ""
+        #expect(
+            message.contains("\(other.id).level is 7, which is no value of Level"), "\(message)")
+    }
+
+    @Test func `an optional property reads nil`() throws {
+        let object = try object()
+        #expect(object.limit == nil && object.site == nil && context.faultFailure == nil)
+        object.name = "edited"
+        try context.save()
+    }
+
+    @Test func `any other property shows its default, and the context has an error`() throws {
+        let object = try object()
+        #expect(object.level == .high)
+        #expect(context.faultFailure?.message.contains("\(other.id).level is 7") == true)
+        #expect(object.bound == .most)
+        #expect(object["level"] == .int(7) && object.snapshot["level"] == .int(7))
+        #expect(throws: TandemError.self) { try context.fetch(Leveled.self) }
+        // Once for each property.
+        _ = (object.level, object.bound)
+        #expect(try context.fetch(Leveled.self) == [object])
+    }
+
+    @Test func `the debug log names the value`() throws {
+        let lines = DebugLogTests.Lines()
+        let object = try object()
+        context.debug = DebugLog("fault") { lines.add($0) }
+        _ = (object.level, object.level)
+        let written = lines.take()
+        #expect(written.count == 1 && written.first?.contains("level is 7") == true, "\(written)")
+    }
+
+    @Test func `no save sends edits of an object that was read without success`() throws {
+        let object = try object()
+        _ = object.level
+        object.name = "edited"
+        refusal()
+        // Reading other properties changes nothing.
+        #expect(object.name == "edited" && object.level == .high)
+        refusal()
+        context.refresh(object, mergeChanges: true)
+        refusal()
+        context.rollback()
+        object.level = .low
+        try context.save()
+        #expect(object.level == .low)
+        object.name = "again"
+        try context.save()
+    }
+
+    @Test func `a value that others save ends it, and drops what may be computed from the read`()
+        throws
+    {
+        let object = try object()
+        object.level = object.level == .high ? .low : .high
+        object.name = "edited"
+        #expect(throws: TandemError.self) { try context.connect() }
+        other["level"] = .int(2)
+        try context.reach(try writer.save())
+        let error = #expect(throws: TandemError.self) { try context.save() }
+        #expect(error?.code == .unreadable && error?.message.contains("dropped") == true)
+        #expect(object.level == .most)
+        try context.save()
+        #expect(object.level == .most && object.name == "edited")
+    }
+
+    @Test func `children refuse it, too`() throws {
+        let child = context.makeChild(name: "child")
+        let object = try #require(try child.existingObject(with: other.id) as? Leveled)
+        object.level = object.level == .high ? .low : .high
+        refusal(in: child)
+        child.rollback()
+        try child.save()
+    }
+
+    @Test func `values made of rows throw it`() throws {
+        let known = try writer.insert("Leveled")
+        known["level"] = .int(0)
+        try writer.save()
+        for _ in 0..<2 {
+            let error = #expect(throws: TandemError.self) {
+                try context.fetchValues(LeveledRow.self)
+            }
+            #expect(error?.code == .unreadable && error?.message.contains("level is 7") == true)
+        }
+        let same = try #require(try context.existingObject(with: known.id) as? Leveled)
+        #expect(!same.record.isUnreadable && same.level == .low)
+        same.name = "edited"
+        try context.save()
+    }
+}
