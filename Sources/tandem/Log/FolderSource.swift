@@ -249,19 +249,17 @@ final class FolderSource: LogSource {
 
     private func report(_ position: UInt64, _ problem: String) {
         guard gaps.insert(Place(path: "", offset: position)).inserted else { return }
-        StandardStream.error.write("tandem: transaction \(position): \(problem)\n")
+        printRemark("transaction \(position): \(problem)")
     }
 
     private func report(_ gap: JournalReader.Gap, _ what: String) {
         guard gaps.insert(Place(path: gap.path, offset: gap.offset)).inserted else { return }
-        StandardStream.error.write(
-            "tandem: \(what): \(gap.path) offset \(gap.offset): \(gap.reason)\n")
+        printRemark("\(what): \(gap.path) offset \(gap.offset): \(gap.reason)")
     }
 
     private func remark(_ gap: JournalReader.Gap, _ what: String) {
         guard !isQuiet, !saidTorn else { return }
         saidTorn = true
-        StandardStream.error.write(
-            "tandem: \(what): \(gap.path) offset \(gap.offset): \(gap.reason)\n")
+        printRemark("\(what): \(gap.path) offset \(gap.offset): \(gap.reason)")
     }
 }

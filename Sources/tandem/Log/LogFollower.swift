@@ -97,9 +97,8 @@ final class LogFollower {
             ])
             output.line(JSON.object(["gap": gap]).text)
         } else {
-            StandardStream.error.write(
-                "tandem: gap: what followed \(place) can't be shown: \(why); "
-                    + "going on at \(end.at(first))\n")
+            printRemark(
+                "gap: what followed \(place) can't be shown: \(why); going on at \(end.at(first))")
         }
         return end.at(first - 1)
     }
@@ -111,6 +110,6 @@ final class LogFollower {
     private func sayWaiting(_ error: TandemError) {
         guard !isWaiting, !isQuiet else { return }
         isWaiting = true
-        StandardStream.error.write("tandem: \(error.message); waiting for a daemon\n")
+        printRemark("\(error.message); waiting for a daemon")
     }
 }

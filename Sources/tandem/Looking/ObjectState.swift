@@ -151,7 +151,7 @@ struct ObjectState {
                     ? property.members.map { text(.reference($0), look) }.joined(separator: ", ")
                         + (isWhole ? "" : " …")
                     : text(property.value, look)
-                return "    \(property.name.padded(to: width + 1))\(words)".trimmed
+                return "    \(property.name.padded(to: width + 1))\(words)".trimmed.printable
             }
     }
 
