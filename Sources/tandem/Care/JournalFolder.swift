@@ -47,6 +47,15 @@ struct JournalFolder {
         return reader.following.map { $0 - 1 }
     }
 
+    /// The segments that can't be read from their beginnings on, each with what was found there.
+    func damagedBeginnings() throws -> [(first: UInt64, gap: JournalReader.Gap)] {
+        try segments().compactMap { first, _ in
+            let reader = JournalReader(directory: path, fileSystem: files, from: first)
+            guard case .gap(let gap)? = try reader.next() else { return nil }
+            return (first, gap)
+        }
+    }
+
     /// Copies the segments with the transactions after a position, up to the last whole batch, and verifies everything that it copies.
     ///
     /// Returns the last position of the copy, or nil if the journal was trimmed beyond the position. Throws ``CommandFailure`` if there is no

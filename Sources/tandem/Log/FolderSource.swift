@@ -68,7 +68,11 @@ final class FolderSource: LogSource {
         var last = first - 1
         let whole = reader(from: first)
         while let item = try next(whole) {
-            if case .entry(let entry) = item { last = entry.position }
+            switch item {
+            case .entry(let entry): last = entry.position
+            // Damage near the end is reported even if the wanted range ends before it.
+            case .gap(let gap): report(gap, "gap")
+            }
         }
         return last
     }
@@ -107,7 +111,10 @@ final class FolderSource: LogSource {
     }
 
     func conclude() throws {
-        if !gaps.isEmpty { throw CommandFailure("\(gaps.count) gaps in \(directory)") }
+        if !gaps.isEmpty {
+            let count = Quantity.count(gaps.count, "gap")
+            throw CommandFailure("\(count) in \(directory); `tandem verify` says more")
+        }
     }
 
     // MARK: Models

@@ -158,7 +158,10 @@ struct ObjectState {
     /// What has to be known of where this is from.
     private var remark: String {
         if let logBegins {
-            return "; the log begins later, at \(logBegins), so this is what the store has"
+            let why =
+                logBegins > 1
+                ? "the log begins later, at \(logBegins)" : "the log can't tell its beginning"
+            return "; \(why), so this is what the store has"
         }
         if let migratedAt { return ", migrated at \(migratedAt)" }
         if let isBeforeMigration {
