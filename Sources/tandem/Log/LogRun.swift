@@ -181,9 +181,7 @@ final class LogRun {
     }
 
     private func sayNothing() {
-        guard shown == 0, !options.quiet,
-            ThisProcess.isTerminal(StandardStream.error.descriptor)
-        else { return }
-        StandardStream.error.write("-- no entries --\n")
+        guard shown == 0, !options.quiet, options.output.isText else { return }
+        output.line("-- No entries --")
     }
 }
