@@ -29,6 +29,9 @@ final class LineOutput {
         ThisProcess.terminalSize(StandardStream.output.descriptor)?.columns
     }
 
+    /// Whether something that was written waits to be flushed.
+    var isPending: Bool { !bytes.isEmpty }
+
     /// Whether the reader is gone.
     var isClosed: Bool { StandardStream.output.isClosed }
 
