@@ -42,6 +42,7 @@ struct DiskUsage {
     /// Looks at every file; throws ``CommandFailure`` where the directory can't be read or holds no store.
     init(_ folder: StoreFolder) throws {
         let system = RealFileSystem()
+        try StoreFolder.checkAccess(folder.path)
         guard system.exists(folder.path) else {
             throw CommandFailure("there is no directory \(folder.path)")
         }

@@ -12,6 +12,7 @@ struct JournalFolder {
 
     /// The names of the segments with their first positions, oldest first.
     func segments() throws -> [(first: UInt64, name: String)] {
+        try StoreFolder.checkAccess(path)
         guard files.exists(path) else { return [] }
         return try files.list(path).compactMap { name in
             guard name.hasSuffix(".journal"),

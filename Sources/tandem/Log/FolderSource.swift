@@ -43,6 +43,7 @@ final class FolderSource: LogSource {
     private func first() throws -> UInt64 {
         let segments: [(first: UInt64, name: String)]
         do {
+            try StoreFolder.checkAccess(directory)
             guard files.exists(directory) else {
                 throw CommandFailure(
                     "there is no directory \(directory); -D takes the directory of a store")
