@@ -48,6 +48,9 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether a path, or a name in it, was over its limit.
     public var isPathTooLong: Bool { errno == ENAMETOOLONG }
 
+    /// Whether this user may not do it.
+    public var isDenied: Bool { errno == EACCES || errno == EPERM }
+
     /// Whether the file or directory was not there.
     public var isNotFound: Bool { errno == ENOENT }
 

@@ -66,6 +66,17 @@ public final class StandardStream: Sendable {
         _ = poll(&entry, 1, -1)
     }
 
+    /// Opens standard input, output and error where they are closed, so that no other file gets their numbers.
+    ///
+    /// Reads and writes fail as they do on a closed descriptor. Call it at the start of a command, before anything is opened.
+    public static func reserveDescriptors() {
+        for number in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(number, F_GETFD) < 0
+        {
+            // The lowest free number is this one.
+            _ = Glibc.open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
+
     /// Makes writes to a reader that went away return an error instead of killing the process.
     ///
     /// Call it once at the start of a command.

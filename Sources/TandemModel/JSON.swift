@@ -2,7 +2,8 @@ public import FoundationEssentials
 
 /// A JSON value, with 64-bit integers kept exact.
 ///
-/// Parsing is Foundation's; printing sorts the keys, so that equal values print alike.
+/// Parsing is Foundation's; printing sorts the keys, so that equal values print alike. Scalars that must not
+/// reach a terminal (``Swift/Unicode/Scalar/isPrintable``) are printed as `\u` escapes.
 public enum JSON: Hashable, Sendable {
     /// `null`.
     case null
@@ -158,7 +159,17 @@ extension JSON: CustomStringConvertible {
         _ text: UnsafeBufferPointer<UInt8>, into bytes: inout [UInt8]
     ) {
         var start = 0
-        for (index, byte) in text.enumerated() where isEscaped(byte) {
+        for (index, byte) in text.enumerated() {
+            if byte >= firstLeadByte {
+                guard let scalar = scalar(at: index, of: text), !scalar.isPrintable else {
+                    continue
+                }
+                bytes.append(contentsOf: text[start..<index])
+                start = index + UTF8.width(scalar)
+                escape(scalar, into: &bytes)
+                continue
+            }
+            guard isEscaped(byte) else { continue }
             bytes.append(contentsOf: text[start..<index])
             start = index + 1
             switch byte {
@@ -174,6 +185,30 @@ extension JSON: CustomStringConvertible {
             }
         }
         bytes.append(contentsOf: text[start...])
+    }
+
+    /// Continuation bytes are below it, and those that begin longer scalars are not.
+    private static let firstLeadByte: UInt8 = 0xc2
+
+    /// The scalar that begins at an index of valid UTF-8.
+    private static func scalar(
+        at index: Int, of text: UnsafeBufferPointer<UInt8>
+    ) -> Unicode.Scalar? {
+        let first = UInt32(text[index])
+        func next(_ offset: Int) -> UInt32 { UInt32(text[index + offset] & 0x3f) }
+        return switch first {
+        case ..<0xe0: Unicode.Scalar((first & 0x1f) << 6 | next(1))
+        case ..<0xf0: Unicode.Scalar((first & 0x0f) << 12 | next(1) << 6 | next(2))
+        default: Unicode.Scalar((first & 0x07) << 18 | next(1) << 12 | next(2) << 6 | next(3))
+        }
+    }
+
+    /// Appends `\u202e`, or two of them for a scalar that UTF-16 has two units for.
+    private static func escape(_ scalar: Unicode.Scalar, into bytes: inout [UInt8]) {
+        for unit in UTF16.encode(scalar).map(Array.init) ?? [] {
+            bytes.append(contentsOf: "\\u".utf8)
+            for shift in [12, 8, 4, 0] { bytes.append(hexDigit(UInt8(unit >> shift & 15))) }
+        }
     }
 
     @inline(__always)

@@ -140,6 +140,7 @@ enum ModelCheck {
     static func isIdentifier(_ name: String) -> Bool {
         guard let first = name.utf8.first, !(0x30...0x39).contains(first) else { return false }
         return name.utf8.count <= 128
+            && name.isPrintable
             && name.utf8.allSatisfy {
                 (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || $0 == 0x5f
                     || (0x61...0x7a).contains($0) || $0 >= 0x80

@@ -26,7 +26,7 @@ struct CommandFailure: Error {
     }
 
     func exit() -> Never {
-        StandardStream.error.write("tandem: \(message)\n")
+        printRemark(message)
         TandemCommand.exit(withError: ExitCode(code))
     }
 }

@@ -66,6 +66,7 @@ struct TandemCommand: ParsableCommand {
 
     @MainActor static func main() async {
         StandardStream.ignoreBrokenPipes()
+        StandardStream.reserveDescriptors()
         do {
             var command = try parseAsRoot(
                 ShortOptions.separated(Array(CommandLine.arguments.dropFirst())))
@@ -74,10 +75,7 @@ struct TandemCommand: ParsableCommand {
             } else {
                 try command.run()
             }
-            // What nobody got was not done.
-            if let failure = StandardStream.output.failure {
-                CommandFailure("\(failure)").exit()
-            }
+            checkOutput()
         } catch let error as TandemError {
             CommandFailure(error).exit()
         } catch let error as CommandFailure {
@@ -89,10 +87,19 @@ struct TandemCommand: ParsableCommand {
         }
     }
 
+    /// Exits with a failure if not all of the output could be written.
+    private static func checkOutput() {
+        if let failure = StandardStream.output.failure { CommandFailure("\(failure)").exit() }
+    }
+
     /// Help and version are no failures; whatever else the parser says is a matter of usage.
     private static func usage(_ error: any Error) -> Never {
+        let words = CommandLine.arguments.dropFirst()
         guard exitCode(for: error) != .success else {
+            // `help` takes any word as a verb.
+            if words.first == "help", let wrong = wrongVerb(words.dropFirst()) { refuse(wrong) }
             StandardStream.output.write(fullMessage(for: error) + "\n")
+            checkOutput()
             exit(withError: ExitCode.success)
         }
         var text = message(for: error).split(separator: "\n").joined(separator: " ")
@@ -100,17 +107,19 @@ struct TandemCommand: ParsableCommand {
             text +=
                 ": the directory of a store, which `tandem status` names, as /var/lib/tandem/NAME"
         }
-        if let wrong = wrongVerb(CommandLine.arguments.dropFirst()) {
-            let verb = (["tandem"] + wrong.known).joined(separator: " ")
-            CommandFailure(
-                "\(wrong.text); usage: \(verb) <subcommand>; see `\(verb) --help`", code: 2
-            ).exit()
-        }
+        if let wrong = wrongVerb(words) { refuse(wrong) }
         // "Usage: tandem backup …" names everything the verb takes.
         let usage = fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
         let hint = usage.map { "; usage: \($0.dropFirst(7))" } ?? ""
         let help = (["tandem"] + verb(usage) + ["--help"]).joined(separator: " ")
         CommandFailure("\(text)\(hint); see `\(help)`", code: 2).exit()
+    }
+
+    private static func refuse(_ wrong: (text: String, known: [String])) -> Never {
+        let verb = (["tandem"] + wrong.known).joined(separator: " ")
+        CommandFailure(
+            "\(wrong.text); usage: \(verb) <subcommand>; see `\(verb) --help`", code: 2
+        ).exit()
     }
 
     /// The words of a verb in a line of usage, which what it takes follows in brackets.

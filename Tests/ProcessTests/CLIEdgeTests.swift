@@ -154,6 +154,34 @@ import Testing
         expectLine(try CommandRun("tandem", ["nope"]), 2, "see `tandem --help`")
     }
 
+    @Test func `help, version and health fail when nobody can get them`() throws {
+        try place.serve()
+        let tandem = "'\(DaemonProcess.products)/tandem'"
+        for words in ["--help", "--version", "help log", "log --help", "status", "health", "log"] {
+            let socket = ["status", "health", "log"].contains(words)
+            let line = "\(tandem) \(words)\(socket ? " --socket '\(place.socket)'" : "")"
+            let full = try CommandRun(shell: "\(line) 2>&1 >/dev/full")
+            expectLine(full, 1, "No space left on device (ENOSPC)")
+            let closed = try CommandRun(shell: "exec 3>&1; \(line) 2>&3 >&-")
+            expectLine(closed, 1, "Bad file descriptor (EBADF)")
+        }
+        #expect(try CommandRun(shell: "\(tandem) help log <&- >/dev/null 2>&-").code == 0)
+    }
+
+    @Test func `help of what is no verb is refused with a suggestion`() throws {
+        expectLine(
+            try CommandRun("tandem", ["help", "frob"]), 2, "there is no verb `frob`",
+            "see `tandem --help`")
+        expectLine(try CommandRun("tandem", ["help", "lgo"]), 2, "did you mean `log`?")
+        expectLine(
+            try CommandRun("tandem", ["help", "schema", "shwo"]), 2, "did you mean `schema show`?")
+        for words in [["help"], ["help", "log"], ["help", "schema", "show"]] {
+            expect(try CommandRun("tandem", words), 0, "USAGE")
+        }
+        expectLine(
+            try CommandRun("tandem", ["metrics", "-O", place.path + "/x.txt"]), 2, "ends in .prom")
+    }
+
     @Test func `a property that the wanted entity has not is refused, whoever else has it`() throws
     {
         let daemon = try place.serve()
@@ -175,7 +203,7 @@ import Testing
             expectLine(try log("-E", "Team", "property=label"), 2, "Team has no property `label`")
             expectLine(try log("-E", "Team", "-p", "Tag.label"), 2, "Tag.label")
             expectLine(try log("-p", "labl"), 2, "no entity has a property `labl`")
-            #expect(try log("-E", "Team", "-p", "rank").output == "")
+            #expect(try log("-E", "Team", "-p", "rank").output == "-- No entries --\n")
             #expect(try log("-E", "Team", "-p", "name").code == 0)
             #expect(try log("-E", "Club", "-p", "name").code == 0)
             #expect(try log("-E", "Team", "-E", "Tag", "-p", "label").code == 0)

@@ -40,7 +40,7 @@ import Testing
         #expect(run.lines.last?.hasSuffix("update Team/1 wins 0→1") ?? false)
         #expect(try tandem("log", "-n", "1").lines == Array(run.lines.suffix(1)))
         #expect(try tandem("log", "-r").lines == run.lines.reversed())
-        #expect(try tandem("log", "-t", "nobody").output == "")
+        #expect(try tandem("log", "-t", "nobody").output == "-- No entries --\n")
         #expect(try tandem("log", "--from", "2", "--to", "2").lines == [run.lines[1]])
         let offline = try CommandRun("tandem", ["log", "-D", place.store])
         #expect(offline.lines == run.lines)

@@ -129,6 +129,36 @@ import Testing
     }()
 
     @Test(.enabled(if: canBeOthers, "takes root, setpriv, and programs that others may run"))
+    func `who may not use the socket or the store is told so, not that there is none`() throws {
+        let place = try Place()
+        let daemon = try DaemonProcess.serving(
+            store: place.store, socket: place.socket, options: ["--set", "socket.mode=0600"])
+        chmod(place.path, 0o755)
+        let tool = DaemonProcess.products + "/tandem"
+        func run(_ words: String...) throws -> CommandRun {
+            try CommandRun(path: "/usr/bin/setpriv", Self.prefix(group: 4_243) + [tool] + words)
+        }
+        // Verbs that wait for a daemon fail at once as well.
+        for verb in [["status"], ["health"], ["log"], ["log", "-f"], ["wait", "1"]] {
+            let words = [tool] + verb + ["--socket", place.socket]
+            let denied = try CommandRun(
+                path: "/usr/bin/setpriv", Self.prefix(group: 4_243) + words)
+            expectLine(
+                denied, 4, "this user may not connect to \(place.socket)", "EACCES",
+                "usermod -aG tandem USER")
+        }
+        #expect(daemon.end(SIGTERM) == 0)
+        chmod(place.store, 0o700)
+        for verb in ["log", "disk-usage", "check", "dump", "blame Team/1", "verify"] {
+            let words = verb.split(separator: " ").map(String.init) + ["-D", place.store]
+            let denied = try CommandRun(
+                path: "/usr/bin/setpriv", Self.prefix(group: 4_243) + [tool] + words)
+            expectLine(denied, 4, "EACCES")
+        }
+        expect(try run("status", "--socket", place.path + "/none"), 3, "no daemon listens on")
+    }
+
+    @Test(.enabled(if: canBeOthers, "takes root, setpriv, and programs that others may run"))
     func `the kernel's word on user and supplementary groups decides`() throws {
         let place = try Place()
         let text = "roles:\n  others: none\n  reader:\n    groups: [4242]\n"

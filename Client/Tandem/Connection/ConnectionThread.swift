@@ -33,9 +33,11 @@ final class ConnectionThread {
         }
     }
 
+    private var hasBeenConnected: Bool { connection.state.withLock { $0.session != nil } }
+
     private var isClosed: Bool { connection.state.withLock { $0.phase == .closed } }
 
-    /// A daemon that refuses this client will refuse it again.
+    /// A daemon that refuses this client, or a socket that it may not use, will refuse it again.
     private static func isFinal(_ error: TandemError) -> Bool {
         error.code == .schemaMismatch || error.code == .denied
     }
@@ -67,6 +69,9 @@ final class ConnectionThread {
             let socket = try connection.transport.connect()
             connection.state.withLock { $0.absentSince = nil }
             return socket
+        } catch let error as TandemError where error.code == .denied && hasBeenConnected {
+            // The socket of a new daemon may get its mode a moment later, so a client that was connected retries.
+            throw TandemError(.disconnected, error.message)
         } catch {
             let now = connection.clock.monotonicNanoseconds
             connection.state.withLock { $0.absentSince = $0.absentSince ?? now }

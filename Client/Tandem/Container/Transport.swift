@@ -28,9 +28,16 @@ public struct Transport: Sendable {
     }
 
     private static func missing(_ path: String, _ error: IOError) -> TandemError {
-        TandemError(
+        if error.isDenied {
+            return TandemError(
+                .denied,
+                "this user may not connect to \(path) (\(error)); join the group that may, as by "
+                    + "`usermod -aG tandem USER` and a new login, or name another socket by "
+                    + "TANDEM_SOCKET")
+        }
+        return TandemError(
             .disconnected,
             "no daemon listens on \(path) (\(error)); start it with `tandemd --store DIR --socket "
-                + "\(path)` or name another with --socket")
+                + "\(path)` or name another by TANDEM_SOCKET")
     }
 }

@@ -1,7 +1,7 @@
 /// One line of the log as text: `name: key=value key=value message="…"`.
 ///
 /// A value is bare if it consists of letters, digits and `_ . / : @ + -`, else quoted, with `\"`, `\\`, `\n`, `\t` and
-/// `\u{…}` for other control characters: what a client calls itself can't begin a line of its own.
+/// `\u{…}` for other scalars that must not reach a terminal. So the name of a client can't begin a line of its own.
 public enum LogLine {
     /// Longer values are cut, with `…` at the end.
     static let maximumValueCharacters = 1_000
@@ -45,10 +45,7 @@ public enum LogLine {
         case "\n": "\\n"
         case "\t": "\\t"
         default:
-            scalar.properties.generalCategory == .control
-                || scalar.properties.generalCategory == .lineSeparator
-                || scalar.properties.generalCategory == .paragraphSeparator
-                ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+            scalar.isPrintable ? String(scalar) : scalar.hexEscape
         }
     }
 }

@@ -111,14 +111,12 @@ extension Committer {
 
     /// Names stand in lines of the log and of commands.
     private func checkName(_ name: String) throws(TandemError) {
-        let isPrintable = name.unicodeScalars.allSatisfy {
-            ![.control, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
-        }
-        guard !name.isEmpty, name.utf8.count <= DaemonLimits.consumerNameBytes, isPrintable else {
+        guard !name.isEmpty, name.utf8.count <= DaemonLimits.consumerNameBytes, name.isPrintable
+        else {
             throw TandemError(
                 .usage,
-                "a consumer's name has 1 to \(DaemonLimits.consumerNameBytes) bytes and no "
-                    + "control characters")
+                "a consumer's name has 1 to \(DaemonLimits.consumerNameBytes) bytes no "
+                    + "control characters, and none that is invisible")
         }
     }
 

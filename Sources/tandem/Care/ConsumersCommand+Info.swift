@@ -26,7 +26,7 @@ extension ConsumersCommand {
                 return printLine(JSON.object(members).text)
             }
             for (label, value) in state.lines(next: time, isUTC: utc) {
-                printLine("\(label.padded(to: 13))\(value.printable)")
+                printLine("\(label.padded(to: 13))\(value)")
             }
         }
     }

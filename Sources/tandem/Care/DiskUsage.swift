@@ -36,10 +36,13 @@ struct DiskUsage {
     }
 
     private(set) var files: [File] = []
+    /// How many segments can't be read from their beginnings on.
+    private(set) var damaged = 0
 
     /// Looks at every file; throws ``CommandFailure`` where the directory can't be read or holds no store.
     init(_ folder: StoreFolder) throws {
         let system = RealFileSystem()
+        try StoreFolder.checkAccess(folder.path)
         guard system.exists(folder.path) else {
             throw CommandFailure("there is no directory \(folder.path)")
         }
@@ -106,7 +109,7 @@ struct DiskUsage {
     }
 
     /// The positions in a segment: up to where the next one begins, or the last one's batches end.
-    private func describe(
+    private mutating func describe(
         _ file: inout File, _ name: String, _ folder: StoreFolder,
         _ segments: [(first: UInt64, name: String)]
     ) throws {
@@ -116,6 +119,12 @@ struct DiskUsage {
             index + 1 < segments.count
             ? segments[index + 1].first - 1 : try JournalFolder(folder.journal).last() ?? first - 1
         file.positions = (first, last)
+        let gap = try JournalFolder(folder.journal).damagedBeginnings().first { $0.first == first }
+        if let gap = gap?.gap {
+            damaged += 1
+            file.holds = "damaged: offset \(gap.offset): \(gap.reason)"
+            return
+        }
         file.holds = last < first ? "nothing yet" : "positions \(first) to \(last)"
     }
 

@@ -18,8 +18,15 @@ struct DiskUsageCommand: ParsableCommand {
 
     func run() throws {
         let usage = try DiskUsage(try place.folder())
-        if output == .json { return usage.files.forEach { printLine($0.json.text) } }
-        usage.lines.forEach(printLine)
+        if output == .json {
+            usage.files.forEach { printLine($0.json.text) }
+        } else {
+            usage.lines.forEach(printLine)
+        }
+        if usage.damaged > 0 {
+            throw CommandFailure(
+                "\(Quantity.count(usage.damaged, "segment")) damaged; `tandem verify` says more")
+        }
     }
 }
 

@@ -29,7 +29,15 @@ struct FolderVacuum: JournalVacuum {
         return Self.answer(plan, state, consumers)
     }
 
+    /// The segments; throws for a journal that the vacuum itself would refuse as damaged.
     private func segments() throws -> [JournalSegment] {
+        if let gap = try mapped({ try JournalFolder(folder.journal).damagedBeginnings() }).first?
+            .gap
+        {
+            throw CommandFailure(
+                "the journal is damaged: \(gap.path) offset \(gap.offset): \(gap.reason); "
+                    + "`tandem verify -D \(folder.path)` says more")
+        }
         let segments = try mapped { try JournalFolder(folder.journal).sizes() }
         guard !segments.isEmpty else {
             throw CommandFailure(

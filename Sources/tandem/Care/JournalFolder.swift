@@ -12,6 +12,7 @@ struct JournalFolder {
 
     /// The names of the segments with their first positions, oldest first.
     func segments() throws -> [(first: UInt64, name: String)] {
+        try StoreFolder.checkAccess(path)
         guard files.exists(path) else { return [] }
         return try files.list(path).compactMap { name in
             guard name.hasSuffix(".journal"),
@@ -45,6 +46,15 @@ struct JournalFolder {
         let reader = JournalReader(directory: path, fileSystem: files, from: .max)
         while try reader.next() != nil {}
         return reader.following.map { $0 - 1 }
+    }
+
+    /// The segments that can't be read from their beginnings on, each with what was found there.
+    func damagedBeginnings() throws -> [(first: UInt64, gap: JournalReader.Gap)] {
+        try segments().compactMap { first, _ in
+            let reader = JournalReader(directory: path, fileSystem: files, from: first)
+            guard case .gap(let gap)? = try reader.next() else { return nil }
+            return (first, gap)
+        }
     }
 
     /// Copies the segments with the transactions after a position, up to the last whole batch, and verifies everything that it copies.

@@ -16,6 +16,7 @@ struct StoreFolder {
 
     /// Opens the store for reading, beside a daemon or without one.
     func openForReading() throws -> Store {
+        try Self.checkAccess(store)
         guard RealFileSystem().exists(store + "/data.mdb") else {
             throw CommandFailure(
                 "there is no store in \(path); -D takes the directory of a store, and "
@@ -24,9 +25,22 @@ struct StoreFolder {
         return try mapped { try Store.openForReading(path: store) }
     }
 
+    /// Throws a failure with the code for denied if this user may not look into a directory; one that is not there is passed over.
+    static func checkAccess(_ path: String) throws {
+        do {
+            _ = try RealFileSystem().list(path)
+        } catch let error where error.isDenied {
+            throw CommandFailure(
+                "\(error); run it as the user of the daemon, or as root", code: 4)
+        } catch {
+            return
+        }
+    }
+
     /// Takes the store's lock, as the daemon does.
     func lock() throws -> LockFile {
         let files = RealFileSystem()
+        try Self.checkAccess(path)
         guard files.exists(path) else { throw CommandFailure("there is no directory \(path)") }
         do {
             return try LockFile(path + "/lock")

@@ -30,7 +30,8 @@ struct ChangeText {
         if differences.isEmpty { return install }
         let rest = differences.count - 4
         let shown =
-            differences.prefix(4).map(\.description) + (rest > 0 ? ["and \(rest) more"] : [])
+            differences.prefix(4).map(\.description.printable)
+            + (rest > 0 ? ["and \(rest) more"] : [])
         return install + ": " + shown.joined(separator: "; ")
     }
 
@@ -68,7 +69,7 @@ struct ChangeText {
         }
         let rest = all.count - links.count
         let more = rest > 0 ? ["and \(Quantity.count(rest, "link")) more"] : []
-        return (values + links + more).joined(separator: " ")
+        return (values + links + more).joined(separator: " ").printable
     }
 
     /// The values of an object that came or went.

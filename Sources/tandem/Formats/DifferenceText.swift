@@ -9,7 +9,7 @@ struct DifferenceText {
     var lines: [String] {
         if let hash = entry.modelHash {
             return ["install model \(hash.isEmpty ? "?" : hash)"]
-                + entry.differences.map { "    \($0)" }
+                + entry.differences.map { "    \($0)".printable }
         }
         return entry.transaction.changes.flatMap(lines)
     }
@@ -21,7 +21,8 @@ struct DifferenceText {
         guard let entity = entry.entity(of: change) else { return [head + name] }
         let details = values(change, entity) + links(change, entity)
         let width = details.map(\.property.count).max() ?? 0
-        return [head + name] + details.map { "    \($0.property.padded(to: width + 1))\($0.text)" }
+        return [head + name]
+            + details.map { "    \($0.property.padded(to: width + 1))\($0.text)".printable }
     }
 
     private typealias Detail = (property: String, text: String)

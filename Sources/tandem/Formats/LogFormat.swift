@@ -30,6 +30,12 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
     /// Whether remarks stand between the transactions as objects, not on standard error.
     var isJSON: Bool { self == .json || self == .jsonPretty }
 
+    /// Whether it is for people, with remarks between the transactions.
+    var isText: Bool { [.short, .shortISO, .verbose, .cat].contains(self) }
+
+    /// Whether it contains names and values unchanged, without escapes.
+    var isRaw: Bool { self == .csv || self == .export }
+
     /// What writes it.
     func writer(_ look: LogLook) -> any EntryFormat {
         switch self {

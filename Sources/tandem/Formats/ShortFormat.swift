@@ -13,7 +13,7 @@ struct ShortFormat: EntryFormat {
         let transaction = entry.transaction
         let principal = transaction.principal
         let time = isISO ? clock.iso(transaction.time) : clock.short(transaction.time)
-        let author = principal.author.isEmpty ? "-" : principal.author.printable
+        let author = principal.author.isEmpty ? "-" : principal.author
         let summary = ChangeText(entry: entry, style: style).summary
         let line =
             style.paint("\(time) \(transaction.position)", .place) + " "

@@ -17,7 +17,7 @@ struct VerboseFormat: EntryFormat {
         let facts = facts(entry).filter { look.fields?.contains($0.key) ?? true }
         if !facts.isEmpty {
             let words = facts.map { "\($0.key)=\($0.value)" }
-            bytes.put("    ", words.joined(separator: " "), "\n")
+            bytes.put("    ", words.joined(separator: " ").printable, "\n")
         }
         guard look.fields.map({ $0.contains("changes") || $0.contains("model") }) ?? true else {
             return
@@ -30,9 +30,9 @@ struct VerboseFormat: EntryFormat {
     private func facts(_ entry: LogEntry) -> [(key: String, value: String)] {
         let principal = entry.transaction.principal
         var facts = [
-            ("author", principal.author.printable), ("context", principal.context.printable),
+            ("author", principal.author), ("context", principal.context),
             ("uid", "\(principal.uid)"), ("gid", "\(principal.gid)"), ("pid", "\(principal.pid)"),
-            ("unit", principal.unit.printable),
+            ("unit", principal.unit),
         ]
         if !entry.transaction.saveID.isEmpty { facts.append(("saveId", entry.saveID)) }
         return facts

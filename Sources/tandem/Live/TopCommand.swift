@@ -52,7 +52,10 @@ struct TopCommand: AsyncParsableCommand {
             } else if isTerminal {
                 draw(frame, style)
             } else {
-                frame.lines(style: style, width: .max, height: .max).forEach(printLine)
+                frame.lines(style: style, width: .max, height: .max).forEach {
+                    // Coloured, its texts made printable.
+                    StandardStream.output.write($0 + "\n")
+                }
             }
             (before, left) = (now, left - 1)
         }

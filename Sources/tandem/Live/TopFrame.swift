@@ -110,7 +110,7 @@ struct TopFrame {
             else { return nil }
             let what = ["kind", "entity"].compactMap { request[$0]?.string }
                 .filter { !$0.isEmpty }.joined(separator: " ")
-            let who = "\(request["author"]?.plain ?? "?")[\(request["pid"]?.plain ?? "?")]"
+            let who = "\(request["author"]?.shown ?? "?")[\(request["pid"]?.shown ?? "?")]"
             let ago = Self.time(max(0, (Double(now.time) - end) / 1e9))
             return "\(what) \(Self.microseconds(length)) of \(who) \(ago) ago"
         }
@@ -131,7 +131,7 @@ struct TopFrame {
         let room = height == .max ? rows.count : max(1, height - head.count - 2)
         let more = rows.count > room ? ["\(rows.count - room) more clients"] : []
         func cut(_ line: String) -> String {
-            line.cut(toCells: width)
+            line.printable.cut(toCells: width)
         }
         return head.map(cut) + [style.paint(cut(columns), .name)]
             + rows.prefix(room).map { line, lags in

@@ -65,7 +65,7 @@ import TandemIO
     }
 
     nonisolated private static func remark(_ text: String) {
-        StandardStream.error.write("tandem: \(text)\n")
+        printRemark(text)
     }
 
     // MARK: Changes

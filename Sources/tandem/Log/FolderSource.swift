@@ -43,6 +43,7 @@ final class FolderSource: LogSource {
     private func first() throws -> UInt64 {
         let segments: [(first: UInt64, name: String)]
         do {
+            try StoreFolder.checkAccess(directory)
             guard files.exists(directory) else {
                 throw CommandFailure(
                     "there is no directory \(directory); -D takes the directory of a store")
@@ -68,7 +69,11 @@ final class FolderSource: LogSource {
         var last = first - 1
         let whole = reader(from: first)
         while let item = try next(whole) {
-            if case .entry(let entry) = item { last = entry.position }
+            switch item {
+            case .entry(let entry): last = entry.position
+            // Damage near the end is reported even if the wanted range ends before it.
+            case .gap(let gap): report(gap, "gap")
+            }
         }
         return last
     }
@@ -110,7 +115,10 @@ final class FolderSource: LogSource {
     }
 
     func conclude() throws {
-        if !gaps.isEmpty { throw CommandFailure("\(gaps.count) gaps in \(directory)") }
+        if !gaps.isEmpty {
+            let count = Quantity.count(gaps.count, "gap")
+            throw CommandFailure("\(count) in \(directory); `tandem verify` says more")
+        }
     }
 
     // MARK: Models
@@ -255,19 +263,17 @@ final class FolderSource: LogSource {
 
     private func report(_ position: UInt64, _ problem: String) {
         guard gaps.insert(Place(path: "", offset: position)).inserted else { return }
-        StandardStream.error.write("tandem: transaction \(position): \(problem)\n")
+        printRemark("transaction \(position): \(problem)")
     }
 
     private func report(_ gap: JournalReader.Gap, _ what: String) {
         guard gaps.insert(Place(path: gap.path, offset: gap.offset)).inserted else { return }
-        StandardStream.error.write(
-            "tandem: \(what): \(gap.path) offset \(gap.offset): \(gap.reason)\n")
+        printRemark("\(what): \(gap.path) offset \(gap.offset): \(gap.reason)")
     }
 
     private func remark(_ gap: JournalReader.Gap, _ what: String) {
         guard !isQuiet, !saidTorn else { return }
         saidTorn = true
-        StandardStream.error.write(
-            "tandem: \(what): \(gap.path) offset \(gap.offset): \(gap.reason)\n")
+        printRemark("\(what): \(gap.path) offset \(gap.offset): \(gap.reason)")
     }
 }

@@ -117,7 +117,8 @@ struct LogCommand: ParsableCommand {
         let isPaged = !noPager && !follow && !wanted.isShow && field == nil
         let colors = color.isOn(StandardStream.output.descriptor)
         let output = LineOutput(
-            flushesLines: follow, pager: isPaged ? PagerChoice.command(toEnd: pagerEnd) : nil)
+            flushesLines: follow, pager: isPaged ? PagerChoice.command(toEnd: pagerEnd) : nil,
+            isRaw: self.output.isRaw)
         defer { output.finish() }
         try LogRun(self, output, Style(isOn: colors)).run()
     }

@@ -23,9 +23,10 @@ final class LogFollower {
         isQuiet = quiet
     }
 
-    /// Shows what comes after a position of the log that the source knows, and keeps the cursor after each page.
+    /// Shows what comes after a position of the log that the source knows, and keeps the cursor after each page, which may end with what
+    /// the filter leaves out.
     func follow(
-        after last: UInt64, isJSON: Bool, _ show: (LogEntry) -> Bool,
+        after last: UInt64, isJSON: Bool, _ show: (LogEntry) throws -> Bool,
         _ keepCursor: (String) throws -> Void
     ) throws {
         guard var place = source.cursor(last) else { return }
@@ -54,14 +55,14 @@ final class LogFollower {
 
     /// Shows what is there; the place moves with what was shown, so that nothing comes twice after an error.
     private func advance(
-        _ place: inout Position, through end: Position, _ show: (LogEntry) -> Bool
+        _ place: inout Position, through end: Position, _ show: (LogEntry) throws -> Bool
     ) throws {
         guard place.number < end.number else { return }
         let reader = LogReader(source: source, filter: filter)
         var (last, isOpen) = (place.number, true)
         defer { place = place.at(last) }
         try reader.forwards(after: last, through: end.number) { entry in
-            isOpen = show(entry)
+            isOpen = try show(entry)
             if isOpen { last = entry.transaction.position }
             return isOpen
         }
@@ -97,9 +98,8 @@ final class LogFollower {
             ])
             output.line(JSON.object(["gap": gap]).text)
         } else {
-            StandardStream.error.write(
-                "tandem: gap: what followed \(place) can't be shown: \(why); "
-                    + "going on at \(end.at(first))\n")
+            printRemark(
+                "gap: what followed \(place) can't be shown: \(why); going on at \(end.at(first))")
         }
         return end.at(first - 1)
     }
@@ -111,6 +111,6 @@ final class LogFollower {
     private func sayWaiting(_ error: TandemError) {
         guard !isWaiting, !isQuiet else { return }
         isWaiting = true
-        StandardStream.error.write("tandem: \(error.message); waiting for a daemon\n")
+        printRemark("\(error.message); waiting for a daemon")
     }
 }

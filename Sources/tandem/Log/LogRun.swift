@@ -8,6 +8,7 @@ final class LogRun {
     let style: Style
     let source: any LogSource
     let filter: LogFilter
+    private let cursors: CursorKeeper
     private var format: any EntryFormat
     /// How many transactions were printed or counted.
     var shown = 0
@@ -18,6 +19,10 @@ final class LogRun {
         self.options = options
         self.output = output
         self.style = style
+        cursors = CursorKeeper(
+            file: options.range.cursorFile, isShown: options.follow && options.showCursor)
+        // A pager has signals of its own, and starts before.
+        if cursors.isWanted, !output.hasPager { try cursors.watchSignals() }
         source = options.source()
         var filter = try options.wanted.filter(options.range, isUTC: options.utc)
         if filter.asksForNames { filter.names = NewestNames(newest: try source.newestModel()) }
@@ -50,8 +55,8 @@ final class LogRun {
 
     /// Reports the cursor, that nothing was found, and what could not be read.
     func conclude(_ range: LogRange) throws {
-        try sayCursor(range)
         sayNothing()
+        try sayCursor(range)
         try source.conclude()
     }
 
@@ -72,10 +77,10 @@ final class LogRun {
             if range.startsAtCursor { stop = floor }
             guard limit > 0 else { return }
             try reader.backwards(after: floor, through: top) { entry, _ in
-                self.show(entry) && self.shown < limit
+                try self.show(entry) && self.shown < limit
             }
         case (nil, true):
-            try reader.backwards(after: floor, through: top) { entry, _ in self.show(entry) }
+            try reader.backwards(after: floor, through: top) { entry, _ in try self.show(entry) }
         case (let limit?, false) where range.startsAtCursor:
             try readFirst(limit, range, reader)
         case (let limit?, false):
@@ -89,7 +94,7 @@ final class LogRun {
         stop = limit > 0 ? nil : range.floor
         guard limit > 0 else { return }
         try reader.forwards(after: range.floor, through: range.top) { entry in
-            guard self.show(entry) else { return false }
+            guard try self.show(entry) else { return false }
             guard self.shown == limit else { return true }
             self.stop = entry.transaction.position
             return false
@@ -97,10 +102,28 @@ final class LogRun {
     }
 
     /// Prints a transaction; false when nobody reads any more.
-    private func show(_ entry: LogEntry) -> Bool {
+    private func show(_ entry: LogEntry) throws -> Bool {
         shown += 1
-        output.write { format.append(entry, to: &$0) }
+        guard cursors.isWanted, !options.reverse else {
+            output.write { format.append(entry, to: &$0) }
+            return !output.isClosed
+        }
+        let write = { [self] () -> String? in
+            output.write { format.append(entry, to: &$0) }
+            return cursorOfFlushed(entry)
+        }
+        // Without --follow the file is written at the end or by a signal: a reader that leaves early, such as `head`, has not
+        // read everything that was written.
+        try options.follow ? cursors.keep(write) : cursors.remember(write)
         return !output.isClosed
+    }
+
+    /// The cursor of a transaction that was just written, unless some of it waits to be flushed or the reader is gone.
+    private func cursorOfFlushed(_ entry: LogEntry) -> String? {
+        guard !output.isPending else { return nil }
+        output.noticeReader()
+        guard !output.isClosed else { return nil }
+        return entry.cursor?.description ?? "\(entry.transaction.position)"
     }
 
     /// `log show P`.
@@ -162,14 +185,11 @@ final class LogRun {
     ///
     /// If the reader is gone, the file keeps the cursor that it has: how much was read is unknown.
     private func keepCursor(_ cursor: String) throws {
-        guard let file = options.range.cursorFile else { return }
-        output.flush()
-        output.noticeReader()
-        guard !output.isClosed else { return }
-        do {
-            try RealFileSystem().replace(file, with: Array((cursor + "\n").utf8))
-        } catch {
-            throw CommandFailure("\(error)")
+        guard cursors.isWanted else { return }
+        try cursors.keep {
+            output.flush()
+            output.noticeReader()
+            return output.isClosed ? nil : cursor
         }
     }
 
@@ -180,10 +200,9 @@ final class LogRun {
             of: until, in: source, after: range.floor, through: range.top) - 1
     }
 
+    /// Prints on standard output that nothing was found, as journalctl does; formats for programs have no such line.
     private func sayNothing() {
-        guard shown == 0, !options.quiet,
-            ThisProcess.isTerminal(StandardStream.error.descriptor)
-        else { return }
-        StandardStream.error.write("-- no entries --\n")
+        guard shown == 0, !options.quiet, options.output.isText else { return }
+        output.line("-- No entries --")
     }
 }

@@ -33,7 +33,7 @@ struct BlameCommand: ParsableCommand {
         if output == .json {
             blame.items.forEach { lines.line(blame.json($0).text) }
         } else {
-            blame.table(options.look(source)).forEach(lines.line)
+            blame.table(options.look(source)).forEach(lines.paintedLine)
         }
         try source.conclude()
     }
@@ -142,7 +142,7 @@ struct Blame {
             let cells = zip(row, widths).map { $0.padded(to: $1 + 2) }
             return
                 (look.style.paint(cells[0] + cells[1], .place)
-                + look.style.paint(cells[2], .name) + cells[3] + row[4]).trimmed
+                + look.style.paint(cells[2], .name) + (cells[3] + row[4]).printable).trimmed
         }
     }
 }

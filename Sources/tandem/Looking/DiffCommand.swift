@@ -43,13 +43,13 @@ struct DiffCommand: ParsableCommand {
             if output == .json {
                 lines.line(object.json.text)
             } else {
-                object.lines(style).forEach(lines.line)
+                object.lines(style).forEach(lines.paintedLine)
             }
         }
         for remark in try migrations(source, floor, top) {
             // Whoever reads JSON takes each line for an object.
             if output == .json {
-                StandardStream.error.write("tandem: \(remark)\n")
+                printRemark(remark)
             } else {
                 lines.line(remark)
             }

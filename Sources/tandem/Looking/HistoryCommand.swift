@@ -25,7 +25,7 @@ struct HistoryCommand: ParsableCommand {
     func run() throws {
         let source = options.source()
         let story = try ObjectStory(object, source)
-        let lines = LineOutput()
+        let lines = LineOutput(isRaw: output.isRaw)
         defer { lines.finish() }
         var format = output.writer(options.look(source))
         lines.write { format.begin(into: &$0) }

@@ -117,7 +117,7 @@ struct NetObject {
         return [style.paint("\(kind.word) \(id)", Style.Role(kind))]
             + details.map { name, text in
                 let start = text.hasPrefix(" ") ? String(text.dropFirst()) : text
-                return "    \(name.padded(to: width + 1))\(start)"
+                return "    \(name.padded(to: width + 1))\(start)".printable
             }
     }
 }

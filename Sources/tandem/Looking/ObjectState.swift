@@ -151,14 +151,17 @@ struct ObjectState {
                     ? property.members.map { text(.reference($0), look) }.joined(separator: ", ")
                         + (isWhole ? "" : " …")
                     : text(property.value, look)
-                return "    \(property.name.padded(to: width + 1))\(words)".trimmed
+                return "    \(property.name.padded(to: width + 1))\(words)".trimmed.printable
             }
     }
 
     /// What has to be known of where this is from.
     private var remark: String {
         if let logBegins {
-            return "; the log begins later, at \(logBegins), so this is what the store has"
+            let why =
+                logBegins > 1
+                ? "the log begins later, at \(logBegins)" : "the log can't tell its beginning"
+            return "; \(why), so this is what the store has"
         }
         if let migratedAt { return ", migrated at \(migratedAt)" }
         if let isBeforeMigration {

@@ -76,7 +76,7 @@ struct Exposition {
             case "\\": "\\\\"
             case "\n": "\\n"
             case "\"" where quotes: "\\\""
-            default: String(scalar)
+            default: scalar.isPrintable ? String(scalar) : "\\" + scalar.hexEscape
             }
         }.joined()
     }

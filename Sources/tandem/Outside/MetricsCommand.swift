@@ -19,6 +19,12 @@ struct MetricsCommand: ParsableCommand {
         help: ArgumentHelp("A file to replace, instead of standard output.", valueName: "file"))
     var outputFile: String?
 
+    func validate() throws {
+        guard outputFile.map({ $0.hasSuffix(".prom") }) ?? true else {
+            throw ValidationError("--output-file takes a name that ends in .prom")
+        }
+    }
+
     func run() throws {
         do {
             try put(try DaemonStatus(global).json.exposition.text)

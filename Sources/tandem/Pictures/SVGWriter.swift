@@ -56,7 +56,7 @@ struct SVGWriter {
         return Int(exactly: tenths).map { String($0) } ?? "\(tenths)"
     }
 
-    /// A text as it may stand in XML; characters that XML can't have are left out.
+    /// A text for XML, without characters that XML can't have or that must not reach a terminal.
     static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {
@@ -66,7 +66,7 @@ struct SVGWriter {
             case ">": escaped += "&gt;"
             case "\"": escaped += "&quot;"
             case "\t", "\n": escaped += " "
-            case _ where scalar.value < 0x20 || [0xfffe, 0xffff].contains(scalar.value): break
+            case _ where !scalar.isPrintable || [0xfffe, 0xffff].contains(scalar.value): break
             default: escaped.unicodeScalars.append(scalar)
             }
         }

@@ -18,7 +18,7 @@ struct StatisticsTable {
         let rows = statistics.rows
         guard statistics.span != nil else { return [] }
         // A model that is installed changes no object.
-        guard !rows.isEmpty else { return [summary] }
+        guard !rows.isEmpty else { return summary }
         let columns = columns(rows)
         let names = names(rows)
         let room = width - names.width - columns.reduce(0) { $0 + $1.width + Self.gap } - Self.gap
@@ -30,19 +30,19 @@ struct StatisticsTable {
                 + numbers(columns) { $0.cells[index] }
                 + (bar.isEmpty ? "" : "  " + style.paint(bar, .touch))
         }
-        return [summary, "", style.paint(heading, .name)] + body
+        return summary + ["", style.paint(heading, .name)] + body
     }
 
     /// What was counted, in one or two lines.
-    private var summary: String {
+    private var summary: [String] {
         var clock = clock
         let total = statistics.total
         let batches = total.batches > 0 ? " (\(Quantity.count(total.batches)) of batches)" : ""
         var parts = [Quantity.count(total.transactions, "transaction") + batches]
         parts.append(Quantity.count(total.changes, "change"))
         if total.bytes > 0 { parts.append(Quantity.bytes(total.bytes)) }
-        guard let span = statistics.span else { return parts.joined(separator: ", ") }
-        return parts.joined(separator: ", ") + ", \(span.positions)\n" + span.times(&clock)
+        guard let span = statistics.span else { return [parts.joined(separator: ", ")] }
+        return [parts.joined(separator: ", ") + ", \(span.positions)", span.times(&clock)]
     }
 
     // MARK: Columns

@@ -3,13 +3,6 @@ extension String {
     /// The columns of a terminal that the text fills: two for wide characters.
     var cells: Int { reduce(0) { $0 + $1.cells } }
 
-    /// The text without characters that move a terminal's cursor or end its lines.
-    var printable: String {
-        guard unicodeScalars.contains(where: \.isControl) else { return self }
-        return String(
-            String.UnicodeScalarView(unicodeScalars.map { $0.isControl ? "\u{fffd}" : $0 }))
-    }
-
     /// The text, or its beginning with an ellipsis, in at most so many columns.
     func cut(toCells width: Int) -> String {
         guard cells > width else { return self }
@@ -76,15 +69,6 @@ extension Character {
 }
 
 extension Unicode.Scalar {
-    fileprivate var isControl: Bool {
-        switch properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator: true
-        // Marks that turn the direction of what follows would mix up a line's columns.
-        case .format: (0x202a...0x202e).contains(value) || (0x2066...0x2069).contains(value)
-        default: false
-        }
-    }
-
     /// The blocks that East Asian scripts and pictures fill.
     fileprivate var isWide: Bool {
         guard value >= 0x1100 else { return false }

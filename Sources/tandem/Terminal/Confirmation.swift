@@ -8,7 +8,7 @@ enum Confirmation {
     /// Throws a failure that says that nothing was changed for any other answer, and for the end of input.
     static func ask(_ question: String, unless isGiven: Bool) throws {
         guard !isGiven else { return }
-        StandardStream.error.write("\(question) [y/N] ")
+        StandardStream.error.write("\(question.printable) [y/N] ")
         let answer = (try? StandardInput().readLine()).flatMap { $0 } ?? []
         guard answer.first == UInt8(ascii: "y") || answer.first == UInt8(ascii: "Y") else {
             throw CommandFailure("nothing was changed; --yes does not ask")

@@ -5,12 +5,17 @@ final class LineOutput {
     private static let pieceBytes = 1 << 16
     private var bytes: [UInt8] = []
     private let flushesLines: Bool
+    /// Whether formats for programs, whose bytes are those of the store, pass a terminal.
+    private let filtersLines: Bool
     private var pager: Pager?
 
     /// Output for a verb; a line for the shell that starts a pager is used on a terminal only.
-    init(flushesLines: Bool = false, pager command: String? = nil) {
+    ///
+    /// `isRaw` is for formats for programs that have no escapes: on a terminal they show only what may reach it, elsewhere all.
+    init(flushesLines: Bool = false, pager command: String? = nil, isRaw: Bool = false) {
         let isTerminal = ThisProcess.isTerminal(StandardStream.output.descriptor)
         self.flushesLines = flushesLines || isTerminal
+        filtersLines = isRaw && isTerminal
         bytes.reserveCapacity(Self.pieceBytes + 4_096)
         // Without its pager the log is still worth reading.
         if isTerminal, let command { pager = try? Pager(command) }
@@ -24,6 +29,9 @@ final class LineOutput {
         ThisProcess.terminalSize(StandardStream.output.descriptor)?.columns
     }
 
+    /// Whether something that was written waits to be flushed.
+    var isPending: Bool { !bytes.isEmpty }
+
     /// Whether the reader is gone.
     var isClosed: Bool { StandardStream.output.isClosed }
 
@@ -36,15 +44,26 @@ final class LineOutput {
         if flushesLines || bytes.count >= Self.pieceBytes { flush() }
     }
 
-    /// Appends a line.
-    func line(_ text: String) {
+    /// Appends a line, with only what may reach a terminal.
+    func line(_ text: String) { paintedLine(text.printable) }
+
+    /// Appends a line that may have colours, whose texts the caller has made printable.
+    func paintedLine(_ text: String) {
         write { $0.put(text, "\n") }
     }
 
     /// Hands over what was written so far.
     func flush() {
+        if filtersLines { bytes = Array(Self.printableLines(bytes).utf8) }
         bytes.withUnsafeBytes { StandardStream.output.write($0) }
         bytes.removeAll(keepingCapacity: bytes.capacity <= 4 * Self.pieceBytes)
+    }
+
+    /// The same lines with only what may reach a terminal.
+    private static func printableLines(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes, as: UTF8.self).replacing("\r\n", with: "\n")
+            .split(separator: "\n", omittingEmptySubsequences: false)
+            .map { String($0).printable }.joined(separator: "\n")
     }
 
     /// Hands over the rest, and waits for the reader of a pager.

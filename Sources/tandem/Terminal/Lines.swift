@@ -1,8 +1,13 @@
 import Tandem
 import TandemIO
 
-/// Writes a line to standard output.
-func printLine(_ text: String) { StandardStream.output.write(text + "\n") }
+/// Writes a line to standard output, with only what may reach a terminal.
+func printLine(_ text: String) { StandardStream.output.write(text.printable + "\n") }
+
+/// Writes a line to standard error, after the name of the program, with only what may reach a terminal.
+func printRemark(_ text: String) {
+    StandardStream.error.write("tandem: \(text.printable)\n")
+}
 
 extension JSON {
     /// A string without quotes, anything else as JSON.

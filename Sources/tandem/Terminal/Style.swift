@@ -35,8 +35,9 @@ struct Style {
         case touch = "36"
     }
 
-    /// A text in a colour, or as it is.
+    /// A text in a colour or without, with only what may reach a terminal.
     func paint(_ text: String, _ role: Role) -> String {
-        isOn ? "\u{1b}[\(role.rawValue)m\(text)\u{1b}[0m" : text
+        let text = text.printable
+        return isOn ? "\u{1b}[\(role.rawValue)m\(text)\u{1b}[0m" : text
     }
 }

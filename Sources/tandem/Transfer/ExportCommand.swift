@@ -37,7 +37,7 @@ struct ExportCommand: ParsableCommand {
             let context = container.makeContext(name: "export")
             let end = try context.connect()
             let position = try context.pin(at: options.at.map { end.at($0) } ?? end)
-            let lines = LineOutput()
+            let lines = LineOutput(isRaw: options.output == .csv)
             defer { lines.finish() }
             for entity in entities {
                 let rows = ExportRows(context, at: position, label: "export \(entity.name)")

@@ -70,8 +70,7 @@ final class RejectFile {
             throw CommandFailure("\(path) is no file; name one with --rejects", code: 2)
         } catch let error where error.lacksLocks {
             // Whoever makes the file has it, which leaves those who find it there.
-            StandardStream.error.write(
-                "tandem: \(error); take care that no other import has this file of rejects\n")
+            printRemark("\(error); take care that no other import has this file of rejects")
             return nil
         } catch {
             return nil

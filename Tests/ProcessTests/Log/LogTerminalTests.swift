@@ -76,8 +76,8 @@ struct LogTerminalTests {
         #expect(try shown("--no-pager -o json").contains { $0.count > 60 })
     }
 
-    @Test func `nothing found is said to a person only`() throws {
-        #expect(try onTerminal("", "--no-pager -t nobody").output.contains("-- no entries --"))
+    @Test func `nothing found is said unless it is to be quiet`() throws {
+        #expect(try onTerminal("", "--no-pager -t nobody").output.contains("-- No entries --"))
         #expect(try onTerminal("", "--no-pager -q -t nobody").output == "")
     }
 }

@@ -34,7 +34,7 @@ import Testing
         #expect(try log(journal, "--plot", path, "-t", "nobody").code == 0)
         let texts = try Drawn(try String(contentsOfFile: path, encoding: .utf8)).texts
         #expect(texts.map(\.text).contains("0 transactions, 0 changes"))
-        #expect(try log(journal, "--plot", "-t", "nobody").output == "")
+        #expect(try log(journal, "--plot", "-t", "nobody").output == "-- No entries --\n")
         let lost = try log(journal, "--plot", journal.place.path + "/no/such.svg")
         #expect(lost.code == 1 && lost.lines.count == 1, "\(lost.output)")
     }

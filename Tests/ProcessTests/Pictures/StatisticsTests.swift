@@ -59,7 +59,7 @@ import Testing
         #expect(
             try log("--stats", "author=setup").output == log("--stats=entity", "-t", "setup").output
         )
-        #expect(try log("--stats", "-t", "nobody").output == "")
+        #expect(try log("--stats", "-t", "nobody").output == "-- No entries --\n")
     }
 
     @Test func `what does not go together is a matter of usage`() throws {

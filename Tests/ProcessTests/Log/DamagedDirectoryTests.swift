@@ -1,0 +1,65 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// Verbs that read a directory report damage of the journal, and exit with 1.
+@Suite(.ownThread) struct DamagedDirectoryTests {
+    private let files = RealFileSystem()
+
+    private func segments(_ journal: MadeJournal) throws -> [String] {
+        let folder = journal.store + "/journal"
+        return try files.list(folder).filter { $0.hasSuffix(".journal") }.sorted()
+            .map { folder + "/" + $0 }
+    }
+
+    private func flip(_ path: String, at offset: UInt64) throws {
+        let file = try files.open(path, .readWrite)
+        defer { file.close() }
+        try file.write([try file.read(count: 1, at: offset)[0] ^ 4], at: offset)
+    }
+
+    private static let verbs = [
+        ["log"], ["log", "-n", "1"], ["log", "-r"], ["log", "-o", "json"], ["log", "-q"],
+        ["log", "-F", "author"], ["log", "--stats"], ["log", "--stats", "-o", "json"],
+        ["log", "--plot"], ["log", "show", "2"], ["log", "-t", "nobody"], ["log", "-O", "Team/1"],
+        ["blame", "Team/1"], ["blame", "Team/1", "-o", "json"], ["history", "Team/1"],
+        ["show", "Team/1"], ["show", "Team/1", "-o", "json"], ["show", "Team/1", "--at", "2"],
+        ["diff", "1"], ["vacuum", "--before", "3", "--dry-run"], ["disk-usage"],
+        ["disk-usage", "-o", "json"], ["verify"],
+    ]
+
+    /// The damaged byte: of the magic, the version, the log's id, the position, the checksum.
+    @Test(arguments: [0, 7, 8, 20, 40, 60] as [UInt64])
+    func `no reader of a directory is silent about a segment whose beginning is damaged`(
+        offset: UInt64
+    ) throws {
+        let journal = try MadeJournal(transactions: 4, bytes: 10)
+        try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
+        let segment = try #require(try segments(journal).last)
+        try flip(segment, at: offset)
+        for verb in Self.verbs {
+            let run = try CommandRun("tandem", verb + ["-D", journal.store])
+            // Formats for programs have the name of the file alone.
+            let name = segment.split(separator: "/").last.map(String.init) ?? ""
+            expect(run, 1, name)
+            #expect(!run.output.contains("the log begins later, at 1,"), "\(verb): \(run.output)")
+        }
+    }
+
+    @Test func `a damaged beginning of the newest segment is told whatever is asked`() throws {
+        let journal = try MadeJournal(transactions: 3_000, bytes: 100, segmentBytes: 64 << 10)
+        try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
+        let newest = try #require(try segments(journal).last)
+        try flip(newest, at: 3)
+        for verb in [
+            ["log", "-n", "1"], ["log", "--to", "5"], ["log", "--stats"], ["blame", "Team/7"],
+            ["history", "Team/7"], ["show", "Team/7"], ["diff", "1", "3"], ["disk-usage"],
+            ["vacuum", "--before", "1500", "--dry-run"],
+        ] {
+            expect(
+                try CommandRun("tandem", verb + ["-D", journal.store]), 1, String(newest.suffix(20))
+            )
+        }
+    }
+}

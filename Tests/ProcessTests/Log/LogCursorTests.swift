@@ -1,0 +1,185 @@
+import Foundation
+import Glibc
+import Tandem
+import TandemIO
+import Testing
+
+/// The cursor that `tandem log` keeps and shows, however it ends, and the line for an empty log.
+@Suite(.ownThread) @MainActor struct LogCursorTests {
+    let place: Place
+    private var file: String { place.path + "/cursor" }
+
+    init() throws { place = try Place() }
+
+    /// Saves `count` objects, each in a save of its own; returns the last position.
+    @discardableResult
+    private func save(_ count: Int) throws -> UInt64 {
+        let model = Model { Entity("Note") { Attribute("text", .string) } }
+        let container = PersistentContainer(model: model, socket: place.socket, author: "saver")
+        defer { container.close() }
+        let context = container.makeContext(name: "main")
+        var last: UInt64 = 0
+        for _ in 0..<count {
+            try context.insert("Note")["text"] = .string(String(repeating: "z", count: 100))
+            last = try context.save().number
+        }
+        return last
+    }
+
+    private func start(_ words: [String]) throws -> (child: ChildProcess, reader: LineReader) {
+        let child = try ChildProcess.start(
+            DaemonProcess.products + "/tandem",
+            ["log", "-o", "json", "--socket", place.socket] + words, output: .pipe)
+        return (child, LineReader(try #require(child.output)))
+    }
+
+    private func position(_ line: String?) throws -> UInt64? {
+        try JSON(parsing: #require(line))["position"]?.int.map(UInt64.init)
+    }
+
+    private func kept() throws -> UInt64 {
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+        return try #require(UInt64(text) ?? Position(text)?.number)
+    }
+
+    /// The positions of the whole lines that are left, and the last line if it is none of those.
+    private func drain(_ reader: inout LineReader) -> (positions: [UInt64], rest: String?) {
+        var (positions, rest) = ([UInt64](), String?.none)
+        while let line = reader.next() {
+            if let number = (try? JSON(parsing: line))?["position"]?.int {
+                positions.append(UInt64(number))
+            } else {
+                rest = line
+            }
+        }
+        return (positions, rest)
+    }
+
+    /// More transactions than a page of the journal has, and than a pipe holds.
+    private static let many = 1_300
+
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGKILL])
+    func `a follower that is ended in the middle of a page has kept the cursor of its last line`(
+        signal: Int32
+    ) throws {
+        try place.serve()
+        let last = try save(Self.many)
+        try "0\n".write(toFile: file, atomically: true, encoding: .utf8)
+        let (child, pipe) = try start(["-f", "--cursor-file", file])
+        var reader = pipe
+        let first = reader.next()
+        #expect(try position(first) == 1)
+        kill(child.processID, signal)
+        #expect(child.wait() == .signalled(signal))
+        let written = drain(&reader).positions
+        let end = written.last ?? 1
+        #expect(written == Array(2..<end + 1) && end < last)
+        let cursor = try kept()
+        // Nothing can be done between a write and a kill that can't be caught.
+        #expect(cursor == end || (signal == SIGKILL && cursor + 1 == end), "\(cursor), \(end)")
+        let (next, rest) = try start(["-f", "--cursor-file", file])
+        defer { next.kill() }
+        var lines = rest
+        let resumed = lines.next()
+        #expect(try position(resumed) == cursor + 1)
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM])
+    func `what does not follow keeps the cursor of what was flushed when a signal ends it`(
+        signal: Int32
+    ) throws {
+        try place.serve()
+        try save(Self.many)
+        let (child, pipe) = try start(["--cursor-file", file])
+        var reader = pipe
+        let first = reader.next()
+        kill(child.processID, signal)
+        #expect(child.wait() == .signalled(signal))
+        let end = drain(&reader).positions.last ?? 1
+        #expect(try position(first) == 1)
+        // Of the first piece of 64 KiB some may be written and not all, which is no record.
+        guard FileManager.default.fileExists(atPath: file) else { return }
+        #expect(try kept() <= end)
+    }
+
+    @Test func `a follower into a closed pipe keeps no cursor beyond what it wrote`() throws {
+        try place.serve()
+        let last = try save(Self.many)
+        try "0\n".write(toFile: file, atomically: true, encoding: .utf8)
+        let tandem = "'\(DaemonProcess.products)/tandem' log -f -o json"
+        let run = try CommandRun(
+            shell: "\(tandem) --socket '\(place.socket)' --cursor-file '\(file)' | head -n 2")
+        #expect(run.json.map { $0["position"]?.int } == [1, 2])
+        // Started when the pipe was closed, it may have written as much as a pipe holds.
+        #expect(try kept() < last)
+    }
+
+    @Test func `a follower with a number of lines keeps the last of them`() throws {
+        try place.serve()
+        let last = try save(20)
+        let (child, pipe) = try start(["-f", "-n", "3", "--cursor-file", file])
+        var reader = pipe
+        for number in last - 2...last {
+            let line = reader.next()
+            #expect(try position(line) == number)
+        }
+        child.terminate()
+        #expect(child.wait() == .signalled(SIGTERM))
+        #expect(try kept() == last)
+    }
+
+    @Test func `a follower that is ended shows its cursor`() throws {
+        try place.serve()
+        let last = try save(5)
+        let (child, pipe) = try start(["-f", "-n", "2", "--show-cursor"])
+        var reader = pipe
+        _ = reader.next()
+        let line = reader.next()
+        child.terminate()
+        #expect(child.wait() == .signalled(SIGTERM))
+        let cursor = try JSON(parsing: #require(line))["cursor"]?.string
+        #expect(drain(&reader).rest == cursor.map { "-- cursor: \($0)" })
+        #expect(cursor?.hasPrefix("\(last)@") ?? false)
+    }
+
+    @Test func `a follower under nohup is not ended by what it is to ignore`() throws {
+        try place.serve()
+        try save(2)
+        let child = try ChildProcess.start(
+            "/bin/sh",
+            [
+                "-c", "trap '' HUP; exec \"$0\" \"$@\"", DaemonProcess.products + "/tandem", "log",
+                "-f", "-n", "1", "-o", "json", "--socket", place.socket, "--cursor-file", file,
+            ], output: .pipe)
+        defer { child.kill() }
+        var reader = LineReader(try #require(child.output))
+        _ = reader.next()
+        kill(child.processID, SIGHUP)
+        let last = try save(1)
+        let line = reader.next()
+        #expect(try position(line) == last)
+    }
+
+    @Test func `nothing found is a line of its own in formats for people, and there only`() throws {
+        let journal = try MadeJournal()
+        func log(_ words: String...) throws -> CommandRun {
+            try CommandRun("tandem", ["log", "-D", journal.store] + words)
+        }
+        for format in ["short", "short-iso", "verbose", "cat"] {
+            expect(try log("-t", "nobody", "-o", format), 0, "-- No entries --\n")
+        }
+        for format in ["json", "json-pretty", "export"] {
+            #expect(try log("-t", "nobody", "-o", format).output == "")
+        }
+        #expect(try log("-t", "nobody", "-o", "csv").lines.count == 1)
+        #expect(try log("-t", "nobody", "-q").output == "")
+        #expect(try log("-n", "0").output == "-- No entries --\n")
+        #expect(try log("--stats", "-t", "nobody").output == "-- No entries --\n")
+        // As journalctl: on standard output, before the cursor.
+        #expect(
+            try log("-t", "nobody", "--show-cursor").output == "-- No entries --\n-- cursor: 5\n")
+        let tandem = "'\(DaemonProcess.products)/tandem' log -D '\(journal.store)' -t nobody"
+        #expect(try CommandRun(shell: "\(tandem) 2>/dev/null").output == "-- No entries --\n")
+    }
+}
