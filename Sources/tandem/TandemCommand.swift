@@ -4,7 +4,7 @@ import TandemIO
 
 /// The admin command: a verb per file.
 ///
-/// Exit codes: 0 done, 1 found a problem, 2 usage, 3 no daemon, 4 denied, 5 history expired.
+/// Exit codes: 0 done, 1 found a problem, 2 usage, 3 no daemon answers, 4 denied, 5 history expired.
 @main
 struct TandemCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,7 +19,7 @@ struct TandemCommand: ParsableCommand {
               0: done
               1: found a problem
               2: usage
-              3: no daemon
+              3: no daemon answers, because none runs or it hangs
               4: denied
               5: history expired
             """,

@@ -42,7 +42,7 @@ struct WatchCommand: AsyncParsableCommand {
     @Option(name: .shortAndLong, help: "short or json.")
     var output: OutputFormat = .short
 
-    @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
+    @Option(help: ArgumentHelp("Use colours: auto, always or never.", valueName: "when"))
     var color: ColorChoice = .auto
 
     func validate() throws {
@@ -62,8 +62,9 @@ struct WatchCommand: AsyncParsableCommand {
         guard let until else {
             // Until a signal ends the process, or nobody reads any more.
             while !StandardStream.output.isClosed {
-                try await Task.sleep(for: .milliseconds(500))
+                try await Task.sleep(for: .milliseconds(200))
                 try view.checkFollows()
+                view.fitTerminal()
                 StandardStream.output.noticeReader()
             }
             return

@@ -12,7 +12,7 @@ struct SourceOptions: ParsableArguments {
     @Flag(help: "Times in UTC.")
     var utc = false
 
-    @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
+    @Option(help: ArgumentHelp("Use colours: auto, always or never.", valueName: "when"))
     var color: ColorChoice = .auto
 
     @OptionGroup var global: GlobalOptions
