@@ -68,7 +68,7 @@ extension Journal {
             throw JournalError(
                 .missing, place.directory,
                 "there is no segment, the store has applied position \(applied)",
-                remedy: "Nothing was changed. Restore the directory from a backup.")
+                remedy: JournalError.salvage)
         }
         let header = SegmentHeader(
             identity: identity, previousChecksum: 0, firstPosition: first, firstBatch: 1,

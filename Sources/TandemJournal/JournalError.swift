@@ -57,10 +57,15 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
         return "\(place): \(message). \(remedy)"
     }
 
+    /// What to do about a journal that has lost something.
+    static let salvage =
+        "Nothing was changed. `tandem salvage DIR --to NEW` makes a store of all that is left of the "
+        + "directory of store and journal, and says what is lost; restore a backup if that is newer."
+
     static func damaged(_ path: String, at offset: UInt64, _ message: String) -> JournalError {
         JournalError(
             .damaged, path, at: offset, message,
-            remedy: "Nothing was changed. Restore the directory from a backup.")
+            remedy: salvage)
     }
 
     static func unreadable(_ error: IOError) -> JournalError {

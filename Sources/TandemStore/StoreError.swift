@@ -29,6 +29,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public var message: String
     /// True for the system's `EIO`.
     private(set) var isInputOutput = false
+    /// True if the process may not have more memory or files for now.
+    public private(set) var isShortOfMeans = false
 
     /// An error of a kind with its message.
     public init(_ code: Code, _ message: String) {
@@ -44,6 +46,15 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case MDB_MAP_FULL: (code, message) = (.mapFull, what)
         case ENOSPC, EDQUOT, EFBIG:
             (code, message) = (.noSpace, what + "; nothing is lost, free room on the disk")
+        case ENOMEM, EAGAIN, EMFILE, ENFILE:
+            (code, isShortOfMeans) = (.failed, true)
+            message =
+                what + "; nothing is lost: allow the process more (`ulimit -a`), then start again"
+        case MDB_INVALID, MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC:
+            code = .failed
+            message =
+                what + "; stop the daemon and run `tandem rebuild`, which makes the store from its "
+                + "journal"
         default:
             code = .failed
             message =

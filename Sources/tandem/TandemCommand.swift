@@ -66,6 +66,11 @@ struct TandemCommand: ParsableCommand {
 
     @MainActor static func main() async {
         StandardStream.ignoreBrokenPipes()
+        BusErrors.end(
+            with: 1,
+            saying:
+                "tandem: the store's data.mdb is cut off, or its disk can't be read (SIGBUS); stop the "
+                + "daemon, check the disk, move that file away and run `tandem rebuild`")
         do {
             var command = try parseAsRoot(
                 ShortOptions.separated(Array(CommandLine.arguments.dropFirst())))

@@ -78,7 +78,7 @@ import Testing
         ),
     ]
 
-    private static let refused = " Nothing was changed. Restore the directory from a backup."
+    private static let refused = " " + JournalError.salvage
 
     /// The text of so many undamaged entries.
     private static func whole(_ count: Int) -> String {

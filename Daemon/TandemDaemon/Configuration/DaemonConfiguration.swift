@@ -60,7 +60,7 @@ public struct DaemonError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Code: Hashable, Sendable {
         /// Another daemon holds the store or the socket.
         case inUse
-        /// There is no room to start with; freeing some helps, and nothing was changed.
+        /// There is no room or memory to start with; freeing some helps, and nothing was changed.
         case noSpace
         /// The journal or the store is damaged or failed; restarting would not help.
         case storage

@@ -82,7 +82,7 @@ public final class Daemon {
         case let error as JournalError
         where error.code == .noSpace || error.cause?.isOutOfSpace == true:
             DaemonError(.noSpace, error.description)
-        case let error as StoreError where error.code == .noSpace:
+        case let error as StoreError where error.code == .noSpace || error.isShortOfMeans:
             DaemonError(.noSpace, error.description)
         default: DaemonError(.storage, "\(error)")
         }
