@@ -122,6 +122,24 @@ private final class StillPoller: Readiness {
         #expect(poller.waits.last == -1)
     }
 
+    @Test func `by default a week is kept, and more for a consumer`() throws {
+        let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
+        let bench = try EngineBench(clock: clock)
+        _ = try bench.bench.committer.register("mirror", at: 1)
+        try fill(bench, try bench.client(), 1...20)
+        bench.engine.retention = Retention(DaemonConfiguration(store: "bench").retention)
+        for session in bench.engine.sessions.values {
+            bench.engine.disconnect(session, because: nil)
+        }
+        clock.advance(byNanoseconds: 8 * 86_400 * 1_000_000_000)
+        bench.engine.retain()
+        #expect(first(bench) == 1)
+        _ = try bench.bench.committer.removeConsumer("mirror")
+        try bench.bench.committer.checkpoint()
+        bench.engine.retain()
+        #expect(first(bench) > 10)
+    }
+
     @Test func `an idle daemon gives up in one go what takes several looks`() throws {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
         let bench = try EngineBench(clock: clock)

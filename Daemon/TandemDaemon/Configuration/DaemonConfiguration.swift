@@ -19,8 +19,8 @@ public struct DaemonConfiguration: Sendable {
     public var durability: Durability = .full
     /// The bytes of a journal segment.
     public var segmentBytes: Int?
-    /// How much of the journal is kept; all of it by default.
-    public var retention = RetentionPolicy()
+    /// How much of the journal is kept; `RetentionPolicy()` keeps all of it.
+    public var retention = RetentionPolicy.standard
     /// What clients may take, and when checkpoints are due.
     public var limits = DaemonLimits()
     /// The bytes that the store's memory map may grow to; nil for the store's own limit.
