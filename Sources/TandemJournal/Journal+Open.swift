@@ -33,6 +33,9 @@ extension Journal {
             recovery.report.raisedEpoch = true
         }
         try journal.markRelaxed(wasRelaxed)
+        let oldest = OldestPosition(directory, fileSystem)
+        recovery.report.missing = oldest.missing(before: journal.bounds.first)?.message
+        if recovery.report.created || oldest.recorded == nil { oldest.record(journal.bounds.first) }
         JournalDirectory.removeOrphans(in: directory, fileSystem)
         journal.indexer.add(journal.sealed)
         return (journal, recovery.report)

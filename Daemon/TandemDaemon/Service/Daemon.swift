@@ -183,6 +183,9 @@ public final class Daemon {
         if let copy = report.tornCopy {
             configuration.events(.tornBatchCut, ["copy": copy])
         }
+        if let missing = report.missing {
+            configuration.events(.segmentsMissing, [:], "\(journalPath): \(missing)")
+        }
         return try Committer(
             journal: journal, store: store, clock: surroundings.clock,
             limits: configuration.limits, log: configuration.events,

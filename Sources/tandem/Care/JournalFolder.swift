@@ -25,6 +25,11 @@ struct JournalFolder {
         }.sorted { $0.first < $1.first }
     }
 
+    /// What is missing before the first segment, as far as it was not trimmed; nil if nothing is.
+    func missing(before first: UInt64) -> (positions: ClosedRange<UInt64>, message: String)? {
+        OldestPosition(path, files).missing(before: first)
+    }
+
     /// The file of the segment that begins at a position.
     func path(ofSegment first: UInt64) -> String {
         let digits = String(first, radix: 16)
