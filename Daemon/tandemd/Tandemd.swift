@@ -29,7 +29,7 @@ struct Tandemd: ParsableCommand {
             KEYS:
             \(Tandemd.keys)
             """,
-        version: "0.1.0")
+        version: "0.1.0 (\(Daemon.versions))")
 
     @OptionGroup var given: GivenOptions
 

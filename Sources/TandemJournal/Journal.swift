@@ -18,6 +18,9 @@ import TandemIO
 ///         directory: "/var/lib/tandem/default/journal", fileSystem: RealFileSystem(),
 ///         identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: nil)
 public final class Journal: ChangeLog {
+    /// The version of the format of segments that this program writes and reads.
+    public static let format = SegmentFormat.version
+
     /// The directory of the segments.
     public let directory: String
     /// Which log it is.

@@ -1,6 +1,9 @@
 import ArgumentParser
 import Tandem
 import TandemIO
+import TandemJournal
+import TandemStore
+import TandemWire
 
 /// The admin command: a verb per file.
 ///
@@ -23,7 +26,7 @@ struct TandemCommand: ParsableCommand {
               4: denied
               5: history expired
             """,
-        version: "0.1.0",
+        version: Versions.text,
         subcommands: [
             LogCommand.self,
             BlameCommand.self,
@@ -145,6 +148,13 @@ struct TandemCommand: ParsableCommand {
         }
         return nil
     }
+}
+
+/// What `--version` prints.
+enum Versions {
+    static let text =
+        "0.1.0 (store format \(Store.format), journal format \(Journal.format), "
+        + "protocol \(WireLimits.protocolVersion))"
 }
 
 extension ParsableCommand {

@@ -2,6 +2,7 @@ public import TandemIO
 import TandemJournal
 public import TandemModel
 import TandemStore
+import TandemWire
 
 /// The daemon as a library: opens journal and store, recovers, listens, and runs until it is told to stop.
 ///
@@ -120,6 +121,11 @@ public final class Daemon {
             throw Daemon.failure(error)
         }
     }
+
+    /// The formats on the disk and the protocol that this build knows.
+    public static let versions =
+        "store format \(Store.format), journal format \(Journal.format), "
+        + "protocol \(WireLimits.protocolVersion)"
 
     // MARK: Start
 
