@@ -112,7 +112,7 @@ struct TopScreen {
         let size = ThisProcess.terminalSize(StandardStream.output.descriptor) ?? (80, 24)
         let lines = frame.lines(
             style: style, width: size.columns, height: size.rows - 1, silence: silence)
-        let screen = lines.map { $0 + "\u{1b}[K\r\n" }.joined()
+        let screen = lines.map { PlainSymbols.shown($0) + "\u{1b}[K\r\n" }.joined()
         // Wider or narrower, what was drawn before may take more lines than it had.
         let text = "\u{1b}[H" + screen + "\u{1b}[J"
         guard text != written else { return }

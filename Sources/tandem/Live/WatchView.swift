@@ -178,7 +178,7 @@ import TandemIO
         ) { path in self.row(controller, path) }
         let body = WatchScreen(style: style, width: size.columns, height: size.rows)
             .lines(content, news)
-        let screen = body.map { $0 + "\u{1b}[K\r\n" }.joined()
+        let screen = body.map { PlainSymbols.shown($0) + "\u{1b}[K\r\n" }.joined()
         StandardStream.output.write("\u{1b}[H" + screen + "\u{1b}[J")
     }
 }

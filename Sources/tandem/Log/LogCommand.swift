@@ -71,7 +71,7 @@ struct LogCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("D"), .long],
-        help: ArgumentHelp("Reads a store's directory, damaged too.", valueName: "dir"))
+        help: ArgumentHelp("Read a store's directory (TANDEM_STORE).", valueName: "dir"))
     var directory: String?
 
     @OptionGroup var global: GlobalOptions
@@ -124,7 +124,9 @@ struct LogCommand: ParsableCommand {
 
     /// Where it is read from.
     func source() -> any LogSource {
-        if let directory { return FolderSource(directory, isQuiet: quiet) }
+        if !follow, let directory = global.directory(directory) {
+            return FolderSource(directory, isQuiet: quiet)
+        }
         return DaemonSource(global.container(isPatient: follow))
     }
 

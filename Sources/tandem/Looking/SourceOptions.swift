@@ -6,7 +6,8 @@ import TandemIO
 struct SourceOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
-        help: ArgumentHelp("Reads a store's directory, without a daemon.", valueName: "dir"))
+        help: ArgumentHelp(
+            "Read a store's directory (TANDEM_STORE), without a daemon.", valueName: "dir"))
     var directory: String?
 
     @Flag(help: "Times in UTC.")
@@ -19,7 +20,9 @@ struct SourceOptions: ParsableArguments {
 
     /// The journal.
     func source() -> any LogSource {
-        if let directory { return FolderSource(directory, isQuiet: true) }
+        if let directory = global.directory(directory) {
+            return FolderSource(directory, isQuiet: true)
+        }
         return DaemonSource(global.container())
     }
 

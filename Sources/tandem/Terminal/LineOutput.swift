@@ -5,12 +5,15 @@ final class LineOutput {
     private static let pieceBytes = 1 << 16
     private var bytes: [UInt8] = []
     private let flushesLines: Bool
+    /// Whether a terminal, or a pager on one, shows it that knows no symbols.
+    private let hasPlainSymbols: Bool
     private var pager: Pager?
 
     /// Output for a verb; a line for the shell that starts a pager is used on a terminal only.
     init(flushesLines: Bool = false, pager command: String? = nil) {
         let isTerminal = ThisProcess.isTerminal(StandardStream.output.descriptor)
         self.flushesLines = flushesLines || isTerminal
+        hasPlainSymbols = PlainSymbols.areNeeded
         bytes.reserveCapacity(Self.pieceBytes + 4_096)
         // Without its pager the log is still worth reading.
         if isTerminal, let command { pager = try? Pager(command) }
@@ -43,7 +46,12 @@ final class LineOutput {
 
     /// Hands over what was written so far.
     func flush() {
-        bytes.withUnsafeBytes { StandardStream.output.write($0) }
+        if hasPlainSymbols {
+            StandardStream.output.write(
+                PlainSymbols.replaced(String(decoding: bytes, as: UTF8.self)))
+        } else {
+            bytes.withUnsafeBytes { StandardStream.output.write($0) }
+        }
         bytes.removeAll(keepingCapacity: bytes.capacity <= 4 * Self.pieceBytes)
     }
 

@@ -2,7 +2,7 @@ import Tandem
 import TandemIO
 
 /// Writes a line to standard output.
-func printLine(_ text: String) { StandardStream.output.write(text + "\n") }
+func printLine(_ text: String) { StandardStream.output.write(PlainSymbols.shown(text) + "\n") }
 
 extension JSON {
     /// A string without quotes, anything else as JSON.
