@@ -117,7 +117,8 @@ struct Tandemd: ParsableCommand {
 
     /// What all sources say, with all that is wrong about it.
     private func assembled() throws -> SettingAssembly {
-        let paths = DaemonPaths(name: name ?? ThisProcess.environment("TANDEM_NAME") ?? "default")
+        let name = name ?? ThisProcess.environment("TANDEM_NAME") ?? "default"
+        let paths = DaemonPaths(name: name)
         var assembly = SettingAssembly(
             DaemonConfiguration(
                 store: paths.store, socket: paths.socket,
@@ -125,6 +126,11 @@ struct Tandemd: ParsableCommand {
         var sources = ConfigurationSources(
             flags: try given.settings(), environment: ConfigurationSources.environmentSettings())
         for problem in ConfigurationSources.unknownVariables() { assembly.note(problem) }
+        if name.isEmpty || name.contains("/") || name.hasPrefix(".") {
+            assembly.note(
+                "`\(name)` is not the name of a daemon, which has no `/` and no `.` at its beginning"
+            )
+        }
         do {
             sources.file = try fileSettings(paths)
         } catch {

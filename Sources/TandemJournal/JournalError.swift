@@ -54,7 +54,8 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The error in one or two sentences.
     public var description: String {
         let place = offset.map { "\(path) at offset \($0)" } ?? path
-        return "\(place): \(message). \(remedy)"
+        // The system's errors name the path themselves.
+        return (message.contains(path) ? "" : "\(place): ") + "\(message). \(remedy)"
     }
 
     /// What to do about a journal that has lost something.

@@ -1,5 +1,6 @@
 import CLMDB
 import Glibc
+import TandemIO
 
 /// Why the store could not do something: what was tried, on which path, what LMDB said, what to do.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -41,7 +42,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     init(_ operation: String, _ path: String, _ status: Int32) {
         let reason = String(cString: mdb_strerror(status))
         isInputOutput = status == EIO
-        let what = "cannot \(operation) the store at \(path): \(reason) (\(status))"
+        let symbol = status > 0 ? IOError.name(status) : "\(status)"
+        let what = "cannot \(operation) the store at \(path): \(reason) (\(symbol))"
         switch status {
         case MDB_MAP_FULL: (code, message) = (.mapFull, what)
         case ENOSPC, EDQUOT, EFBIG:
@@ -58,8 +60,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         default:
             code = .failed
             message =
-                what + "; stop the process, check the disk, start again: the journal has what "
-                + "is missing"
+                what
+                + "; check the disk, then start again; if that does not help, `tandem rebuild` "
+                + "makes the store from its journal"
         }
     }
 

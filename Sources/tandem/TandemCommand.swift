@@ -15,8 +15,15 @@ struct TandemCommand: ParsableCommand {
         abstract: "Reads the journal, and looks after a Tandem daemon.",
         discussion: """
             ENVIRONMENT:
-              TANDEM_SOCKET: the path of the daemon's socket, where --socket is not given
-              TANDEM_NAME: the name of the daemon, where --name is not given
+              TANDEM_SOCKET: path of the daemon's socket, used if --socket is not given
+              TANDEM_NAME: name of the daemon, used if --name is not given
+              TANDEM_STORE: directory of a store, used if neither -D nor a daemon is given
+              TANDEM_PAGER, PAGER: pager of `log` on a terminal
+              NO_COLOR: no colours unless --color always
+              LC_ALL, LC_CTYPE, LANG: C or POSIX for ASCII symbols on a terminal
+              TZ: zone of times
+              TMPDIR: directory of temporary files
+              XDG_RUNTIME_DIR, XDG_STATE_HOME: sockets and stores of a user's daemons
 
             EXIT CODES:
               0: done
@@ -111,14 +118,14 @@ struct TandemCommand: ParsableCommand {
         if let wrong = wrongVerb(CommandLine.arguments.dropFirst()) {
             let verb = (["tandem"] + wrong.known).joined(separator: " ")
             CommandFailure(
-                "\(wrong.text); usage: \(verb) <subcommand>; see `\(verb) --help`", code: 2
+                "\(wrong.text); see `\(verb) --help`", code: 2
             ).exit()
         }
-        // "Usage: tandem backup …" names everything the verb takes.
+        // "Usage: tandem backup …" has the words of the verb.
         let usage = fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
-        let hint = usage.map { "; usage: \($0.dropFirst(7))" } ?? ""
         let help = (["tandem"] + verb(usage) + ["--help"]).joined(separator: " ")
-        CommandFailure("\(text)\(hint); see `\(help)`", code: 2).exit()
+        if text.hasSuffix(".") { text.removeLast() }
+        CommandFailure("\(text); see `\(help)`", code: 2).exit()
     }
 
     /// The words of a verb in a line of usage, which what it takes follows in brackets.

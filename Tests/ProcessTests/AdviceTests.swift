@@ -40,8 +40,8 @@ import Testing
         let commands = message.split(separator: "`").filter { $0.hasPrefix("tandem \(verb)") }
         let command = try #require(commands.first, "\(message)")
         let new = place.path + "/new"
-        var words = command.split(separator: " ").dropFirst().map {
-            $0.replacing("DIR", with: place.store).replacing("NEW", with: new)
+        var words = command.split(separator: " ").dropFirst().map { word -> String in
+            word == "DIR" ? place.store : word == "NEW" ? new : String(word)
         }
         if verb == "rebuild", !words.contains("-D") { words += ["-D", place.store] }
         let run = try CommandRun("tandem", words)

@@ -97,13 +97,13 @@ import Testing
         var daemon = try serve()
         try place.savePages(10)
         expect(
-            try CommandRun("tandem", ["vacuum", "--before", "3", "-y", "--socket", place.socket]), 0
+            try CommandRun("tandem", ["vacuum", "--before", "4", "-y", "--socket", place.socket]), 0
         )
         #expect(daemon.end(SIGTERM) == 0)
         // What was asked for is not missing.
-        expect(try verify(), 0, "positions 3 to 11", "no problems")
+        expect(try verify(), 0, "positions 4 to 11", "no problems")
         try files.remove(try segments[0])
-        let text = "positions 3 to 4 are missing: segments were removed by something else"
+        let text = "positions 4 to 5 are missing: segments were removed by something else"
         expect(try verify(), 1, "gap: \(place.store)/journal: \(text)")
         expect(try CommandRun("tandem", ["check", "-D", place.store]), 0, text, "no faults")
         daemon = try DaemonProcess(

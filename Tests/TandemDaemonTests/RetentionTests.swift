@@ -270,7 +270,8 @@ private final class StillPoller: Readiness {
         let bench = try EngineBench()
         bench.engine.retention = Retention(RetentionPolicy(keepBytes: 0))
         try fill(bench, try bench.client(), 1...12)
-        bench.bench.disk.faults.failingSync = 1
+        // After the two of the note of the oldest position.
+        bench.bench.disk.faults.failingSync = 3
         bench.engine.retain()
         #expect(bench.engine.retention.counters.failure != nil)
         #expect(bench.log.lines.contains { $0.contains("trim-failed") })

@@ -27,7 +27,7 @@ struct TopCommand: AsyncParsableCommand {
     @Option(name: .shortAndLong, help: "short or json.")
     var output: OutputFormat = .short
 
-    @Option(help: ArgumentHelp("Use colours: auto, always or never.", valueName: "when"))
+    @Option(help: ArgumentHelp("Colours.", valueName: "when"))
     var color: ColorChoice = .auto
 
     func validate() throws {

@@ -45,7 +45,7 @@ struct WaitCommand: ParsableCommand {
         if let number = UInt64(position) { return number }
         guard let position = Position(position) else {
             throw CommandFailure(
-                "`\(position)` is not a position; give NUMBER or NUMBER@EPOCH-LOG", code: 2)
+                "`\(position)` is no position; give NUMBER or NUMBER@EPOCH-LOG", code: 2)
         }
         guard position.isComparable(with: try container.end()) else {
             throw CommandFailure(

@@ -40,7 +40,7 @@ struct LogCommand: ParsableCommand {
     @Flag(help: "Times in UTC.")
     var utc = false
 
-    @Option(help: ArgumentHelp("Use colours: auto, always or never.", valueName: "when"))
+    @Option(help: ArgumentHelp("Colours.", valueName: "when"))
     var color: ColorChoice = .auto
 
     @Flag(help: "No pager on a terminal (PAGER); -l: whole lines.")

@@ -158,7 +158,7 @@ struct ObjectState {
     /// What has to be known of where this is from.
     private var remark: String {
         if let logBegins {
-            return "; the log begins later, at \(logBegins), so this is what the store has"
+            return "; the values are the store's, because the journal begins at \(logBegins)"
         }
         if let migratedAt { return ", migrated at \(migratedAt)" }
         if let isBeforeMigration {

@@ -13,7 +13,7 @@ struct SourceOptions: ParsableArguments {
     @Flag(help: "Times in UTC.")
     var utc = false
 
-    @Option(help: ArgumentHelp("Use colours: auto, always or never.", valueName: "when"))
+    @Option(help: ArgumentHelp("Colours.", valueName: "when"))
     var color: ColorChoice = .auto
 
     @OptionGroup var global: GlobalOptions
