@@ -26,18 +26,19 @@ struct GivenOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Mebibytes of journal to keep; above it the oldest segments go that nobody needs.",
+            "Mebibytes of journal to keep, 1024 by default; above it the oldest segments go that nobody needs.",
             valueName: "MiB"))
     var journalKeep: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Hours of journal to keep; older segments go that nobody needs.", valueName: "hours"))
+            "Hours of journal to keep, 168 by default; older segments go that nobody needs.",
+            valueName: "hours"))
     var journalHours: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Mebibytes that the journal never exceeds; who needs what has to go is expired.",
+            "Mebibytes that the journal never exceeds, 4096 by default; who needs what has to go is expired.",
             valueName: "MiB"))
     var journalCap: Int?
 

@@ -23,13 +23,13 @@ struct Tandemd: ParsableCommand {
               0: told to stop, by SIGTERM or SIGINT
               1: another daemon holds the store or the socket
               2: arguments or configuration
-              75: no room to start; another try may do
+              75: no room or memory to start; another try may do
               78: journal or store can't be trusted, or the system failed; look before the next start
 
             KEYS:
             \(Tandemd.keys)
             """,
-        version: "0.1.0")
+        version: "0.1.0 (\(Daemon.versions))")
 
     @OptionGroup var given: GivenOptions
 
@@ -59,6 +59,15 @@ struct Tandemd: ParsableCommand {
     func run() throws {
         let configuration = try configured()
         ThisProcess.keepFreedMemory(bytes: DaemonLimits.keptMemoryBytes)
+        let store = configuration.store + "/store/data.mdb"
+        BusErrors.end(
+            with: 78,
+            saying: LogLevel.critical.prefix
+                + LogLine.text(
+                    .failed, ["code": 78],
+                    message:
+                        "\(store) is cut off, or its disk can't be read (SIGBUS); check the disk, "
+                        + "move that file away and run `tandem rebuild -D \(configuration.store)`"))
         do {
             let signals = try SignalSource()
             let daemon = try Daemon.open(
@@ -108,7 +117,8 @@ struct Tandemd: ParsableCommand {
 
     /// What all sources say, with all that is wrong about it.
     private func assembled() throws -> SettingAssembly {
-        let paths = DaemonPaths(name: name ?? ThisProcess.environment("TANDEM_NAME") ?? "default")
+        let name = name ?? ThisProcess.environment("TANDEM_NAME") ?? "default"
+        let paths = DaemonPaths(name: name)
         var assembly = SettingAssembly(
             DaemonConfiguration(
                 store: paths.store, socket: paths.socket,
@@ -116,6 +126,11 @@ struct Tandemd: ParsableCommand {
         var sources = ConfigurationSources(
             flags: try given.settings(), environment: ConfigurationSources.environmentSettings())
         for problem in ConfigurationSources.unknownVariables() { assembly.note(problem) }
+        if name.isEmpty || name.contains("/") || name.hasPrefix(".") {
+            assembly.note(
+                "`\(name)` is not the name of a daemon, which has no `/` and no `.` at its beginning"
+            )
+        }
         do {
             sources.file = try fileSettings(paths)
         } catch {
@@ -161,9 +176,10 @@ extension DaemonError {
 
 extension LogLevel {
     /// Writes a line to standard error; journald takes the priority from its beginning.
-    func print(_ line: String) {
-        let prefix =
-            StandardStream.error.isJournal ? "<\(rawValue)>" : "tandemd: "
-        StandardStream.error.write(prefix + line + "\n")
+    func print(_ line: String) { StandardStream.error.write(prefix + line + "\n") }
+
+    /// The beginning of a line.
+    fileprivate var prefix: String {
+        StandardStream.error.isJournal ? "<\(rawValue)>" : "tandemd: "
     }
 }

@@ -81,7 +81,7 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The symbol of an error number, such as "EACCES".
-    static func name(_ number: Int32) -> String {
+    package static func name(_ number: Int32) -> String {
         guard let text = Linux.strerrorname?(number) else { return "errno \(number)" }
         return String(cString: text)
     }

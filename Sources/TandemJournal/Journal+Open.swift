@@ -33,6 +33,9 @@ extension Journal {
             recovery.report.raisedEpoch = true
         }
         try journal.markRelaxed(wasRelaxed)
+        let oldest = OldestPosition(directory, fileSystem)
+        recovery.report.missing = oldest.missing(before: journal.bounds.first)?.message
+        if recovery.report.created || oldest.recorded == nil { oldest.record(journal.bounds.first) }
         JournalDirectory.removeOrphans(in: directory, fileSystem)
         journal.indexer.add(journal.sealed)
         return (journal, recovery.report)
@@ -68,7 +71,7 @@ extension Journal {
             throw JournalError(
                 .missing, place.directory,
                 "there is no segment, the store has applied position \(applied)",
-                remedy: "Nothing was changed. Restore the directory from a backup.")
+                remedy: JournalError.salvage)
         }
         let header = SegmentHeader(
             identity: identity, previousChecksum: 0, firstPosition: first, firstBatch: 1,

@@ -18,6 +18,9 @@ import TandemIO
 ///         directory: "/var/lib/tandem/default/journal", fileSystem: RealFileSystem(),
 ///         identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: nil)
 public final class Journal: ChangeLog {
+    /// The version of the format of segments that this program writes and reads.
+    public static let format = SegmentFormat.version
+
     /// The directory of the segments.
     public let directory: String
     /// Which log it is.
@@ -123,6 +126,9 @@ public final class Journal: ChangeLog {
     public func trim(below position: UInt64) throws(JournalError) {
         if let failure { throw failure }
         var dropped = false
+        // Before anything goes, so that what is missing beyond it was not removed here.
+        let kept = sealed.first { $0.last >= position }?.first ?? currentFirst
+        if kept > bounds.first { OldestPosition(directory, fileSystem).record(kept) }
         while let oldest = sealed.first, oldest.last < position {
             try converting(JournalError.unreadable) { () throws(IOError) in
                 try fileSystem.remove(directory + "/" + JournalDirectory.name(of: oldest.first))

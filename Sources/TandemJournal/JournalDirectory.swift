@@ -17,6 +17,9 @@ enum JournalDirectory {
     /// There while a log is written with relaxed durability, and after that was cut short.
     static let relaxedName = "relaxed"
 
+    /// The oldest position that trimming has left.
+    static let oldestName = "oldest"
+
     /// "0000000000000001.journal" for 1.
     static func name(of position: UInt64) -> String { hexadecimal(position) + suffix }
 

@@ -54,13 +54,19 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The error in one or two sentences.
     public var description: String {
         let place = offset.map { "\(path) at offset \($0)" } ?? path
-        return "\(place): \(message). \(remedy)"
+        // The system's errors name the path themselves.
+        return (message.contains(path) ? "" : "\(place): ") + "\(message). \(remedy)"
     }
+
+    /// What to do about a journal that has lost something.
+    static let salvage =
+        "Nothing was changed. `tandem salvage DIR --to NEW` makes a store of all that is left of the "
+        + "directory of store and journal, and says what is lost; restore a backup if that is newer."
 
     static func damaged(_ path: String, at offset: UInt64, _ message: String) -> JournalError {
         JournalError(
             .damaged, path, at: offset, message,
-            remedy: "Nothing was changed. Restore the directory from a backup.")
+            remedy: salvage)
     }
 
     static func unreadable(_ error: IOError) -> JournalError {

@@ -50,6 +50,8 @@ public struct RecoveryReport: Hashable, Sendable {
     /// Whether the epoch was raised, because transactions that were acknowledged with relaxed
     /// durability may be missing.
     public var raisedEpoch = false
+    /// What is missing before the first segment although nothing trimmed it, and what to do; nil if nothing is.
+    public var missing: String?
 
     /// A report of nothing.
     public init() {}

@@ -198,8 +198,7 @@ struct Recovery {
         throw JournalError(
             .missing, segment.path, at: offset,
             "the log ends at position \(chain.position - 1), the store has applied \(applied)",
-            remedy: "Nothing was changed. Acknowledged transactions are gone: restore the "
-                + "directory from a backup.")
+            remedy: JournalError.salvage)
     }
 
     private mutating func cut(

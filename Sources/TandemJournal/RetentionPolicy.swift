@@ -25,6 +25,13 @@ public struct RetentionPolicy: Hashable, Sendable {
         self.capBytes = capBytes
     }
 
+    /// The policy of a daemon that is told nothing: 7 days or 1 GiB, and at most 4 GiB for those who lag.
+    ///
+    /// The cap is above the size that is kept, so a consumer may lag by more than what is kept for nobody; it is finite, so a
+    /// consumer that never comes back can't fill the disk.
+    public static let standard = RetentionPolicy(
+        keepBytes: 1 << 30, keepSeconds: 7 * 86_400, capBytes: 4 << 30)
+
     /// Whether everything is kept.
     public var keepsAll: Bool { keepBytes == nil && keepSeconds == nil && capBytes == nil }
 }

@@ -71,6 +71,14 @@ public final class CompiledModel: Sendable {
     /// The entity of a name.
     public func entity(named name: String) -> CompiledEntity? { byName[name] }
 
+    /// Why there is no entity of a name, and which there are.
+    package func unknownEntity(_ name: String) -> TandemError {
+        let names = entities.map(\.name).sorted()
+        let known =
+            names.isEmpty ? "the model has none" : "known are \(names.joined(separator: ", "))"
+        return TandemError(.unknownEntity, "there is no entity `\(name.prefix(100))`; \(known)")
+    }
+
     /// The entity of a tag.
     @inline(__always)
     public func entity(tagged tag: EntityTag) -> CompiledEntity? {

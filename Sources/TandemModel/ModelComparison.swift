@@ -23,13 +23,13 @@ struct ModelComparison {
             case (nil, _?):
                 return [
                     ModelDifference(
-                        name, nil, .declaration, from: nil, to: "an entity", .compatible,
-                        "an addition")
+                        name, nil, .declaration, from: nil, to: "entity", .compatible,
+                        "compatible")
                 ]
             default:
                 return [
                     ModelDifference(
-                        name, nil, .declaration, from: "an entity", to: nil, .loses,
+                        name, nil, .declaration, from: "entity", to: nil, .loses,
                         "its objects are deleted")
                 ]
             }
@@ -89,7 +89,7 @@ struct ModelComparison {
             isRefused ? .needsCheck : .compatible,
             isRefused
                 ? "the objects that are there have no value: make it optional \(way)"
-                : "an addition")
+                : "compatible")
     }
 
     private func lists(
@@ -107,7 +107,7 @@ struct ModelComparison {
                 ModelDifference(
                     entity, nil, aspect, from: nil, to: text($0),
                     isRule ? .needsCheck : .compatible,
-                    isRule ? Self.isStricter : "an addition")
+                    isRule ? Self.isStricter : "compatible")
             }
     }
 

@@ -45,10 +45,7 @@ public struct CompiledRequest: Sendable {
         in model: CompiledModel
     ) throws(TandemError) {
         guard let entity = model.entity(named: request.entity) else {
-            let known = model.entities.map(\.name).joined(separator: ", ")
-            throw TandemError(
-                .unknownEntity,
-                "there is no entity `\(request.entity.prefix(100))`; known are \(known)")
+            throw model.unknownEntity(request.entity)
         }
         self.request = request
         self.sectionKeyPath = sectionKeyPath

@@ -65,7 +65,7 @@ public final class Store {
     }
 
     /// The version of the format; a store of a newer one is refused.
-    static let format: UInt32 = 1
+    public static let format: UInt32 = 1
 
     /// Opens the store in an existing directory, or creates one that belongs to `newIdentity`.
     ///

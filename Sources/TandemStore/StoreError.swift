@@ -1,5 +1,6 @@
 import CLMDB
 import Glibc
+import TandemIO
 
 /// Why the store could not do something: what was tried, on which path, what LMDB said, what to do.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -27,6 +28,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public var message: String
     /// True for the system's `EIO`.
     private(set) var isInputOutput = false
+    /// True if the process may not have more memory or files for now.
+    public private(set) var isShortOfMeans = false
 
     /// An error of a kind with its message.
     public init(_ code: Code, _ message: String) {
@@ -37,7 +40,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     init(_ operation: String, _ path: String, _ status: Int32) {
         let reason = String(cString: mdb_strerror(status))
         isInputOutput = status == EIO
-        let what = "cannot \(operation) the store at \(path): \(reason) (\(status))"
+        let symbol = status > 0 ? IOError.name(status) : "\(status)"
+        let what = "cannot \(operation) the store at \(path): \(reason) (\(symbol))"
         switch status {
         case MDB_MAP_FULL:
             code = .overQuota
@@ -47,11 +51,21 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case MDB_MAP_RESIZED:
             code = .failed
             message = what + "; another process opened it with a larger map: run this again"
+        case ENOMEM, EAGAIN, EMFILE, ENFILE:
+            (code, isShortOfMeans) = (.failed, true)
+            message =
+                what + "; nothing is lost: allow the process more (`ulimit -a`), then start again"
+        case MDB_INVALID, MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC:
+            code = .failed
+            message =
+                what + "; stop the daemon and run `tandem rebuild`, which makes the store from its "
+                + "journal"
         default:
             code = .failed
             message =
-                what + "; stop the process, check the disk, start again: the journal has what "
-                + "is missing"
+                what
+                + "; check the disk, then start again; if that does not help, `tandem rebuild` "
+                + "makes the store from its journal"
         }
     }
 

@@ -187,7 +187,7 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
         let count = parts.count + Int(header.length)
         guard count <= maximum else {
             throw violation(
-                .messageTooLarge, "more than \(maximum) bytes, which are allowed", header)
+                .messageTooLarge, "the message has more than the allowed \(maximum) bytes", header)
         }
         guard !header.hasMore || header.length > 0 else {
             throw violation(.badFrame, "an empty frame that says more follow", header)

@@ -18,7 +18,8 @@ struct CommandFailure: Error {
         code =
             switch error.code {
             case .usage, .unknownEntity, .unknownProperty, .invalidPredicate, .noSortDescriptors: 2
-            case .disconnected: 3
+            // A daemon that is stopped or busy and one that is missing are one condition to a script.
+            case .disconnected, .timeout: 3
             case .denied: 4
             case .historyExpired: 5
             default: 1

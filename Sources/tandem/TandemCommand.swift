@@ -1,10 +1,13 @@
 import ArgumentParser
 import Tandem
 import TandemIO
+import TandemJournal
+import TandemStore
+import TandemWire
 
 /// The admin command: a verb per file.
 ///
-/// Exit codes: 0 done, 1 found a problem, 2 usage, 3 no daemon, 4 denied, 5 history expired.
+/// Exit codes: 0 done, 1 found a problem, 2 usage, 3 no daemon answers, 4 denied, 5 history expired.
 @main
 struct TandemCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,18 +15,25 @@ struct TandemCommand: ParsableCommand {
         abstract: "Reads the journal, and looks after a Tandem daemon.",
         discussion: """
             ENVIRONMENT:
-              TANDEM_SOCKET: the path of the daemon's socket, where --socket is not given
-              TANDEM_NAME: the name of the daemon, where --name is not given
+              TANDEM_SOCKET: path of the daemon's socket, used if --socket is not given
+              TANDEM_NAME: name of the daemon, used if --name is not given
+              TANDEM_STORE: directory of a store, used if neither -D nor a daemon is given
+              TANDEM_PAGER, PAGER: pager of `log` on a terminal
+              NO_COLOR: no colours unless --color always
+              LC_ALL, LC_CTYPE, LANG: C or POSIX for ASCII symbols on a terminal
+              TZ: zone of times
+              TMPDIR: directory of temporary files
+              XDG_RUNTIME_DIR, XDG_STATE_HOME: sockets and stores of a user's daemons
 
             EXIT CODES:
               0: done
               1: found a problem
               2: usage
-              3: no daemon
+              3: no daemon answers, because none runs or it hangs
               4: denied
               5: history expired
             """,
-        version: "0.1.0",
+        version: Versions.text,
         subcommands: [
             LogCommand.self,
             BlameCommand.self,
@@ -67,6 +77,11 @@ struct TandemCommand: ParsableCommand {
     @MainActor static func main() async {
         StandardStream.ignoreBrokenPipes()
         StandardStream.reserveDescriptors()
+        BusErrors.end(
+            with: 1,
+            saying:
+                "tandem: the store's data.mdb is cut off, or its disk can't be read (SIGBUS); stop the "
+                + "daemon, check the disk, move that file away and run `tandem rebuild`")
         do {
             var command = try parseAsRoot(
                 ShortOptions.separated(Array(CommandLine.arguments.dropFirst())))
@@ -108,17 +123,17 @@ struct TandemCommand: ParsableCommand {
                 ": the directory of a store, which `tandem status` names, as /var/lib/tandem/NAME"
         }
         if let wrong = wrongVerb(words) { refuse(wrong) }
-        // "Usage: tandem backup …" names everything the verb takes.
+        // "Usage: tandem backup …" has the words of the verb.
         let usage = fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
-        let hint = usage.map { "; usage: \($0.dropFirst(7))" } ?? ""
         let help = (["tandem"] + verb(usage) + ["--help"]).joined(separator: " ")
-        CommandFailure("\(text)\(hint); see `\(help)`", code: 2).exit()
+        if text.hasSuffix(".") { text.removeLast() }
+        CommandFailure("\(text); see `\(help)`", code: 2).exit()
     }
 
     private static func refuse(_ wrong: (text: String, known: [String])) -> Never {
         let verb = (["tandem"] + wrong.known).joined(separator: " ")
         CommandFailure(
-            "\(wrong.text); usage: \(verb) <subcommand>; see `\(verb) --help`", code: 2
+            "\(wrong.text); see `\(verb) --help`", code: 2
         ).exit()
     }
 
@@ -149,6 +164,13 @@ struct TandemCommand: ParsableCommand {
         }
         return nil
     }
+}
+
+/// What `--version` prints.
+enum Versions {
+    static let text =
+        "0.1.0 (store format \(Store.format), journal format \(Journal.format), "
+        + "protocol \(WireLimits.protocolVersion))"
 }
 
 extension ParsableCommand {

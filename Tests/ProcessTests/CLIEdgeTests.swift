@@ -221,13 +221,13 @@ import Testing
         try container.install(try Self.model(text))
         let path = try file("model.json", #"{"entities": }"#)
         for (words, part) in [
-            (["lgo"], "there is no verb `lgo`; did you mean `log`?; usage: tandem <subcommand>"),
-            (["statis"], "did you mean `status`?"), (["wibble"], "no verb `wibble`; usage"),
+            (["lgo"], "there is no verb `lgo`; did you mean `log`?; see `tandem --help`"),
+            (["statis"], "did you mean `status`?"), (["wibble"], "no verb `wibble`; see"),
             (["lgo", "Team"], "no verb `lgo`; did you mean `log`?"),
             (["fetsh", "Team", "--limit", "3"], "no verb `fetsh`; did you mean `fetch`?"),
             (
                 ["schema", "shwo"],
-                "did you mean `schema show`?; usage: tandem schema <subcommand>; see `tandem schema"
+                "did you mean `schema show`?; see `tandem schema"
             ),
             (
                 ["fetch", "Team", "--where", "name = Qatar"],

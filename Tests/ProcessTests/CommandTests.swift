@@ -109,7 +109,7 @@ import Testing
             ], "\(line)")
         let json = try tandem("subscriptions", "-E", "Team", "-o", "json").json
         #expect(json.map { $0["entities"] } == [.array([.string("Team")])])
-        expectLine(try tandem("subscriptions", "-E", "Teem"), 2, "no entity Teem")
+        expectLine(try tandem("subscriptions", "-E", "Teem"), 2, "no entity `Teem`")
     }
 
     @Test func `config shows what counts and who said so`() throws {
@@ -122,7 +122,7 @@ import Testing
         let all = try tandem("config", "-o", "json").json
         #expect(all.count > 20 && all.allSatisfy { $0["origin"]?.string != nil })
         #expect(
-            try tandem("config", "journal.keepB").lines == ["journal.keepBytes = all  # default"])
+            try tandem("config", "journal.keepB").lines == ["journal.keepBytes = 1 GiB  # default"])
         expectLine(try tandem("config", "nope"), 2, "no key begins with nope")
         let good = try file("good.yaml", "limits:\n  connections: 7\n")
         #expect(

@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func `what is wrong is named, and nothing is saved`() throws {
-        expect(try tandem("insert", "Teem", "name=A"), 2, "no entity Teem")
+        expect(try tandem("insert", "Teem", "name=A"), 2, "no entity `Teem`")
         expect(try tandem("insert", "Team", "nam=A"), 2, "has no property `nam`")
         expect(try tandem("insert", "Team", "name"), 2, "write NAME=VALUE")
         expect(try tandem("insert", "Team", "wins=two"), 2, "wins needs a value of type int")

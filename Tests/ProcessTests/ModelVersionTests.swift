@@ -204,7 +204,7 @@ import Testing
         let stricter = try model(
             "less.json", #""name": {"type": "string", "optional": false}, "wins": {"type": "int"}"#)
         #expect(
-            try tandem("schema", "diff", more).lines == ["Team.city: added, string (an addition)"])
+            try tandem("schema", "diff", more).lines == ["Team.city: added, string (compatible)"])
         #expect(
             try tandem("schema", "diff", more, "-o", "json").json[0]["what"]
                 == .string("declaration"))

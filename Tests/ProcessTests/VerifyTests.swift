@@ -91,6 +91,37 @@ import Testing
         expect(try verify(), 1, "gap: ", "2 problems in", "are missing")
     }
 
+    @Test @MainActor func `segments that something else than retention removed are reported`()
+        throws
+    {
+        var daemon = try serve()
+        try place.savePages(10)
+        expect(
+            try CommandRun("tandem", ["vacuum", "--before", "4", "-y", "--socket", place.socket]), 0
+        )
+        #expect(daemon.end(SIGTERM) == 0)
+        // What was asked for is not missing.
+        expect(try verify(), 0, "positions 4 to 11", "no problems")
+        try files.remove(try segments[0])
+        let text = "positions 4 to 5 are missing: segments were removed by something else"
+        expect(try verify(), 1, "gap: \(place.store)/journal: \(text)")
+        expect(try CommandRun("tandem", ["check", "-D", place.store]), 0, text, "no faults")
+        daemon = try DaemonProcess(
+            "tandemd", ["--store", place.store, "--socket", place.socket, "--log-level", "info"])
+        let output = daemon.readOutput { $0.contains("ready:") }
+        #expect(
+            output.contains("segments-missing: message=\"\(place.store)/journal: \(text)"),
+            "\(output)")
+        #expect(daemon.end(SIGTERM) == 0)
+        // As the message says.
+        try files.remove(place.store + "/journal/oldest")
+        expect(try verify(), 0, "no problems")
+        daemon = try serve()
+        #expect(daemon.end(SIGTERM) == 0)
+        expect(try verify(), 0, "no problems")
+        #expect(files.exists(place.store + "/journal/oldest"))
+    }
+
     @Test @MainActor func `law 6: a store that is another than its journal is told apart`() throws {
         let daemon = try serve()
         try place.savePages(10)

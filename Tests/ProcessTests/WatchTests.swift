@@ -166,7 +166,7 @@ import Testing
             try CommandRun("tandem", ["watch"] + arguments + ["--socket", place.socket])
         }
         for (run, part) in [
-            (try tandem("Teem"), "no entity Teem"),
+            (try tandem("Teem"), "no entity `Teem`"),
             (try tandem("Team", "--where", "wins >"), "offset 6"),
             (try tandem("Team", "--sort", "nope"), "nope"),
             (try tandem("Team", "--section", "nope"), "nope"),

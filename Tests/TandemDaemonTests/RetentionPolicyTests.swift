@@ -103,6 +103,35 @@ import Testing
         #expect(RetentionPolicy(keepBytes: 0).plan(state, limit: 3) { _ in nil }.trimBelow == 31)
     }
 
+    @Test func `the standard policy keeps 7 days or 1 GiB, and below 4 GiB what somebody needs`() {
+        let day: Int64 = 86_400_000_000
+        /// So many segments of 64 MiB, one a day, the last one of today.
+        func plan(_ count: UInt64, daily: Bool = true, floors: [UInt64] = []) -> RetentionPlan {
+            let segments = (0..<count).map { (number: UInt64) -> JournalSegment in
+                JournalSegment(first: number * 10 + 1, last: number * 10 + 10, bytes: 64 << 20)
+            }
+            let state = RetentionState(
+                segments: segments, checkpoint: count * 10, floors: floors, now: 1_000 * day)
+            return RetentionPolicy.standard.plan(state) { (segment: JournalSegment) -> Int64? in
+                guard daily else { return state.now }
+                let age = Int64(count) - Int64(segment.last / 10)
+                return state.now - age * day
+            }
+        }
+        // Of a small journal what is older than a week goes.
+        #expect(plan(8).segments == 0)
+        #expect(plan(12).segments == 4)
+        // Of a week what is above a GiB goes.
+        #expect(plan(16, daily: false).segments == 0)
+        #expect(plan(40, daily: false).segments == 24)
+        // A consumer, a client or a pin keeps both.
+        #expect(plan(12, floors: [25, 90]).segments == 2)
+        #expect(plan(64, daily: false, floors: [0]).segments == 0)
+        // Nobody fills the disk.
+        let over = plan(70, daily: false, floors: [0])
+        #expect(over.segments == 6 && over.expires)
+    }
+
     @Test func `random plans keep to every bound`() {
         var random = SplitMix64(seed: seed)
         func some(_ range: ClosedRange<UInt64>) -> UInt64? {

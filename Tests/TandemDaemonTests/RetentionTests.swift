@@ -122,6 +122,24 @@ private final class StillPoller: Readiness {
         #expect(poller.waits.last == -1)
     }
 
+    @Test func `by default a week is kept, and more for a consumer`() throws {
+        let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
+        let bench = try EngineBench(clock: clock)
+        _ = try bench.bench.committer.register("mirror", at: 1)
+        try fill(bench, try bench.client(), 1...20)
+        bench.engine.retention = Retention(DaemonConfiguration(store: "bench").retention)
+        for session in bench.engine.sessions.values {
+            bench.engine.disconnect(session, because: nil)
+        }
+        clock.advance(byNanoseconds: 8 * 86_400 * 1_000_000_000)
+        bench.engine.retain()
+        #expect(first(bench) == 1)
+        _ = try bench.bench.committer.removeConsumer("mirror")
+        try bench.bench.committer.checkpoint()
+        bench.engine.retain()
+        #expect(first(bench) > 10)
+    }
+
     @Test func `an idle daemon gives up in one go what takes several looks`() throws {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
         let bench = try EngineBench(clock: clock)
@@ -252,7 +270,8 @@ private final class StillPoller: Readiness {
         let bench = try EngineBench()
         bench.engine.retention = Retention(RetentionPolicy(keepBytes: 0))
         try fill(bench, try bench.client(), 1...12)
-        bench.bench.disk.faults.failingSync = 1
+        // After the two of the note of the oldest position.
+        bench.bench.disk.faults.failingSync = 3
         bench.engine.retain()
         #expect(bench.engine.retention.counters.failure != nil)
         #expect(bench.log.lines.contains { $0.contains("trim-failed") })

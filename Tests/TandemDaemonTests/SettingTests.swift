@@ -105,6 +105,25 @@ import Testing
         #expect(assembly(("durability", ["full", "relaxed"])).problems.count == 1)
     }
 
+    @Test func `the journal's default bounds hold together, or none of them`() {
+        #expect(assembly().configuration.retention == RetentionPolicy.standard)
+        func retention(_ given: (String, [String])) -> RetentionPolicy {
+            assembly(given).configuration.retention
+        }
+        #expect(retention(("journal.keepBytes", ["all"])).keepsAll)
+        #expect(retention(("journal.capBytes", ["none"])).keepsAll)
+        #expect(
+            retention(("journal.keepSeconds", ["30 d"]))
+                == RetentionPolicy(keepSeconds: 30 * 86_400))
+        let two = assembly(("journal.keepBytes", ["9 GiB"]), ("journal.capBytes", ["90 GiB"]))
+        #expect(two.problems == [])
+        #expect(
+            two.configuration.retention == RetentionPolicy(keepBytes: 9 << 30, capBytes: 90 << 30))
+        #expect(two.lines.contains("journal.keepSeconds = all  # default"))
+        #expect(assembly().lines.contains("journal.keepSeconds = 7 d  # default"))
+        #expect(assembly(("journal.keepBytes", ["none"])).problems.count == 1)
+    }
+
     @Test func `values that contradict each other are refused with both`() {
         let assembly = assembly(
             ("journal.keepBytes", ["2 GiB"]), ("journal.capBytes", ["1 GiB"]),

@@ -78,7 +78,7 @@ import Testing
         ),
     ]
 
-    private static let refused = " Nothing was changed. Restore the directory from a backup."
+    private static let refused = " " + JournalError.salvage
 
     /// The text of so many undamaged entries.
     private static func whole(_ count: Int) -> String {
@@ -134,7 +134,8 @@ import Testing
 
     private func contents(_ disk: SimulatedFileSystem) throws -> [String: [UInt8]] {
         var found: [String: [UInt8]] = [:]
-        for name in try disk.list(directory) {
+        // A journal that opens gets its note of the oldest position, also if it is refused later, when it is read.
+        for name in try disk.list(directory) where name != JournalDirectory.oldestName {
             found[name] = disk.bytes(of: directory + "/" + name)
         }
         return found

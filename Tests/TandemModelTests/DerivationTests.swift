@@ -107,7 +107,7 @@ import Testing
         let added = line(model(), count)
         #expect(
             added == [
-                "compatible Player.x: added, int, required, derived teams.@count (an addition)"
+                "compatible Player.x: added, int, required, derived teams.@count (compatible)"
             ])
         #expect(line(count, model()).map { $0.prefix(12) } == ["changesRules"])
         #expect(

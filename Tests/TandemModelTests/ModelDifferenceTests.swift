@@ -149,13 +149,13 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
         let there = small.differences(to: large)
         #expect(
             there.map(\.description) == [
-                "A.y: added, string, required, default \"a\" (an addition)",
+                "A.y: added, string, required, default \"a\" (compatible)",
                 "A.z: added, string, required (the objects that are there have no value: make it "
                     + "optional or give it a default)",
                 "A: uniqueness none → [x] (what is stored has to keep it)",
                 "A: index [x] → none (nothing stored is lost)",
-                "A: index none → [x, y] (an addition)",
-                "B: added, an entity (an addition)",
+                "A: index none → [x, y] (compatible)",
+                "B: added, entity (compatible)",
             ])
         #expect(
             there.map(\.effect) == [

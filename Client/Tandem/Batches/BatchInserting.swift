@@ -155,7 +155,7 @@ final class BatchInserting {
     /// The next part under a model, up to a row that does not fit it; and what is wrong with that one.
     func message(_ model: CompiledModel) throws(TandemError) -> (BatchInsert, BatchRefusal?) {
         guard let entity = model.entity(named: entity) else {
-            throw TandemError(.unknownEntity, "no entity is named \(entity)")
+            throw TandemError(.unknownEntity, "there is no entity `\(entity)`")
         }
         let end = cut ?? sent
         var message = BatchInsert(

@@ -95,7 +95,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         _ id: ObjectID, _ model: CompiledModel
     ) throws(TandemError) -> ObjectReference {
         guard let reference = model.reference(to: id) else {
-            throw TandemError(.unknownEntity, "no entity is named \(id.entity)")
+            throw TandemError(.unknownEntity, "there is no entity `\(id.entity)`")
         }
         return reference
     }

@@ -14,7 +14,7 @@ struct BatchOrder {
     /// The message under a model.
     func message(_ model: CompiledModel) throws(TandemError) -> Batch {
         guard let entity = model.entity(named: request.entity) else {
-            throw TandemError(.unknownEntity, "no entity is named \(request.entity)")
+            throw TandemError(.unknownEntity, "there is no entity `\(request.entity)`")
         }
         let resolved = try values?.resolved(in: entity, model)
         guard resolved?.links.isEmpty ?? true else {

@@ -341,13 +341,16 @@ extension Connection {
             return (state.expired(at: isAbsent ? .max : now), state.lastError)
         }
         for request in late.requests { request.fail(tooLate(request, reason)) }
-        let error = reason ?? TandemError(.disconnected, "\(transport.name): no welcome came")
+        let error = reason ?? TandemError(.disconnected, noAnswer)
         for session in late.sessions { session.settle(.failure(error)) }
     }
 
+    /// What is said of a daemon that is connected and silent.
+    var noAnswer: String { "\(transport.name): the daemon did not answer in time" }
+
     /// The error of a request that gets no answer any more.
     func tooLate(_ request: PendingRequest, _ reason: TandemError?) -> TandemError {
-        let why = reason?.message ?? "\(transport.name): no answer came in time"
+        let why = reason?.message ?? noAnswer
         if request.wasSent {
             switch request.message {
             case .save:

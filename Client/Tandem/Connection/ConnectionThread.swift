@@ -95,7 +95,7 @@ final class ConnectionThread {
             connection.state.withLock { $0.dispatchQueue() }
             connection.expire()
             if !connection.isReady, connection.clock.monotonicNanoseconds >= greetingEnds {
-                throw TandemError(.timeout, "\(connection.transport.name): no welcome came")
+                throw TandemError(.timeout, connection.noAnswer)
             }
         }
     }

@@ -66,7 +66,7 @@ public struct HistoryFilter: Hashable, Sendable {
         -> CompiledEntity
     {
         if let entity = model.entity(named: name) { return entity }
-        throw TandemError(.unknownEntity, "the store has no entity `\(name)`")
+        throw model.unknownEntity(name)
     }
 
     private func slots(

@@ -51,7 +51,7 @@ extension PersistentContainer {
         var tags: Set<EntityTag> = []
         for name in entities ?? session.model.entities.map(\.name) {
             guard let entity = session.model.entity(named: name) else {
-                throw TandemError(.unknownEntity, "no entity is named \(name)")
+                throw TandemError(.unknownEntity, "there is no entity `\(name)`")
             }
             tags.formUnion(entity.descendants + [entity.tag])
         }

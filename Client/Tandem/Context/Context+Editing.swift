@@ -24,7 +24,7 @@ extension ManagedObjectContext {
     private func insertStep(_ name: String) throws -> Step<ManagedObject> {
         try sessionStep().then { session in
             guard let entity = session.model.entity(named: name) else {
-                throw TandemError(.unknownEntity, "no entity is named \(name)")
+                throw TandemError(.unknownEntity, "there is no entity `\(name)`")
             }
             guard let number = self.connection.nextNumber() else {
                 return .ask(.lease(count: self.connection.leaseCount)) {

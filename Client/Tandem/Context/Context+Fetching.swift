@@ -272,7 +272,7 @@ extension Session {
     func entity(of request: FetchRequest) throws(TandemError) -> CompiledEntity {
         if let entity = model.entity(named: request.entity) { return entity }
         throw TandemError(
-            .unknownEntity, "no entity is named \(request.entity); `tandem schema` shows the model")
+            .unknownEntity, "there is no entity `\(request.entity)`")
     }
 }
 

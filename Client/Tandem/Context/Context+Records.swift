@@ -41,7 +41,7 @@ extension ManagedObjectContext {
 
     func reference(_ id: ObjectID, _ session: Session) throws(TandemError) -> ObjectReference {
         guard let reference = session.model.reference(to: id) else {
-            throw TandemError(.unknownEntity, "no entity is named \(id.entity) (in \(id))")
+            throw TandemError(.unknownEntity, "there is no entity `\(id.entity)` for \(id)")
         }
         return reference
     }

@@ -19,8 +19,8 @@ public struct DaemonConfiguration: Sendable {
     public var durability: Durability = .full
     /// The bytes of a journal segment.
     public var segmentBytes: Int?
-    /// How much of the journal is kept; all of it by default.
-    public var retention = RetentionPolicy()
+    /// How much of the journal is kept; `RetentionPolicy()` keeps all of it.
+    public var retention = RetentionPolicy.standard
     /// What clients may take, and when checkpoints are due.
     public var limits = DaemonLimits()
     /// The bytes that the store may use; nil for the store's own limit.
@@ -60,7 +60,7 @@ public struct DaemonError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Code: Hashable, Sendable {
         /// Another daemon holds the store or the socket.
         case inUse
-        /// There is no room to start with; freeing some helps, and nothing was changed.
+        /// There is no room or memory to start with; freeing some helps, and nothing was changed.
         case noSpace
         /// The journal or the store is damaged or failed; restarting would not help.
         case storage

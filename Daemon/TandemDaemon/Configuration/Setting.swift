@@ -97,16 +97,20 @@ extension Setting {
             })
     }
 
-    /// A number of some unit within bounds, or nothing, which is shown as `absent`.
+    /// A number of some unit within bounds, or nothing, which is written and shown as `absent`.
     static func number(
         _ name: String, _ summary: String, _ unit: SettingUnit, _ range: ClosedRange<Int>,
         absent: String, _ path: any WritableKeyPath<DaemonConfiguration, Int?> & Sendable
     ) -> Setting {
-        Setting(
-            name, summary, expected: bounds(unit, range),
+        // A word of its own can be given, too; `1 TiB` is a number anyway.
+        let word = unit.number(absent) == nil ? absent : nil
+        return Setting(
+            name, summary, expected: bounds(unit, range) + (word.map { ", or \($0)" } ?? ""),
             read: { [$0[keyPath: path].map(unit.text) ?? absent] },
             write: { values, configuration, _ throws(Rejection) in
-                configuration[keyPath: path] = try Self.number(values, unit, range)
+                let isAbsent = word != nil && values == [absent]
+                configuration[keyPath: path] =
+                    isAbsent ? nil : try Self.number(values, unit, range)
             })
     }
 

@@ -28,6 +28,8 @@ public struct SettingAssembly: Sendable {
     /// What is wrong, a sentence each.
     public private(set) var problems: [String] = []
     private let lookup: NameLookup
+    /// Whether a key of the journal's retention was given: the defaults of all three hold only together.
+    private var isRetentionGiven = false
 
     /// Begins with the defaults.
     public init(_ configuration: DaemonConfiguration, lookup: NameLookup = .system) {
@@ -52,6 +54,11 @@ public struct SettingAssembly: Sendable {
     public mutating func set(_ given: GivenSetting) {
         guard let setting = Setting.named(given.name) else { return refuseUnknown([given]) }
         do throws(Setting.Rejection) {
+            if setting.isOfRetention, !isRetentionGiven {
+                // Beside a bound that was chosen, those that were not would be a surprise.
+                configuration.retention = RetentionPolicy()
+                isRetentionGiven = true
+            }
             try setting.write(given.values, &configuration, lookup)
             configuration.origins[setting.name] = given.origin
         } catch {
@@ -92,6 +99,13 @@ public struct SettingAssembly: Sendable {
             return "\(setting.name) = \(value.isEmpty ? "-" : value)"
                 + "  # \(configuration.origin(of: setting.name))"
         }
+    }
+}
+
+extension Setting {
+    /// Whether it is a bound of what is kept of the journal.
+    fileprivate var isOfRetention: Bool {
+        ["journal.keepBytes", "journal.keepSeconds", "journal.capBytes"].contains(name)
     }
 }
 

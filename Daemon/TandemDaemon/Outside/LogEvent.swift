@@ -17,6 +17,8 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case reloadFailed = "reload-failed"
     /// A torn last batch was cut off the journal.
     case tornBatchCut = "torn-batch-cut"
+    /// The journal begins later than retention left it.
+    case segmentsMissing = "segments-missing"
     /// What the journal had beyond the store was applied.
     case replayed
     /// A model was installed.
@@ -71,7 +73,7 @@ public enum LogEvent: String, CaseIterable, Sendable {
         case .readOnly, .reloadFailed: .error
         case .mapFilling, .trimFailed, .consumerExpired, .readersFreed, .readerLags, .slow,
             .connectionRefused, .connectionDropped, .denied, .derivedStale,
-            .linesWithheld:
+            .linesWithheld, .segmentsMissing:
             .warning
         case .ready, .stopping, .stopped, .reloaded, .tornBatchCut, .modelInstalled,
             .writable,

@@ -2,6 +2,7 @@ public import TandemIO
 import TandemJournal
 public import TandemModel
 import TandemStore
+import TandemWire
 
 /// The daemon as a library: opens journal and store, recovers, listens, and runs until it is told to stop.
 ///
@@ -82,7 +83,7 @@ public final class Daemon {
         case let error as JournalError
         where error.code == .noSpace || error.cause?.isOutOfSpace == true:
             DaemonError(.noSpace, error.description)
-        case let error as StoreError where error.code == .noSpace:
+        case let error as StoreError where error.code == .noSpace || error.isShortOfMeans:
             DaemonError(.noSpace, error.description)
         default: DaemonError(.storage, "\(error)")
         }
@@ -120,6 +121,11 @@ public final class Daemon {
             throw Daemon.failure(error)
         }
     }
+
+    /// The formats on the disk and the protocol that this build knows.
+    public static let versions =
+        "store format \(Store.format), journal format \(Journal.format), "
+        + "protocol \(WireLimits.protocolVersion)"
 
     // MARK: Start
 
@@ -182,6 +188,9 @@ public final class Daemon {
         try agree(journal.identity, store, configuration)
         if let copy = report.tornCopy {
             configuration.events(.tornBatchCut, ["copy": copy])
+        }
+        if let missing = report.missing {
+            configuration.events(.segmentsMissing, [:], "\(journalPath): \(missing)")
         }
         return try Committer(
             journal: journal, store: store, clock: surroundings.clock,

@@ -95,8 +95,8 @@ public enum StoreBackup {
         }
         throw StoreError(
             .failed,
-            "the journal was trimmed beyond each of \(attempts) copies of the store; "
-                + "keep more of it (`--journal-keep`) or run it again")
+            "the oldest part of the journal was removed while each of \(attempts) copies of the store was made; "
+                + "run it again, or let the daemon keep more of it (`journal.keepBytes`)")
     }
 
     private static func position(of draft: String) throws(StoreError) -> UInt64 {

@@ -51,9 +51,8 @@ extension Bridge {
     }
 
     private func entity(_ name: String) throws -> CompiledEntity {
-        guard let entity = try container.storeModel().entity(named: name) else {
-            throw TandemError(.unknownEntity, "no entity is named \(name)")
-        }
+        let model = try container.storeModel()
+        guard let entity = model.entity(named: name) else { throw model.unknownEntity(name) }
         return entity
     }
 

@@ -36,6 +36,7 @@ struct CheckCommand: ParsableCommand {
         let lock = repair && !dryRun ? try place.lock() : nil
         defer { withExtendedLifetime(lock) {} }
         let report = try look()
+        warnOfMissingSegments()
         for finding in report.findings { show(finding) }
         guard !report.isClean else { return sayClean(report) }
         guard repair else {
@@ -48,6 +49,15 @@ struct CheckCommand: ParsableCommand {
         guard !report.repairs.isEmpty else { throw CommandFailure(summary(report) + hint(report)) }
         try ask(report.repairs.count)
         try mend(report)
+    }
+
+    /// The store is as good without its journal, so this is no fault of it.
+    private func warnOfMissingSegments() {
+        let journal = JournalFolder(place.journal)
+        guard let first = try? journal.segments().first?.first,
+            let missing = journal.missing(before: first)
+        else { return }
+        StandardStream.error.write("tandem: warning: \(journal.path): \(missing.message)\n")
     }
 
     private func look() throws -> StoreReport {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem consumers`: who has the journal kept for them.
+/// `tandem consumers`: named readers for whom the journal is kept.
 struct ConsumersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "consumers",

@@ -102,6 +102,7 @@ struct DiskUsage {
         case ("store", "lock.mdb"): return (.store, "who reads the store")
         case ("store.rebuilding", _): return (.leftover, "a rebuild that did not end")
         case ("store/new", _): return (.leftover, "a store that was not made")
+        case ("journal", "oldest"): return (.other, "the oldest position that was not removed")
         case ("journal", "relaxed"): return (.other, "says that the journal is kept relaxed")
         case (_, "lock"): return (.other, "who has it open")
         default: return (.other, "")

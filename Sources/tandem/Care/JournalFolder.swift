@@ -8,6 +8,10 @@ struct JournalFolder {
     let path: String
     private let files = RealFileSystem()
 
+    /// What to do about a directory whose journal has lost something.
+    private static let salvage =
+        "`tandem salvage DIR --to NEW` makes a store of all that is left of the directory"
+
     init(_ path: String) { self.path = path }
 
     /// The names of the segments with their first positions, oldest first.
@@ -20,6 +24,11 @@ struct JournalFolder {
             else { return nil }
             return (first, name)
         }.sorted { $0.first < $1.first }
+    }
+
+    /// What is missing before the first segment, as far as it was not trimmed; nil if nothing is.
+    func missing(before first: UInt64) -> (positions: ClosedRange<UInt64>, message: String)? {
+        OldestPosition(path, files).missing(before: first)
     }
 
     /// The file of the segment that begins at a position.
@@ -64,8 +73,8 @@ struct JournalFolder {
     func copyTail(after position: UInt64, to folder: String) throws -> UInt64? {
         guard try !segments().isEmpty else {
             throw CommandFailure(
-                "there is no journal in \(path), which a backup needs; stop the daemon and look at what "
-                    + "`tandem verify` finds")
+                "there is no journal in \(path), which a backup needs; stop the daemon; \(Self.salvage)"
+            )
         }
         guard let start = try start(after: position) else { return nil }
         do {
@@ -73,7 +82,7 @@ struct JournalFolder {
             guard last >= position else {
                 throw CommandFailure(
                     "the journal in \(path) ends at position \(last), but the store has applied "
-                        + "\(position): transactions are missing; see `tandem verify`")
+                        + "\(position): transactions are missing; \(Self.salvage)")
             }
             return last
         } catch {
@@ -90,7 +99,7 @@ struct JournalFolder {
     private func copy(from start: UInt64, to folder: String) throws -> UInt64 {
         let reader = try readThrough(from: start)
         guard let end = reader.end else {
-            throw CommandFailure("the journal in \(path) can't be read; run `tandem log -D`")
+            throw CommandFailure("the journal in \(path) can't be read; \(Self.salvage)")
         }
         let progress = ProgressBar("copy the journal")
         defer { progress.end() }
@@ -126,7 +135,7 @@ struct JournalFolder {
             throw CommandFailure(
                 "the journal is damaged: \(source.path)/\(name)"
                     + (problem.offset.map { " offset \($0)" } ?? "") + ": \(problem.message); "
-                    + "run `tandem verify` to see all of it")
+                    + Self.salvage)
         }
         guard copy.next - 1 == last, copy.torn == nil else {
             throw CommandFailure(
@@ -142,7 +151,7 @@ struct JournalFolder {
             guard case .gap(let gap) = item else { continue }
             throw CommandFailure(
                 "the journal is damaged: \(gap.path) offset \(gap.offset): \(gap.reason); "
-                    + "run `tandem log -D` to see what is left")
+                    + Self.salvage)
         }
         return reader
     }

@@ -35,6 +35,12 @@ final class JournalVerification {
         }
         (first, next) = (oldest.first, oldest.first)
         (segments, bytes) = (sizes.count, sizes.reduce(0) { $0 + $1.bytes })
+        if let missing = folder.missing(before: first) {
+            note(
+                VerifyProblem(
+                    kind: .gap, path: folder.path, positions: missing.positions,
+                    message: missing.message))
+        }
         let reader = JournalReader(directory: folder.path, fileSystem: files, from: first)
         while let item = try mapped({ try item(of: reader) }) {
             switch item {

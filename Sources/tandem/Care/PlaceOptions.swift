@@ -1,12 +1,16 @@
 import ArgumentParser
 import Tandem
 
-/// A daemon, or the directory of a store without one.
+/// A daemon, or the directory of a store without one: -D, or TANDEM_STORE if no daemon is named.
 struct PlaceOptions: ParsableArguments {
     @Option(
-        name: [.customShort("D"), .long],
-        help: ArgumentHelp("The directory of a store, without a daemon.", valueName: "dir"))
-    var directory: String?
+        name: [.customShort("D"), .customLong("directory")],
+        help: ArgumentHelp(
+            "The directory of a store (TANDEM_STORE), without a daemon.", valueName: "dir"))
+    var given: String?
+
+    /// The directory that is meant instead of a daemon.
+    var directory: String? { global.directory(given) }
 
     @OptionGroup var global: GlobalOptions
 

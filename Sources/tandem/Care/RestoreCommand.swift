@@ -17,7 +17,9 @@ struct RestoreCommand: ParsableCommand {
     @Argument(help: "The directory of the backup.")
     var backup: String
 
-    @Option(help: "The directory of the store to make.")
+    @Option(
+        name: [.customShort("D"), .customLong("directory"), .long],
+        help: "The directory of the store to make.")
     var store: String
 
     func run() throws {

@@ -55,7 +55,9 @@ extension SchemaCommand {
                 throw CommandFailure(
                     "an app that declares this would be refused; see `tandem schema migrate`")
             }
-            if differences.isEmpty, output != .json { printLine("it goes on as it is") }
+            if differences.isEmpty, output != .json {
+                printLine("an app with this model can use the store as it is")
+            }
         }
     }
 }

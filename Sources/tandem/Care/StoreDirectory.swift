@@ -13,10 +13,14 @@ struct StoreDirectory: ParsableArguments {
     @Option(help: "The name of the daemon (TANDEM_NAME); `default` unless given.")
     var name: String?
 
+    func validate() throws { try DaemonName.check(name) }
+
     /// The directory of store and journal.
     var path: String {
         if let directory { return directory }
-        if let path = ThisProcess.environment("TANDEM_STORE"), !path.isEmpty { return path }
+        if name == nil, let path = ThisProcess.environment("TANDEM_STORE"), !path.isEmpty {
+            return path
+        }
         let name = name ?? ThisProcess.environment("TANDEM_NAME") ?? "default"
         guard ThisProcess.effectiveUserID != 0, ThisProcess.environment("XDG_RUNTIME_DIR") != nil
         else { return "/var/lib/tandem/\(name)" }

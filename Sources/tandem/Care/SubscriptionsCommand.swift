@@ -28,8 +28,8 @@ struct SubscriptionsCommand: ParsableCommand {
 
     /// An entity that nobody can follow is a mistake.
     private func check(_ entity: String) throws {
-        guard try global.container().storeModel().entity(named: entity) == nil else { return }
-        throw CommandFailure("the model has no entity \(entity); see `tandem schema`", code: 2)
+        let model = try global.container().storeModel()
+        if model.entity(named: entity) == nil { throw model.unknownEntity(entity) }
     }
 
     private static let keys = ["id", "pid", "uid", "author", "position", "lag", "entities"]

@@ -34,8 +34,7 @@ struct Assignment {
 
     init(_ context: ManagedObjectContext, _ model: CompiledModel, _ entity: String) throws {
         guard let entity = model.entity(named: entity) else {
-            throw CommandFailure(
-                "the model has no entity \(entity); see `tandem schema`", code: 2)
+            throw model.unknownEntity(entity)
         }
         self.context = context
         self.model = model

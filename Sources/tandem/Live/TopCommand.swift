@@ -7,24 +7,27 @@ struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "top", abstract: "Shows clients, lags and rates of a running daemon.",
         discussion: """
-            On a terminal it is drawn anew every --delay seconds until it is interrupted; elsewhere, or with -n, that many \
-            times, once unless told otherwise. Rates are those of the time between two looks; percentiles are upper \
-            bounds, a power of two wide. Clients that lag come first, then those that ask for most. Stalls are what kept \
-            every save waiting longest since the start.
+            On a terminal it is drawn again every --delay seconds until it is interrupted; elsewhere, or with -n, \
+            that many times, once unless told otherwise. Rates are those between two answers of the daemon; \
+            percentiles are upper bounds, a power of two wide. Clients that lag come first, then those that ask for \
+            most. Stalls are what kept every save waiting longest since the start. While the daemon does not answer, \
+            the first line says for how long.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("Between two looks.", valueName: "seconds"))
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("The time between two answers.", valueName: "seconds"))
     var delay: Double = 1
 
-    @Option(name: [.customShort("n"), .long], help: "How often; without end on a terminal.")
+    @Option(name: [.customShort("n"), .long], help: "How many times; without end on a terminal.")
     var iterations: Int?
 
     @Option(name: .shortAndLong, help: "short or json.")
     var output: OutputFormat = .short
 
-    @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
+    @Option(help: ArgumentHelp("Colours.", valueName: "when"))
     var color: ColorChoice = .auto
 
     func validate() throws {
@@ -36,21 +39,25 @@ struct TopCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let container = global.container()
-        let isTerminal =
-            output != .json && ThisProcess.isTerminal(StandardStream.output.descriptor)
-        let style = Style(isOn: color.isOn(StandardStream.output.descriptor))
+        if output != .json, ThisProcess.isTerminal(StandardStream.output.descriptor) {
+            try await draw(container)
+        } else {
+            try await print(container)
+        }
+    }
+
+    private var pause: Duration { .milliseconds(Int(delay * 1_000)) }
+
+    @MainActor private func print(_ container: PersistentContainer) async throws {
         let clock = SystemClock()
-        var left = iterations ?? (isTerminal ? Int.max : 1)
+        var left = iterations ?? 1
         var before = TopLook(try JSON(parsing: try container.status()), clock)
-        if isTerminal { StandardStream.output.write("\u{1b}[2J") }
         while left > 0, !StandardStream.output.isClosed {
-            try await Task.sleep(for: .milliseconds(Int(delay * 1_000)))
+            try await Task.sleep(for: pause)
             let now = TopLook(try JSON(parsing: try container.status()), clock)
             let frame = TopFrame(before: before, now: now)
             if output == .json {
                 printLine(frame.json.text)
-            } else if isTerminal {
-                draw(frame, style)
             } else {
                 frame.lines(style: style, width: .max, height: .max).forEach {
                     // Coloured, its texts made printable.
@@ -61,10 +68,58 @@ struct TopCommand: AsyncParsableCommand {
         }
     }
 
-    private func draw(_ frame: TopFrame, _ style: Style) {
+    private var style: Style { Style(isOn: color.isOn(StandardStream.output.descriptor)) }
+
+    // MARK: Terminals
+
+    /// Draws each new status, and again when the terminal has another size or the daemon does not answer.
+    @MainActor private func draw(_ container: PersistentContainer) async throws {
+        let feed = try StatusFeed(container, pause: UInt64(delay * 1e9))
+        let first = try feed.look()
+        var screen = TopScreen(frame: TopFrame(before: first, now: first), style: style)
+        StandardStream.output.write("\u{1b}[2J")
+        screen.draw(secondsWithoutAnswer: nil)
+        var left = iterations ?? Int.max
+        while left > 0, !StandardStream.output.isClosed {
+            try await Task.sleep(for: min(pause, .milliseconds(100)))
+            let now = try feed.look()
+            if now.time != screen.frame.now.time {
+                screen.frame = TopFrame(before: screen.frame.now, now: now)
+                left -= 1
+            }
+            screen.draw(secondsWithoutAnswer: silence(since: now))
+            StandardStream.output.noticeReader()
+        }
+    }
+
+    /// Whole seconds for which a status is overdue; nil if it is not.
+    private func silence(since look: TopLook) -> Int? {
+        let age = Double(SystemClock().monotonicNanoseconds - look.time) / 1e9
+        return age >= delay + 2 ? Int(age) : nil
+    }
+}
+
+/// A frame on a terminal, written again only when it looks different.
+struct TopScreen {
+    var frame: TopFrame
+    let style: Style
+    private var written = ""
+
+    init(frame: TopFrame, style: Style) {
+        self.frame = frame
+        self.style = style
+    }
+
+    /// Draws the frame at the terminal's size, below how long the daemon has not answered.
+    mutating func draw(secondsWithoutAnswer silence: Int?) {
         let size = ThisProcess.terminalSize(StandardStream.output.descriptor) ?? (80, 24)
-        let lines = frame.lines(style: style, width: size.columns, height: size.rows - 1)
-        let screen = lines.map { $0 + "\u{1b}[K\r\n" }.joined()
-        StandardStream.output.write("\u{1b}[H" + screen + "\u{1b}[J")
+        let lines = frame.lines(
+            style: style, width: size.columns, height: size.rows - 1, silence: silence)
+        let screen = lines.map { PlainSymbols.shown($0) + "\u{1b}[K\r\n" }.joined()
+        // Wider or narrower, what was drawn before may take more lines than it had.
+        let text = "\u{1b}[H" + screen + "\u{1b}[J"
+        guard text != written else { return }
+        written = text
+        StandardStream.output.write(text)
     }
 }

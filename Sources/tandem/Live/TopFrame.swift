@@ -18,19 +18,21 @@ struct TopLook {
     }
 }
 
-/// What a daemon did between two looks at it.
+/// What a daemon did between two answers about its status.
 struct TopFrame {
     let before: TopLook
     let now: TopLook
 
     private var seconds: Double { max(0.001, Double(now.time - min(now.time, before.time)) / 1e9) }
 
-    /// A counter's rise a second; nil where it fell, as that of another daemon does.
+    /// A counter's rise a second; nil for a single answer, and if it fell, as that of another daemon does.
     private func rate(_ path: String...) -> Double? {
         func number(_ look: TopLook) -> Double? {
             path.reduce(look.status as JSON?) { $0?[$1] }?.number
         }
-        guard let first = number(before), let last = number(now), last >= first else { return nil }
+        guard before.time != now.time, let first = number(before), let last = number(now),
+            last >= first
+        else { return nil }
         return (last - first) / seconds
     }
 
@@ -54,7 +56,9 @@ struct TopFrame {
         let clients = (now.status["clients"]?.array ?? []).map { client in
             let old = client["id"]?.int.flatMap { known[$0] }
             func rate(_ key: String) -> Double? {
-                guard let old = old?[key]?.number, let new = client[key]?.number else { return nil }
+                guard before.time != now.time, let old = old?[key]?.number,
+                    let new = client[key]?.number
+                else { return nil }
                 return max(0, new - old) / seconds
             }
             return Client(
@@ -118,9 +122,12 @@ struct TopFrame {
 
     // MARK: Text
 
-    /// At most so many lines of at most so many characters.
-    func lines(style: Style, width: Int, height: Int) -> [String] {
-        let head = summary
+    /// At most so many lines of at most so many characters; the first says for how many seconds the daemon has not answered.
+    func lines(style: Style, width: Int, height: Int, silence: Int? = nil) -> [String] {
+        let head =
+            (silence.map {
+                ["no answer for \($0) s; the figures below are from before"]
+            } ?? []) + summary
         let columns = Self.columns.map { $0.0.padded(to: $0.1) }.joined().trimmed
         let rows = clients.map { client -> (String, Bool) in
             (

@@ -1,10 +1,15 @@
 import ArgumentParser
 import Tandem
+import TandemIO
 
 /// `tandem wait`: returns when the journal has reached a position.
 struct WaitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "wait", abstract: "Waits until the journal has reached a position.")
+        commandName: "wait", abstract: "Waits until the journal has reached a position.",
+        discussion: """
+            Exits with 1 if the daemon answers and the position is not reached in time, and with 3 if no daemon \
+            answers.
+            """)
 
     @OptionGroup var global: GlobalOptions
 
@@ -20,7 +25,20 @@ struct WaitCommand: ParsableCommand {
 
     func run() throws {
         let container = global.container(isPatient: true)
-        printLine(try container.wait(for: try number(container), timeout: timeout).description)
+        let limit = try TimeLimit(seconds: timeout, closing: container)
+        do {
+            // The position that the daemon has now: from here on `timeout` is its answer.
+            _ = try container.end()
+            let number = try number(container)
+            do {
+                let end = try container.wait(for: number, timeout: limit.secondsLeft)
+                printLine(end.description)
+            } catch let error as TandemError where error.code == .timeout {
+                throw CommandFailure(error.message)
+            }
+        } catch let error as TandemError where error.code == .disconnected && limit.isOver {
+            throw CommandFailure("the daemon did not answer within \(timeout) s", code: 3)
+        }
     }
 
     private func number(_ container: PersistentContainer) throws -> UInt64 {
@@ -35,4 +53,26 @@ struct WaitCommand: ParsableCommand {
         }
         return position.number
     }
+}
+
+/// A limit on the time of all requests of a container, which holds for a daemon that hangs, too.
+private final class TimeLimit: Sendable {
+    /// How much longer a daemon may take to answer than it was told to wait.
+    private static let grace: UInt64 = 1_000_000_000
+    private let deadline: UInt64
+    private let clock = SystemClock()
+
+    /// Closes the container after the deadline, so that whatever waits for its daemon fails with `disconnected`.
+    init(seconds: Double, closing container: PersistentContainer) throws {
+        let nanoseconds = UInt64(min(seconds, 4_000_000) * 1e9)
+        deadline = clock.monotonicNanoseconds + nanoseconds
+        _ = try KernelThread.start(name: "time limit") {
+            KernelThread.sleep(nanoseconds: nanoseconds + Self.grace)
+            container.close()
+        }
+    }
+
+    var secondsLeft: Double { isOver ? 0 : Double(deadline - clock.monotonicNanoseconds) / 1e9 }
+
+    var isOver: Bool { clock.monotonicNanoseconds >= deadline }
 }

@@ -27,7 +27,7 @@ struct WatchCommand: AsyncParsableCommand {
         help: "Key paths to sort by, separated by commas; - before one sorts descending.")
     var sort: String?
 
-    @Option(help: ArgumentHelp("A key path that parts the list.", valueName: "key path"))
+    @Option(help: ArgumentHelp("The key path of the sections.", valueName: "key path"))
     var section: String?
 
     @Option(help: "At most this many.")
@@ -42,7 +42,7 @@ struct WatchCommand: AsyncParsableCommand {
     @Option(name: .shortAndLong, help: "short or json.")
     var output: OutputFormat = .short
 
-    @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
+    @Option(help: ArgumentHelp("Colours.", valueName: "when"))
     var color: ColorChoice = .auto
 
     func validate() throws {
@@ -62,8 +62,9 @@ struct WatchCommand: AsyncParsableCommand {
         guard let until else {
             // Until a signal ends the process, or nobody reads any more.
             while !StandardStream.output.isClosed {
-                try await Task.sleep(for: .milliseconds(500))
+                try await Task.sleep(for: .milliseconds(200))
                 try view.checkFollows()
+                view.fitTerminal()
                 StandardStream.output.noticeReader()
             }
             return
@@ -84,8 +85,7 @@ struct WatchRequest: Sendable {
     /// Throws ``CommandFailure`` for what the model does not have.
     init(_ options: WatchCommand, _ model: CompiledModel) throws {
         guard let entity = model.entity(named: options.entity) else {
-            throw CommandFailure(
-                "the model has no entity \(options.entity); see `tandem schema`", code: 2)
+            throw model.unknownEntity(options.entity)
         }
         var request = FetchRequest(entity: options.entity, limit: options.limit)
         if let text = options.where { request.predicate = try ObjectPredicate(format: text) }

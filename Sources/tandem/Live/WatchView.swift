@@ -15,6 +15,8 @@ import TandemIO
     private let clock = SystemClock()
     private var controller: FetchedResultsController?
     private var lagAskedAt: UInt64 = 0
+    /// What is on the terminal, and the size that it was drawn for.
+    private var shown: (news: WatchNews, size: (columns: Int, rows: Int))?
     /// Why the list can't be followed any more.
     private(set) var failure: CommandFailure?
 
@@ -153,8 +155,19 @@ import TandemIO
             })
     }
 
+    /// Draws the list again if the terminal has another size than before.
+    func fitTerminal() {
+        guard let controller, let shown, shown.size != Self.terminalSize else { return }
+        draw(controller, shown.news)
+    }
+
+    private static var terminalSize: (columns: Int, rows: Int) {
+        ThisProcess.terminalSize(StandardStream.output.descriptor) ?? (80, 24)
+    }
+
     private func draw(_ controller: FetchedResultsController, _ news: WatchNews) {
-        let size = ThisProcess.terminalSize(StandardStream.output.descriptor) ?? (80, 24)
+        let size = Self.terminalSize
+        shown = (news, size)
         let sections = controller.sections.map { ($0.name, $0.numberOfObjects) }
         let hasSections = request.section != nil
         let content = WatchScreen.Content(
@@ -165,7 +178,7 @@ import TandemIO
         ) { path in self.row(controller, path) }
         let body = WatchScreen(style: style, width: size.columns, height: size.rows)
             .lines(content, news)
-        let screen = body.map { $0 + "\u{1b}[K\r\n" }.joined()
+        let screen = body.map { PlainSymbols.shown($0) + "\u{1b}[K\r\n" }.joined()
         StandardStream.output.write("\u{1b}[H" + screen + "\u{1b}[J")
     }
 }

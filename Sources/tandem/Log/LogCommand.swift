@@ -40,7 +40,7 @@ struct LogCommand: ParsableCommand {
     @Flag(help: "Times in UTC.")
     var utc = false
 
-    @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
+    @Option(help: ArgumentHelp("Colours.", valueName: "when"))
     var color: ColorChoice = .auto
 
     @Flag(help: "No pager on a terminal (PAGER); -l: whole lines.")
@@ -71,7 +71,7 @@ struct LogCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("D"), .long],
-        help: ArgumentHelp("Reads a store's directory, damaged too.", valueName: "dir"))
+        help: ArgumentHelp("Read a store's directory (TANDEM_STORE).", valueName: "dir"))
     var directory: String?
 
     @OptionGroup var global: GlobalOptions
@@ -125,7 +125,9 @@ struct LogCommand: ParsableCommand {
 
     /// Where it is read from.
     func source() -> any LogSource {
-        if let directory { return FolderSource(directory, isQuiet: quiet) }
+        if !follow, let directory = global.directory(directory) {
+            return FolderSource(directory, isQuiet: quiet)
+        }
         return DaemonSource(global.container(isPatient: follow))
     }
 

@@ -9,10 +9,7 @@ extension LogFilter {
         let named = entities + objects.map(\.entity) + properties.compactMap(\.entity)
         for name in named + (matched + (matches?.all(.entity) ?? [])).sorted() {
             guard model.entity(named: name) == nil else { continue }
-            throw TandemError(
-                .unknownEntity,
-                "the store has no entity `\(name)`; there is "
-                    + Self.list(model.entities.map(\.name), "none yet"))
+            throw model.unknownEntity(name)
         }
         for property in properties { try check(property, model) }
         for name in (matches?.all(.property) ?? []).sorted() {

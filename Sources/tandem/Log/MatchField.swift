@@ -103,7 +103,7 @@ struct MatchGroups {
             throw CommandFailure(
                 isPosition
                     ? "`\(word)` is a position; `tandem log show \(word)` shows its transaction"
-                    : "`\(word)` is no match; give FIELD=VALUE with one of "
+                    : "`\(word)` is not FIELD=VALUE; FIELD is one of "
                         + MatchField.allCases.map(\.rawValue).joined(separator: ", "), code: 2)
         }
         if let reason = field.refusal(of: String(parts[1])) {

@@ -160,8 +160,9 @@ struct ObjectState {
         if let logBegins {
             let why =
                 logBegins > 1
-                ? "the log begins later, at \(logBegins)" : "the log can't tell its beginning"
-            return "; \(why), so this is what the store has"
+                ? "the journal begins at \(logBegins)"
+                : "the beginning of the journal can't be read"
+            return "; the values are the store's, because \(why)"
         }
         if let migratedAt { return ", migrated at \(migratedAt)" }
         if let isBeforeMigration {

@@ -29,6 +29,7 @@ struct RequestOptions: ParsableArguments {
 
     func validate() throws {
         if let limit, limit < 0 { throw ValidationError("--limit is not negative") }
+        if at == 0 { throw ValidationError("--at is a position, from 1 on") }
         if offset < 0 { throw ValidationError("--offset is not negative") }
     }
 

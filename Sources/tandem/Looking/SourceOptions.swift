@@ -6,20 +6,23 @@ import TandemIO
 struct SourceOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
-        help: ArgumentHelp("Reads a store's directory, without a daemon.", valueName: "dir"))
+        help: ArgumentHelp(
+            "Read a store's directory (TANDEM_STORE), without a daemon.", valueName: "dir"))
     var directory: String?
 
     @Flag(help: "Times in UTC.")
     var utc = false
 
-    @Option(help: ArgumentHelp("Coloured?", valueName: "when"))
+    @Option(help: ArgumentHelp("Colours.", valueName: "when"))
     var color: ColorChoice = .auto
 
     @OptionGroup var global: GlobalOptions
 
     /// The journal.
     func source() -> any LogSource {
-        if let directory { return FolderSource(directory, isQuiet: true) }
+        if let directory = global.directory(directory) {
+            return FolderSource(directory, isQuiet: true)
+        }
         return DaemonSource(global.container())
     }
 

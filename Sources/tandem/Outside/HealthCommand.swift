@@ -6,8 +6,8 @@ struct HealthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health", abstract: "Says whether the daemon needs anybody's attention.",
         discussion: """
-            Exits with 0 when it is healthy, 1 when it is degraded, 3 when there is no daemon. A line each says \
-            what is wrong; with -o json there is one object.
+            Exits with 0 if it is healthy, 1 if it is degraded, 3 if no daemon answers, because none runs or it \
+            hangs. A line each says what is wrong; with -o json there is one object.
             """)
 
     @OptionGroup var global: GlobalOptions

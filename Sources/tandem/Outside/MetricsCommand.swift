@@ -8,8 +8,8 @@ struct MetricsCommand: ParsableCommand {
         commandName: "metrics", abstract: "Prints the daemon's metrics in Prometheus' text format.",
         discussion: """
             The format is version 0.0.4. With -O the text goes to a file that is replaced in one step, for \
-            node_exporter's textfile collector; its name has to end in .prom. Without a daemon the file says \
-            tandem_up 0, and the exit code is 3.
+            node_exporter's textfile collector; its name has to end in .prom. If no daemon answers, \
+            because none runs or it hangs, the file says tandem_up 0, and the exit code is 3.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -28,7 +28,7 @@ struct MetricsCommand: ParsableCommand {
     func run() throws {
         do {
             try put(try DaemonStatus(global).json.exposition.text)
-        } catch let error as TandemError where error.code == .disconnected {
+        } catch let error as TandemError where [.disconnected, .timeout].contains(error.code) {
             if outputFile != nil { try put(Exposition.down.text) }
             throw error
         }

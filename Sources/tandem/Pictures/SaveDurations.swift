@@ -22,11 +22,11 @@ struct SaveDurations {
         self.durations = durations
         title = "Save latency"
         let age = status["uptimeSeconds"]?.number.map { seconds in
-            ", \(Quantity.duration(Int64(min(seconds, 1e12) * 1_000_000)))"
+            " \(Quantity.duration(Int64(min(seconds, 1e12) * 1_000_000))) ago"
         }
         note =
-            "\(Quantity.count(durations.count, "save")) since the daemon began\(age ?? ""), "
-            + "from arrival to answer, not only those above and without batches"
+            "\(Quantity.count(durations.count, "save")) since the daemon started\(age ?? ""), "
+            + "batches excluded, each from arrival to answer"
     }
 
     /// The times between transactions, where nobody knows how long saves took.

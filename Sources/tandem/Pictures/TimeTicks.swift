@@ -29,14 +29,14 @@ struct TimeTicks {
             43_200,
         ]
         .map { $0 * second }
-        + [1, 2, 7, 14, 28, 91, 182, 364].map { $0 * day }
+        + [1, 2, 7, 14, 28, 91, 182, 364, 728, 1_820].map { $0 * day }
 
     /// The time between two marks in microseconds.
     var step: Int64 {
         let span = max(1, to.subtractingReportingOverflow(from).partialValue)
         if let step = Self.steps.first(where: { span / $0 < Int64(most) }) { return step }
-        var step = Self.day * 364
-        while span / step >= Int64(most) { step *= 10 }
+        var step = Self.day * 3_640
+        while span / step >= Int64(most) { step *= 2 }
         return step
     }
 

@@ -28,8 +28,7 @@ struct TableBinding {
     ) throws -> CompiledEntity {
         guard let entity = model.entity(named: table.entity) else {
             throw CommandFailure(
-                "\(table.name): the model has no entity \(table.entity); see `tandem schema`",
-                code: 2)
+                "\(table.name): \(model.unknownEntity(table.entity).message)", code: 2)
         }
         return entity
     }

@@ -18,7 +18,10 @@ enum TableContent {
     ///
     /// It takes as much room in `TMPDIR` as the content has.
     static func open(_ path: String) throws -> any File {
-        try mapped {
+        guard RealFileSystem().exists(path) else {
+            throw CommandFailure("there is no file \(path)", code: 2)
+        }
+        return try mapped {
             guard path.hasSuffix(ending) else { return try RealFileSystem().open(path, .read) }
             return try unpacked(path)
         }

@@ -7,6 +7,8 @@ final class LineOutput {
     private let flushesLines: Bool
     /// Whether formats for programs, whose bytes are those of the store, pass a terminal.
     private let filtersLines: Bool
+    /// Whether a terminal, or a pager on one, shows it that knows no symbols.
+    private let hasPlainSymbols: Bool
     private var pager: Pager?
 
     /// Output for a verb; a line for the shell that starts a pager is used on a terminal only.
@@ -16,6 +18,7 @@ final class LineOutput {
         let isTerminal = ThisProcess.isTerminal(StandardStream.output.descriptor)
         self.flushesLines = flushesLines || isTerminal
         filtersLines = isRaw && isTerminal
+        hasPlainSymbols = PlainSymbols.areNeeded
         bytes.reserveCapacity(Self.pieceBytes + 4_096)
         // Without its pager the log is still worth reading.
         if isTerminal, let command { pager = try? Pager(command) }
@@ -55,7 +58,12 @@ final class LineOutput {
     /// Hands over what was written so far.
     func flush() {
         if filtersLines { bytes = Array(Self.printableLines(bytes).utf8) }
-        bytes.withUnsafeBytes { StandardStream.output.write($0) }
+        if hasPlainSymbols {
+            StandardStream.output.write(
+                PlainSymbols.replaced(String(decoding: bytes, as: UTF8.self)))
+        } else {
+            bytes.withUnsafeBytes { StandardStream.output.write($0) }
+        }
         bytes.removeAll(keepingCapacity: bytes.capacity <= 4 * Self.pieceBytes)
     }
 

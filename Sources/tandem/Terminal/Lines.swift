@@ -2,7 +2,9 @@ import Tandem
 import TandemIO
 
 /// Writes a line to standard output, with only what may reach a terminal.
-func printLine(_ text: String) { StandardStream.output.write(text.printable + "\n") }
+func printLine(_ text: String) {
+    StandardStream.output.write(PlainSymbols.shown(text.printable) + "\n")
+}
 
 /// Writes a line to standard error, after the name of the program, with only what may reach a terminal.
 func printRemark(_ text: String) {

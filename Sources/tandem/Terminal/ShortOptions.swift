@@ -36,7 +36,18 @@ struct ShortOptions {
         guard let verb = words.first(where: { !$0.hasPrefix("-") }) else { return words }
         let end = words.firstIndex(of: "--") ?? words.endIndex
         let options = ShortOptions(of: verb)
-        return options.counted(options.lettered(words[..<end])) + words[end...]
+        return negative(options.counted(options.lettered(words[..<end]))) + words[end...]
+    }
+
+    /// The words with each number below zero joined to the option before it, which refuses it by name.
+    private static func negative(_ words: [String]) -> [String] {
+        words.reduce(into: []) { joined, word in
+            guard word.hasPrefix("-"), Double(word) != nil, let option = joined.last,
+                option.hasPrefix("--") || (option.hasPrefix("-") && option.count == 2),
+                !option.contains("="), !unconditional.contains(option)
+            else { return joined.append(word) }
+            joined[joined.count - 1] = "\(option)=\(word)"
+        }
     }
 
     /// Each cluster of letters as words of their own.

@@ -64,8 +64,10 @@ struct CSVTable {
             return "a quotation mark is missing"
         }
         record.cells = cells
-        return cells.count == columns.count
-            ? nil : "it has \(cells.count) cells, the first line \(columns.count)"
+        guard cells.count != columns.count else { return nil }
+        let count = "\(cells.count) cell\(cells.count == 1 ? "" : "s")"
+        let columns = "\(columns.count) column\(columns.count == 1 ? "" : "s")"
+        return "the row has \(count), but the first line names \(columns)"
     }
 
     /// The lines of a record, which goes on while a quotation is open, and the number of the first.

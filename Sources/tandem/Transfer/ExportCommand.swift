@@ -70,8 +70,7 @@ struct ExportCommand: ParsableCommand {
         let all = model.entities.sorted { $0.name < $1.name }
         let named = try entities.map { name in
             guard let entity = model.entity(named: name) else {
-                throw CommandFailure(
-                    "the model has no entity \(name); see `tandem schema`", code: 2)
+                throw model.unknownEntity(name)
             }
             return entity
         }

@@ -71,6 +71,9 @@ struct ImportCommand: AsyncParsableCommand {
                 ImportCounts(imported: run.counts, made: run.stubs, rejected: rejects.count)
             }
         } else {
+            guard RealFileSystem().exists(path) else {
+                throw CommandFailure("there is no file \(path)", code: 2)
+            }
             guard !RealFileSystem().isDirectory(path) else {
                 throw CommandFailure("\(path) is a folder; --map says what its files are", code: 2)
             }
@@ -94,7 +97,7 @@ struct ImportCommand: AsyncParsableCommand {
     private func settings(_ model: CompiledModel, _ name: String) throws -> ImportSettings {
         let known = entity.flatMap(model.entity)
         if let entity, known == nil {
-            throw CommandFailure("the model has no entity \(entity); see `tandem schema`", code: 2)
+            throw model.unknownEntity(entity)
         }
         return ImportSettings(
             path: path, format: input ?? (path.hasSuffix(".csv") ? .csv : .ndjson),
@@ -127,7 +130,8 @@ struct ImportCommand: AsyncParsableCommand {
         }
         show(counts())
         guard rejects.count > 0 else { return }
-        throw CommandFailure("\(rejects.count) rows were rejected; see \(rejects.path)")
+        let rows = rejects.count == 1 ? "1 row was" : "\(rejects.count) rows were"
+        throw CommandFailure("\(rows) rejected; see \(rejects.path)")
     }
 
     private static func content(_ path: String) throws -> String {

@@ -114,7 +114,7 @@ struct ImportSettings {
             throw ImportValues.Misfit(reason: "it does not say its entity; give --entity")
         }
         guard let entity = model.entity(named: name) else {
-            throw ImportValues.Misfit(reason: "the model has no entity \(name)")
+            throw ImportValues.Misfit(reason: model.unknownEntity(name).message)
         }
         return entity
     }

@@ -96,14 +96,14 @@ import Testing
         (["op=nope"], "no op `nope`; there is insert, update, delete, touch, model"),
         (["property=nope"], "property `nope`; there is born, name, players, team, wins"),
         (["author=setup", "+", "property=nope"], "property `nope`; there is born"),
-        (["entity=nope"], "no entity `nope`; there is Player, Team"),
-        (["-E", "nope"], "no entity `nope`; there is Player, Team"),
+        (["entity=nope"], "there is no entity `nope`; known are Player, Team"),
+        (["-E", "nope"], "there is no entity `nope`; known are Player, Team"),
         (["-p", "Team.born"], "Team has no property `born`; there is name, players, wins"),
         (["object=nope"], "`nope` is no object; give ENTITY/NUMBER"),
-        (["object=nope/1"], "no entity `nope`; there is Player, Team"),
+        (["object=nope/1"], "there is no entity `nope`; known are Player, Team"),
         (["pid=x"], "`x` is no pid; give a number"),
         (["57"], "`57` is a position; `tandem log show 57`"),
-        (["nope"], "is no match; give FIELD=VALUE"),
+        (["nope"], "is not FIELD=VALUE"),
     ]) func `a value that nothing has is a matter of usage`(_ words: [String], _ says: String)
         throws
     {

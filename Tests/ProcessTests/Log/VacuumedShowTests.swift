@@ -58,7 +58,7 @@ import Testing
     private func expectAll(_ source: [String], _ place: SourceLocation = #_sourceLocation) throws {
         let begins = try first(source)
         #expect(begins > 2, sourceLocation: place)
-        let remark = "; the log begins later, at \(begins), so this is what the store has"
+        let remark = "; the values are the store's, because the journal begins at \(begins)"
         let book = try show(["Book/1"], on: source)
         #expect(book.code == 0, "\(book.output)", sourceLocation: place)
         #expect(

@@ -51,7 +51,7 @@ import Testing
         #expect(run.code == 0)
         #expect(run.output.contains("Save latency\n  p50 ≤ "), "\(run.output)")
         #expect(
-            run.output.contains("saves since the daemon began") || run.output.contains("1 save"))
+            run.output.contains("saves since the daemon started") || run.output.contains("1 save"))
         #expect(!run.output.contains("of batches"))
         let other = try BridgeProcess(place.socket)
         let batch = try other.ask(

@@ -172,7 +172,7 @@ import Testing
         let lone = try file(
             "lone.ndjson",
             #"{"entity": "Person", "id": "Person/9", "values": {"boss": "Person/3"}}"#)
-        expect(try elsewhere("import", lone), 1, "1 rows were rejected")
+        expect(try elsewhere("import", lone), 1, "1 row was rejected")
         let reject = try String(contentsOfFile: lone + ".rejects", encoding: .utf8)
         #expect(reject.contains("Person/3 is not in the file and has no unique key"))
     }

@@ -142,7 +142,7 @@ import Testing
             ("{\"files\": {}}", "names no files"),
             ("{\"filess\": {}}", "unknown key `filess`; known are files, null"),
             (map("{}"), "players.csv needs `entity`"),
-            (map(#"{"entity": "Plyer"}"#), "the model has no entity Plyer"),
+            (map(#"{"entity": "Plyer"}"#), "there is no entity `Plyer`"),
             (player(#"{"name": "who", "na\u006de": "team"}"#), "has `name` twice in one object"),
             (player("{}"), "Player needs a value for name"),
             (player(#"{"name": "whom"}"#), "has no column whom; it has who,"),

@@ -59,7 +59,7 @@ import Testing
         try Golden.expect(try tandem("export", "Player", "-o", "csv").output, "export.player.csv")
         #expect(try tandem("export", "Team", "--where", "wins > 1").lines.count == 1)
         #expect(try tandem("export", "--at", "1").output == "")
-        expect(try tandem("export", "Teem"), 2, "no entity Teem")
+        expect(try tandem("export", "Teem"), 2, "no entity `Teem`")
         expect(try tandem("export", "-o", "csv"), 2, "takes one entity")
         expect(try tandem("export", "Team", "--where", "wins >"), 2, "offset 6")
     }
@@ -119,8 +119,8 @@ import Testing
         #expect(try tandem("count", "Team").output == "2\n")
         // Another import does not mix its rejects with these.
         expect(try tandem("import", path, "--entity", "Team"), 2, "rejects exists")
-        expect(try tandem("import", path + "x"), 1, path + "x")
-        expect(try tandem("import", path, "--entity", "Teem"), 2, "no entity Teem")
+        expect(try tandem("import", path + "x"), 2, path + "x")
+        expect(try tandem("import", path, "--entity", "Teem"), 2, "no entity `Teem`")
     }
 
     @Test func `a file that holds no rejects of this import stays as it is`() throws {
@@ -292,11 +292,11 @@ import Testing
             let path = try file("\(name).ndjson", "{\"name\": \"\(name)\"}\n{\n")
             if name == "begun" { try file("begun.ndjson.rejects", "") }
             let run = try unlocked("import", path, "--entity", "Team", "--id", name)
-            expect(run, 1, remark, "cannot lock \(path).rejects", "1 rows were rejected")
+            expect(run, 1, remark, "cannot lock \(path).rejects", "1 row was rejected")
             #expect(try rejects(path + ".rejects").map { $0["line"]?.int } == [2])
             expect(try unlocked("import", path, "--entity", "Team"), 2, "rejects exists")
             let again = try unlocked("import", path, "--entity", "Team", "--id", name)
-            expect(again, 1, "imported 1 objects", "1 rows were rejected")
+            expect(again, 1, "imported 1 objects", "1 row was rejected")
         }
         #expect(try tandem("count", "Team").output == "3\n")
     }

@@ -1,0 +1,33 @@
+import Synchronization
+import Tandem
+import TandemIO
+
+/// Asks a daemon for its status again and again, on a thread of its own: a daemon that hangs holds up only that thread.
+final class StatusFeed: Sendable {
+    private let latest: Locked<Result<TopLook, any Error>>
+
+    /// Asks once, then after every pause; throws what stands in the way of the first answer.
+    init(_ container: PersistentContainer, pause nanoseconds: UInt64) throws {
+        latest = Locked(.success(try Self.ask(container)))
+        _ = try KernelThread.start(name: "status") { [weak self] in
+            KernelThread.sleep(nanoseconds: nanoseconds)
+            while let self, self.refresh(container) {
+                KernelThread.sleep(nanoseconds: nanoseconds)
+            }
+        }
+    }
+
+    /// The newest status; throws why there can be no newer one.
+    func look() throws -> TopLook { try latest.withLock { $0 }.get() }
+
+    private func refresh(_ container: PersistentContainer) -> Bool {
+        let answer = Result { try Self.ask(container) }
+        latest.withLock { $0 = answer }
+        if case .failure = answer { return false }
+        return true
+    }
+
+    private static func ask(_ container: PersistentContainer) throws -> TopLook {
+        TopLook(try JSON(parsing: try container.status()), SystemClock())
+    }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import Glibc
+import Tandem
+import TandemIO
+import Testing
+
+/// The command that a message names is run, and has to leave a store that a daemon serves.
+@Suite(.ownThread) struct AdviceTests {
+    let place: Place
+    private let files = RealFileSystem()
+    private var data: String { place.store + "/store/data.mdb" }
+
+    init() throws { place = try Place() }
+
+    /// A stopped store of ten pages, in segments of two.
+    @MainActor private func fill() throws {
+        let daemon = try place.serve(options: ["--segment-kibibytes", "64"])
+        try place.savePages(10)
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
+    private var segments: [String] {
+        get throws {
+            try files.list(place.store + "/journal").filter { $0.hasSuffix(".journal") }
+                .map { "\(place.store)/journal/\($0)" }
+        }
+    }
+
+    /// What the daemon says before it ends with a code.
+    private func refusal(_ code: Int32 = 78, shell limits: String? = nil) throws -> String {
+        let daemon = try DaemonProcess(
+            "tandemd", ["--store", place.store, "--socket", place.socket], shell: limits)
+        let output = daemon.readOutput()
+        #expect(daemon.wait() == code, "\(output)")
+        return output
+    }
+
+    /// Runs the command of a message, with real directories for DIR and NEW; returns the store that it made or mended.
+    private func follow(_ message: String, _ verb: String) throws -> String {
+        let commands = message.split(separator: "`").filter { $0.hasPrefix("tandem \(verb)") }
+        let command = try #require(commands.first, "\(message)")
+        let new = place.path + "/new"
+        var words = command.split(separator: " ").dropFirst().map { word -> String in
+            word == "DIR" ? place.store : word == "NEW" ? new : String(word)
+        }
+        if verb == "rebuild", !words.contains("-D") { words += ["-D", place.store] }
+        let run = try CommandRun("tandem", words)
+        if verb == "rebuild" { #expect(run.code == 0, "\(run.output)") }
+        return verb == "salvage" ? new : place.store
+    }
+
+    /// Expects that a daemon serves a store with the ten pages and takes another.
+    @MainActor private func expectWhole(_ store: String) throws {
+        let daemon = try place.serve(store)
+        let count = try CommandRun("tandem", ["count", "Page", "--socket", place.socket])
+        #expect(count.output == "10\n")
+        try place.savePages(1)
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
+    @Test @MainActor func `a damaged journal beside a whole store is salvaged`() throws {
+        try fill()
+        let file = try files.open(try segments[1], .readWrite)
+        try file.write([0x55, 0xaa], at: 4_096 + 200)
+        file.close()
+        try expectWhole(try follow(try refusal(), "salvage"))
+        let rebuild = try CommandRun("tandem", ["rebuild", "-D", place.store])
+        #expect(rebuild.code == 1 && rebuild.output.contains("`tandem salvage DIR --to NEW`"))
+    }
+
+    @Test @MainActor func `a journal that lost its end is salvaged`() throws {
+        try fill()
+        try files.remove(try #require(try segments.last))
+        try expectWhole(try follow(try refusal(), "salvage"))
+    }
+
+    @Test @MainActor func `a lost journal is salvaged`() throws {
+        try fill()
+        for segment in try segments { try files.remove(segment) }
+        try expectWhole(try follow(try refusal(), "salvage"))
+    }
+
+    @Test(arguments: [false, true]) @MainActor
+    func `where backup refuses a journal, it is salvaged`(_ isLost: Bool) throws {
+        try fill()
+        for segment in try segments.suffix(isLost ? 10 : 1) { try files.remove(segment) }
+        let backup = try CommandRun("tandem", ["backup", place.path + "/b", "-D", place.store])
+        #expect(backup.code == 1)
+        try expectWhole(try follow(backup.output, "salvage"))
+    }
+
+    @Test @MainActor func `a store's file that is no store is rebuilt`() throws {
+        try fill()
+        let file = try files.open(data, .readWrite)
+        try file.write([UInt8](repeating: 7, count: 8_192), at: 0)
+        file.close()
+        try expectWhole(try follow(try refusal(), "rebuild"))
+    }
+
+    @Test(arguments: [100, 20_000]) @MainActor
+    func `a store's file that was cut off is rebuilt`(_ bytes: Int) throws {
+        try fill()
+        try CommandRun(shell: "truncate -s \(bytes) '\(data)'").check()
+        let message = try refusal()
+        // Reading what is cut off ends any process.
+        if message.contains("move that file away") {
+            let rebuild = try CommandRun("tandem", ["rebuild", "-D", place.store])
+            #expect(rebuild.code == 1 && rebuild.lines.count == 1, "\(rebuild.output)")
+            #expect(rebuild.output.contains("move that file away"), "\(rebuild.output)")
+            try files.rename(data, to: place.path + "/data.mdb")
+        }
+        try expectWhole(try follow(message, "rebuild"))
+    }
+
+    @Test @MainActor func `a journal of another log than the store rebuilds the store`() throws {
+        try fill()
+        let other = try Place()
+        let daemon = try other.serve()
+        try other.savePages(1)
+        #expect(daemon.end(SIGTERM) == 0)
+        try files.removeTree(place.store + "/store")
+        try CommandRun(shell: "cp -a '\(other.store)/store' '\(place.store)/store'").check()
+        try expectWhole(try follow(try refusal(), "rebuild"))
+    }
+
+    @Test @MainActor func `a start without memory may be repeated`() throws {
+        try fill()
+        let message = try refusal(75, shell: "ulimit -v 100000")
+        #expect(message.contains("allow the process more"), "\(message)")
+        try expectWhole(place.store)
+    }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+@testable import tandem
+
+/// One code and one text for one condition, in every verb.
+@Suite(.ownThread) struct CLIWordingTests: StoreSuite {
+    let place: Place
+
+    init() throws {
+        place = try Place()
+        try place.serve()
+        let model = #"{"entities": {"Team": {"attributes": {"name": {"type": "string"}}}}}"#
+        expect(try tandem("schema", "apply", try file("model.json", model)), 0)
+    }
+
+    @Test func `an entity that is not there is told alike by all verbs`() throws {
+        let map = try file("map.json", #"{"files": [{"file": "t.csv", "entity": "Teem"}]}"#)
+        try file("t.csv", "name\nA\n")
+        for words in [
+            ["fetch", "Teem"], ["count", "Teem"], ["explain", "Teem"], ["watch", "Teem"],
+            ["export", "Teem"], ["insert", "Teem", "name=A"], ["subscriptions", "-E", "Teem"],
+            ["log", "-E", "Teem"], ["log", "entity=Teem"],
+            ["import", place.path + "/t.csv", "--entity", "Teem"],
+        ] {
+            let run = try CommandRun("tandem", words + ["--socket", place.socket])
+            expectLine(run, 2, "there is no entity `Teem`")
+        }
+        expect(try tandem("import", place.path, "--map", map), 2)
+    }
+
+    @Test func `a usage error names what is wrong and where the help is, and no more`() throws {
+        for (words, part) in [
+            (
+                ["fetch", "Team", "--limit", "-1"],
+                "--limit is not negative; see `tandem fetch --help`"
+            ),
+            (["fetch", "Team", "--offset", "-1"], "--offset is not negative"),
+            (["wait", "1", "--timeout", "-1"], "--timeout takes seconds from 0 on"),
+            (["top", "-d", "-1"], "--delay takes seconds"),
+            (["fetch", "Team", "--at", "0"], "--at is a position, from 1 on"),
+            (["log", "--color", "pink"], "'never'; see `tandem log --help`"),
+            (["status", "--name", "../../etc"], "`../../etc` is not the name of a daemon"),
+            (["check", "--name", "a/b"], "`a/b` is not the name of a daemon"),
+            (["log", "-n", "abc"], "`abc` is not FIELD=VALUE; FIELD is one of author"),
+            (["backup"], "Missing expected argument '<target>'; see `tandem backup --help`"),
+        ] {
+            let run = try CommandRun("tandem", words)
+            expectLine(run, 2, part)
+            #expect(!run.output.contains("sage:"), "\(run.output)")
+        }
+        let daemon = try CommandRun("tandemd", ["--name", "../etc", "--check-config"])
+        expectLine(daemon, 2, "`../etc` is not the name of a daemon")
+    }
+
+    @Test func `a file that is not there is a matter of usage`() throws {
+        let none = place.path + "/none"
+        expectLine(try tandem("schema", "apply", none), 2, none)
+        expectLine(try tandem("import", none, "--entity", "Team"), 2, "there is no file \(none)")
+        expectLine(
+            try tandem("import", none + ".csv", "--entity", "Team"), 2,
+            "there is no file \(none).csv")
+    }
+
+    @Test func `TANDEM_STORE stands in for -D of every verb, if nothing names a daemon`() throws {
+        func run(_ words: String, _ variables: String = "") throws -> CommandRun {
+            try CommandRun(
+                shell:
+                    "unset TANDEM_SOCKET TANDEM_NAME; TANDEM_STORE='\(place.store)' \(variables) "
+                    + "'\(DaemonProcess.products)/tandem' \(words)")
+        }
+        for words in ["log", "disk-usage", "diff 0 1", "check", "verify", "dump"] {
+            expect(try run(words), 0)
+        }
+        expect(try run("vacuum --size 1 -y"), 0, "nothing to remove")
+        expect(try run("log --socket '\(place.path)/none'"), 3, "no daemon listens")
+        expect(try run("log", "TANDEM_SOCKET='\(place.path)/none'"), 3, "no daemon listens")
+        let backup = place.path + "/backup"
+        expect(try run("backup '\(backup)'"), 0)
+        expect(try run("restore '\(backup)' -D '\(place.path)/restored'"), 0)
+        expect(try run("verify -D '\(place.path)/restored'"), 0, "no problems")
+    }
+
+    @Test func `the version says which formats and protocol it knows`() throws {
+        let versions = "(store format 1, journal format 1, protocol 3)"
+        expectLine(try CommandRun("tandem", ["--version"]), 0, versions)
+        expectLine(try CommandRun("tandemd", ["--version"]), 0, versions)
+    }
+
+    @Test func `the help names every variable that counts`() throws {
+        let help = try CommandRun("tandem", ["--help"]).output
+        for name in [
+            "TANDEM_SOCKET", "TANDEM_NAME", "TANDEM_STORE", "TANDEM_PAGER", "PAGER", "NO_COLOR",
+            "LC_ALL", "LANG", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
+        ] { #expect(help.contains(name), "\(name)") }
+    }
+
+    @Test func `symbols are ASCII in the locale C, and as wide`() {
+        func isPlain(_ variables: [String: String]) -> Bool {
+            PlainSymbols.isPlain { variables[$0] }
+        }
+        #expect(isPlain(["LANG": "C"]) && isPlain(["LC_ALL": "POSIX", "LANG": "de_DE.UTF-8"]))
+        #expect(!isPlain([:]) && !isPlain(["LANG": "C.UTF-8"]) && !isPlain(["LANG": "en_US.UTF-8"]))
+        #expect(!isPlain(["LC_ALL": "", "LC_CTYPE": "C.UTF-8", "LANG": "C"]))
+        #expect(PlainSymbols.replaced("wins 1→2 µs …") == "wins 1>2 us ~")
+    }
+
+    @Test(
+        .enabled(if: isInstalled("script"), "script is not installed"),
+        arguments: ["C", "C.UTF-8"])
+    func `a terminal in the locale C gets ASCII, a pipe does not`(_ locale: String) throws {
+        expect(try tandem("insert", "Team", "name=A"), 0)
+        let id = try #require(try tandem("fetch", "Team").output.split(separator: " ").first)
+        expect(try tandem("update", String(id), "name=B"), 0)
+        let log =
+            "LC_ALL=\(locale) TANDEM_PAGER=cat '\(DaemonProcess.products)/tandem' log -n 1 --socket '\(place.socket)'"
+        let terminal = try CommandRun(
+            path: "/usr/bin/env", ["TERM=xterm", "script", "-qec", log, "/dev/null"])
+        #expect(terminal.output.contains("→") == (locale != "C"), "\(terminal.output)")
+        #expect(try CommandRun(shell: log).output.contains("→"))
+    }
+
+    @Test(.enabled(if: isInstalled("script"), "script is not installed"))
+    func `watch draws again when the terminal has another size`() throws {
+        expect(try tandem("insert", "Team", "name=\(String(repeating: "x", count: 100))"), 0)
+        let go = place.path + "/go"
+        try CommandRun(shell: "mkfifo '\(go)'").check()
+        let command =
+            "stty rows 24 cols 100; (read line <'\(go)'; stty cols 40 </dev/tty) & "
+            + "exec '\(DaemonProcess.products)/tandem' watch Team --color never --socket '\(place.socket)'"
+        let watcher = try ChildProcess.start(
+            "/usr/bin/env", ["TERM=xterm", "script", "-qec", command, "/dev/null"], output: .pipe)
+        var reader = LineReader(try #require(watcher.output))
+        func row() -> Int? {
+            while let line = reader.next() {
+                if line.contains("name=xxx") { return line.count { $0 == "x" } }
+            }
+            return nil
+        }
+        #expect(row() ?? 0 > 60)
+        try CommandRun(shell: "echo >'\(go)'").check()
+        #expect((1..<40).contains(row() ?? 0))
+        watcher.terminate()
+        watcher.wait()
+    }
+
+    @Test func `the marks of a long axis have years`() {
+        let year: Int64 = 365 * 86_400_000_000
+        for years in [2, 5, 10, 30, 100] as [Int64] {
+            let now: Int64 = 1_800_000_000_000_000
+            let ticks = TimeTicks(from: now, to: now + years * year, most: 3, isUTC: true).ticks
+            #expect(!ticks.isEmpty, "\(years) years")
+            #expect(ticks.allSatisfy { $0.label.hasPrefix("20") || $0.label.hasPrefix("21") })
+        }
+    }
+}
