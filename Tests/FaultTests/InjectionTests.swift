@@ -61,7 +61,7 @@ import Testing
         throws
     {
         var world = try World(seed: seed, in: try Scratch(inMemory: true))
-        let faults = "write,/journal/,4,torn"
+        let faults = "write,/journal/,5,torn"
         let outcome = try world.live(World.Life(faults: faults, steps: 12))
         #expect(outcome.status == .exited(0), "\(outcome.text)")
         #expect(outcome.text.contains("read-only: position=0"), "\(outcome.text)")

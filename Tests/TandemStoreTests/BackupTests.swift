@@ -104,7 +104,7 @@ import Testing
                 return nil
             }
         }
-        #expect(error?.message.contains("--journal-keep") == true)
+        #expect(error?.message.contains("journal.keepBytes") == true)
         #expect(attempts == StoreBackup.attempts)
         #expect(try files.list(scratch.path) == ["backup"])
     }

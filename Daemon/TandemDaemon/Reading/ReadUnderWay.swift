@@ -277,6 +277,7 @@ final class ReadUnderWay {
             committer.store.readBudget(ofRequest: readsToCatchUp))
         do {
             let found = try evaluator.candidates(&budget, walked: cursor?.walked ?? [])
+            budget -= found.count
             cursor?.touch(found)
             if !found.isEmpty { forgetRows() }
         } catch let error as StoreError {
