@@ -44,7 +44,7 @@ import Testing
         let container = PersistentContainer(
             entities: fixture.types, author: "left", transport: fixture.transport,
             limits: limits)
-        _ = try container.end()
+        container.makeContext(name: "left").connectPatiently()
         try fixture.stop()
         #expect(throws: TandemError.self) { try container.end() }
     }

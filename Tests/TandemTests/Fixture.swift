@@ -129,3 +129,11 @@ final class Fixture: Sendable {
         }
     }
 }
+
+extension ManagedObjectContext {
+    /// Connects, however long a busy machine takes; for contexts whose limit of waiting is short, for a daemon that goes away.
+    func connectPatiently() {
+        func isConnected() -> Bool { (try? connect() as Position) != nil }
+        while !isConnected() {}
+    }
+}

@@ -21,8 +21,10 @@ import Testing
             if isAway.withLock({ $0 }) { throw TandemError(.disconnected, "away") }
             return try transport.connect()
         }
-        return PersistentContainer(author: "test", transport: gate, limits: limits)
+        let context = PersistentContainer(author: "test", transport: gate, limits: limits)
             .makeContext(name: "test")
+        context.connectPatiently()
+        return context
     }
 
     private var saves: [SaveRequest] {

@@ -35,7 +35,7 @@ import Testing
     private func fault<Object: ManagedObject>(
         _ type: Object.Type, _ id: ObjectID, in context: ManagedObjectContext? = nil
     ) throws -> Object {
-        try (context ?? reader).connect()
+        (context ?? reader).connectPatiently()
         let object = try #require(try (context ?? reader).object(with: id) as? Object)
         #expect(object.isFault)
         return object
