@@ -181,7 +181,8 @@ import Testing
         throws
     {
         try install(place)
-        let path = try file("rows.ndjson", rows(4_000).joined(separator: "\n") + "\n")
+        let path = try file(
+            "rows.ndjson", rows(Volume.of(1_500, deep: 4_000)).joined(separator: "\n") + "\n")
         expect(try tandem("import", path), 0)
         let before = try world(place)
         let other = try Place()
@@ -195,7 +196,7 @@ import Testing
         {}
         child.kill()
         child.wait()
-        expect(try CommandRun("tandem", options), 0, "imported 4000 objects of Person")
+        expect(try CommandRun("tandem", options), 0, "objects of Person")
         #expect(try world(other) == before)
         // Links that were changed since stay as they are.
         expect(try CommandRun("tandem", options), 0)
