@@ -115,7 +115,7 @@ struct Tandemd: ParsableCommand {
         return assembly.configuration
     }
 
-    /// What all sources say, with all that is wrong about it.
+    /// The settings of all sources, with all their errors.
     private func assembled() throws -> SettingAssembly {
         let name = name ?? ThisProcess.environment("TANDEM_NAME") ?? "default"
         let paths = DaemonPaths(name: name)

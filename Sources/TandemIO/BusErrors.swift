@@ -1,8 +1,8 @@
 import Glibc
 
-/// What a process says when a file that it has mapped can't be read (SIGBUS): the file was cut off, or its disk failed.
+/// The message of a process that can't read a mapped file (SIGBUS), because the file was truncated or its disk failed.
 ///
-/// The kernel lets no call fail for that: without this the process would end with a crash that names no file.
+/// No call returns an error in this case; without a handler the process would crash without naming the file.
 public enum BusErrors {
     /// Ends the process with `code` after `line` on standard error, from the next bus error on.
     public static func end(with code: Int32, saying line: String) {

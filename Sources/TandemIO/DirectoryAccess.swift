@@ -1,6 +1,6 @@
 import Glibc
 
-/// Who owns a directory and may write to it.
+/// The owner and the write permissions of a directory.
 public struct DirectoryAccess: Hashable, Sendable {
     /// The user that owns it.
     public let owner: UInt32

@@ -58,7 +58,7 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
         return (message.contains(path) ? "" : "\(place): ") + "\(message). \(remedy)"
     }
 
-    /// What to do about a journal that has lost something.
+    /// The remedy for a journal that has lost transactions.
     static let salvage =
         "Nothing was changed. `tandem salvage DIR --to NEW` makes a store of all that is left of the "
         + "directory of store and journal, and says what is lost; restore a backup if that is newer."

@@ -50,7 +50,7 @@ public struct RecoveryReport: Hashable, Sendable {
     /// Whether the epoch was raised, because transactions that were acknowledged with relaxed
     /// durability may be missing.
     public var raisedEpoch = false
-    /// What is missing before the first segment although nothing trimmed it, and what to do; nil if nothing is.
+    /// Reports segments that are missing before the first one although retention did not remove them, with the remedy; nil if none is missing.
     public var missing: String?
 
     /// A report of nothing.

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// What a predicate costs for each object, as far as its size tells.
+/// An estimate of what a predicate costs for each object, from its size.
 public struct PredicateSize: Hashable, Sendable {
     /// The comparisons, those of subqueries included.
     public private(set) var comparisons = 0

@@ -46,7 +46,7 @@ public final class Store {
 
     /// The most bytes that rows, indexes and everything else may take, free pages not counted.
     public let quotaBytes: Int
-    /// The bytes in use at the last checkpoint; near the quota without free pages.
+    /// The bytes in use at the last checkpoint; above three quarters of the quota, free pages are subtracted.
     private var committedBytes = 0
 
     let environment: LMDBEnvironment

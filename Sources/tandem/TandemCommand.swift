@@ -166,7 +166,7 @@ struct TandemCommand: ParsableCommand {
     }
 }
 
-/// What `--version` prints.
+/// The output of `--version`.
 enum Versions {
     static let text =
         "0.1.0 (store format \(Store.format), journal format \(Journal.format), "

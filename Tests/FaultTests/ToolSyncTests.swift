@@ -94,7 +94,9 @@ import Testing
         expectDurable(data, try tandem(["rebuild", "-D", place.store]))
     }
 
-    /// What the rows of the import test hold, plus their index: its upper bytes occur nowhere else in a message.
+    /// The value of the first row; each row adds its index.
+    ///
+    /// The upper bytes occur nowhere else in a message.
     private static let firstValue: Int64 = 0x5EED_5EED << 32
 
     /// The highest index of a row in the bytes of a message.

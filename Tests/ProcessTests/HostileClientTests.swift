@@ -7,7 +7,8 @@ import Testing
 
 /// Clients that do what none should; a well-behaved one saves and follows on beside them.
 @Suite(.ownThread) struct HostileClientTests {
-    @Test func `law 7: half a frame, cut at any byte, holds nobody up and is let go of`() throws {
+    @Test func `law 7: half a frame, cut at any byte, delays no other client and is freed`() throws
+    {
         let world = try HostileWorld()
         try world.goOn()
         let before = try world.descriptors()

@@ -105,7 +105,7 @@ import Testing
 
     @Test func `the standard policy keeps 7 days or 1 GiB, and below 4 GiB what somebody needs`() {
         let day: Int64 = 86_400_000_000
-        /// So many segments of 64 MiB, one a day, the last one of today.
+        /// Segments of 64 MiB, one for each day up to today.
         func plan(_ count: UInt64, daily: Bool = true, floors: [UInt64] = []) -> RetentionPlan {
             let segments = (0..<count).map { (number: UInt64) -> JournalSegment in
                 JournalSegment(first: number * 10 + 1, last: number * 10 + 10, bytes: 64 << 20)
@@ -118,10 +118,10 @@ import Testing
                 return state.now - age * day
             }
         }
-        // Of a small journal what is older than a week goes.
+        // In a small journal, segments older than a week are removed.
         #expect(plan(8).segments == 0)
         #expect(plan(12).segments == 4)
-        // Of a week what is above a GiB goes.
+        // Within a week, segments above 1 GiB are removed.
         #expect(plan(16, daily: false).segments == 0)
         #expect(plan(40, daily: false).segments == 24)
         // A consumer, a client or a pin keeps both.

@@ -237,7 +237,7 @@ import Testing
         #expect(try dump(bench.store) == expected)
         let again = try bench.refusal([try bench.insert("Node", number + 1, ["name": text])])
         #expect(again?.code == .readOnly)
-        // What is deleted makes room, once there is room for the deletions themselves.
+        // Deletions make room, once there is room for the deletions themselves.
         try bench.crash(quotaBytes: 3 << 20)
         #expect(try dump(bench.store) == expected)
         for deleted in 1...(number / 2) { try bench.save([try bench.delete("Node", deleted)]) }

@@ -323,7 +323,7 @@ struct RandomShelf {
 
     // MARK: What is expected
 
-    /// What a request can see of an object: its row's version, what its key paths lead over, and the sort key if it matches.
+    /// The state of an object as a request sees it: the version of its row, the objects on its key paths, and the sort key if it matches.
     ///
     /// An object that matches by another way than before has to be told: a search may have missed both ways.
     func state(_ request: CompiledRequest) throws -> [ObjectReference: [UInt8]] {

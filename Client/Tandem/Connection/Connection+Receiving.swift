@@ -345,7 +345,7 @@ extension Connection {
         for session in late.sessions { session.settle(.failure(error)) }
     }
 
-    /// What is said of a daemon that is connected and silent.
+    /// The message for a connected daemon that does not answer.
     var noAnswer: String { "\(transport.name): the daemon did not answer in time" }
 
     /// The error of a request that gets no answer any more.

@@ -12,7 +12,7 @@ final class Connection: Sendable {
     let declaredModel: Model?
     /// The same by itself, which says what it holds; nil without one or where it can't be used.
     let compiledModel: CompiledModel?
-    /// What is wrong with the model or the author's name.
+    /// The error in the model or in the author's name; nil if both are valid.
     let declarationProblem: TandemError?
     let limits: ClientLimits
     let state: Locked<ConnectionState>

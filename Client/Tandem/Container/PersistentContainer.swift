@@ -140,9 +140,9 @@ public final class PersistentContainer: Sendable {
         return wasThere
     }
 
-    /// Ends a question of another client, or all of them if `request` is 0; false if there is none.
+    /// Cancels a request of another client, or all of them if `request` is 0; false if there is none.
     ///
-    /// Blocks. Throws `denied` for who is no admin.
+    /// Blocks. Throws `denied` if the user is not an administrator.
     package func cancel(request: UInt32, ofClient id: UInt64) throws -> Bool {
         let question = ClientMessage.disconnect(client: id, request: request)
         guard case .disconnected(let wasThere) = try connection.answer(question).get() else {
@@ -151,9 +151,9 @@ public final class PersistentContainer: Sendable {
         return wasThere
     }
 
-    /// Lets the daemon read its configuration again; blocks until roles and limits count.
+    /// Makes the daemon reload its configuration; blocks until the new roles and limits are in effect.
     ///
-    /// Throws `denied` for who is no admin, and `usage` with all that is wrong in the configuration.
+    /// Throws `denied` if the user is not an administrator, and `usage` with all errors of the configuration.
     package func reloadConfiguration() throws {
         guard case .status = try connection.answer(.reload).get() else {
             throw TandemError(.storage, "the daemon did not answer about its configuration")

@@ -29,7 +29,7 @@ struct FailedReads {
         if let cause { self.cause = cause }
     }
 
-    /// Notes that the type of a property can't show its value.
+    /// Records a value that the type of its property can't show.
     mutating func note(
         unknown value: Value, _ slot: Int, of record: ObjectRecord, _ cause: TandemError
     ) {
@@ -147,7 +147,7 @@ extension ManagedObjectContext {
         failedReads.note(slot, of: record, faultFailure)
     }
 
-    /// Notes that the type of a property can't show its value.
+    /// Records a value that the type of its property can't show.
     func noteUnknownValue(
         _ value: Value, _ slot: Int, of record: ObjectRecord, _ type: Any.Type
     ) {

@@ -21,7 +21,7 @@ struct UnseenDeletions {
     /// Whether the deletion of an object is unseen.
     func contains(_ number: ObjectNumber) -> Bool { objects.contains(number) }
 
-    /// Ends the job: everybody may know of the deletions.
+    /// Ends the job; from now on edits of these objects trap.
     mutating func endJob() { objects = [] }
 
     /// Records that an edit was dropped.

@@ -270,7 +270,7 @@ open class ManagedObject: Observable {
         return .null
     }
 
-    /// What a property shows in place of a stored value that its type can't show: the attribute's default.
+    /// The attribute's default, shown in place of a stored value that the type of the property can't show.
     ///
     /// Records that the property was read without success. Nil if there is no value, and in objects of no context.
     @usableFromInline
@@ -278,7 +278,7 @@ open class ManagedObject: Observable {
         managedObjectContext == nil ? nil : substitute(for: property(name).name, type)
     }
 
-    /// What a property shows in place of a stored value that its type can't show, likewise.
+    /// The default, shown in place of a stored value that the type of the property can't show.
     @usableFromInline
     func substitute(for name: String, _ type: any AttributeConvertible.Type) -> Value? {
         // Reading it may have brought another model.

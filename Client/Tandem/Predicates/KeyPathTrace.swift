@@ -128,7 +128,7 @@ struct Follower {
 
 /// The values that attributes have while a key path is followed.
 private enum Samples: CaseIterable {
-    /// Values that nobody writes.
+    /// Values that no program uses.
     case strange
     /// Their opposites: false, other signs, a text with cases and spaces.
     case opposite

@@ -275,7 +275,7 @@ final class Committer {
         return done
     }
 
-    /// Notes that work on a request, which began at a time and ends now, kept the thread; by the engine's clock.
+    /// Records how long work on a request occupied the thread, by the engine's clock.
     func note(request start: UInt64, until end: UInt64) {
         counters.stalls.note(.request, from: start, to: end)
     }

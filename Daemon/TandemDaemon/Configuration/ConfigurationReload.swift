@@ -67,7 +67,7 @@ extension Engine {
         try reload()
     }
 
-    /// Reads the configuration again because of a signal: nobody but the log hears what is wrong.
+    /// Reloads the configuration after a signal; errors go to the log only.
     func reloadBySignal() { try? reload() }
 
     private func reload() throws(TandemError) {
@@ -91,7 +91,7 @@ extension Engine {
         }
     }
 
-    /// Lets roles and limits count from now on, for those who are connected as well.
+    /// Puts new roles and limits into effect, also for connected clients.
     private func adopt(_ current: DaemonConfiguration) {
         roles = current.roles
         committer.limits = current.limits

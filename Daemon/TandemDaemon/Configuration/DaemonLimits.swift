@@ -183,7 +183,7 @@ extension DaemonLimits {
     static let slowRequestsNanoseconds: UInt64 = 600_000_000_000
     /// Of what is remembered so, the slowest ones are kept.
     static let slowRequestsKept = 16
-    /// What the daemon finds so soon after it began to wait came before: while it was busy.
+    /// An event found this soon after a wait began arrived earlier, while the daemon was busy.
     static let promptNanoseconds: UInt64 = 50_000
     /// A flush or checkpoint that takes so long, or a request whose answer does, is worth a warning.
     static let slowNanoseconds: UInt64 = 1_000_000_000

@@ -31,13 +31,13 @@ struct LogThrottle {
 }
 
 extension Engine {
-    /// Logs what a client can make happen as often as it likes: so many lines of an event in an interval, then how many more there were.
+    /// Limits the log lines of events that clients cause: after a number of lines of an event in an interval, it only counts the rest.
     func logThrottled(
         _ event: LogEvent, _ fields: KeyValuePairs<String, any CustomStringConvertible>,
         _ message: String?
     ) {
         guard log.isOn(event.level) else { return }
-        // Whoever wants every connection has them.
+        // The debug level shows every connection.
         guard event.level != .debug else { return log(event, fields, message) }
         let now = clock.monotonicNanoseconds
         reportWithheld(event, at: now)

@@ -157,7 +157,7 @@ extension Engine {
     /// Answers that are being sent count as well, so that fetches hold no more than these leave and what one of them holds.
     func makeRoom() {
         limitCounts.note(.readBytes)
-        // A batch and fetches that hold little have to fit without regard to answers that nobody reads.
+        // A batch and small fetches must fit even while answers wait for clients that do not read.
         let isFull = readBytes > limits.readBytes
         if isFull { refuseSearch() }
         let holders = sessions.values.filter { $0.isFetching }.sorted { $0.holdsMore(than: $1) }

@@ -48,11 +48,11 @@ final class Engine {
     var readBytes: Int { fetchBytes + (batches.current?.heldBytes ?? 0) }
     /// The same with the answers that are being sent.
     var heldBytes: Int { readBytes + answerBytes }
-    /// What keeps lines that clients cause from filling the log.
+    /// Limits the log lines that clients cause.
     var throttles: [LogEvent: LogThrottle] = [:]
     /// When the bytes that are being read may have arrived at the earliest; nil for just now.
     var arrivedAt: UInt64?
-    /// The bytes that came of messages that are not complete.
+    /// The bytes received of incomplete messages.
     var unfinished = UnfinishedMessages()
     var planned: [PlannedSave] = []
     /// Who is to hear after the flush that a save was refused.

@@ -224,7 +224,7 @@ final class Session {
         return true
     }
 
-    /// The questions that it waits for, the one under way first.
+    /// The unanswered requests, the running one first.
     var questions: [UInt32] {
         let waiting = inbox.filter { $0.message.isQuestion }.map(\.id)
         return [read?.id].compactMap(\.self) + waiting + syncs.map(\.id)

@@ -59,7 +59,7 @@ extension Engine {
         let limit = UInt64(limits.messageMilliseconds) * 1_000_000
         let now = clock.monotonicNanoseconds
         for session in sessions.values.sorted(by: { $0.id < $1.id }) {
-            // What waits in its socket until its saves are answered is not its fault.
+            // A client is not blamed for bytes that wait in its socket until its saves are answered.
             guard let since = session.unfinishedSince, session.isReady, now > since + limit,
                 session.waitingSaves == 0, session.wants.contains(.read)
             else { continue }

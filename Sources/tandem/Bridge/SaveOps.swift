@@ -3,7 +3,7 @@ import Tandem
 /// The ops of one save, carried out in a context.
 @MainActor struct SaveOps {
     let context: ManagedObjectContext
-    /// The object that an id or an alias of an earlier save stands for.
+    /// The object of an id, or of an alias in an earlier save.
     private let id: (JSON) throws -> ObjectID
     /// What this save inserted, by alias.
     private var inserted: [String: ManagedObject] = [:]

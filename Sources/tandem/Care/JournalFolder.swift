@@ -8,7 +8,7 @@ struct JournalFolder {
     let path: String
     private let files = RealFileSystem()
 
-    /// What to do about a directory whose journal has lost something.
+    /// The remedy for a directory whose journal has lost transactions.
     private static let salvage =
         "`tandem salvage DIR --to NEW` makes a store of all that is left of the directory"
 
@@ -26,7 +26,7 @@ struct JournalFolder {
         }.sorted { $0.first < $1.first }
     }
 
-    /// What is missing before the first segment, as far as it was not trimmed; nil if nothing is.
+    /// Reports segments that are missing before the first one and were not trimmed; nil if none is missing.
     func missing(before first: UInt64) -> (positions: ClosedRange<UInt64>, message: String)? {
         OldestPosition(path, files).missing(before: first)
     }

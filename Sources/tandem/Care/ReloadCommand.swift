@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem reload`: lets a daemon read its configuration again.
+/// `tandem reload`: makes a daemon reload its configuration.
 struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload", abstract: "Lets the daemon read its configuration again.",

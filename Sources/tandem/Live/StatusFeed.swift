@@ -6,7 +6,7 @@ import TandemIO
 final class StatusFeed: Sendable {
     private let latest: Locked<Result<TopLook, any Error>>
 
-    /// Asks once, then after every pause; throws what stands in the way of the first answer.
+    /// Asks once, then after every pause; throws the error of the first request.
     init(_ container: PersistentContainer, pause nanoseconds: UInt64) throws {
         latest = Locked(.success(try Self.ask(container)))
         _ = try KernelThread.start(name: "status") { [weak self] in

@@ -18,7 +18,7 @@ struct TopLook {
     }
 }
 
-/// What a daemon did between two answers about its status.
+/// The work of a daemon between two answers about its status.
 struct TopFrame {
     let before: TopLook
     let now: TopLook
@@ -122,7 +122,7 @@ struct TopFrame {
 
     // MARK: Text
 
-    /// At most so many lines of at most so many characters; the first says for how many seconds the daemon has not answered.
+    /// The lines that fit into the given size; the first says for how many seconds the daemon has not answered.
     func lines(style: Style, width: Int, height: Int, silence: Int? = nil) -> [String] {
         let head =
             (silence.map {

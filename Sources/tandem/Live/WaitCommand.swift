@@ -57,7 +57,7 @@ struct WaitCommand: ParsableCommand {
 
 /// A limit on the time of all requests of a container, which holds for a daemon that hangs, too.
 private final class TimeLimit: Sendable {
-    /// How much longer a daemon may take to answer than it was told to wait.
+    /// The time that a daemon may need to answer, in addition to the time that it waits.
     private static let grace: UInt64 = 1_000_000_000
     private let deadline: UInt64
     private let clock = SystemClock()

@@ -15,7 +15,7 @@ import TandemIO
     private let clock = SystemClock()
     private var controller: FetchedResultsController?
     private var lagAskedAt: UInt64 = 0
-    /// What is on the terminal, and the size that it was drawn for.
+    /// The text on the terminal, and the size for which it was drawn.
     private var shown: (news: WatchNews, size: (columns: Int, rows: Int))?
     /// Why the list can't be followed any more.
     private(set) var failure: CommandFailure?

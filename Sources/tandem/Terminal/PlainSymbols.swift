@@ -1,6 +1,6 @@
 import TandemIO
 
-/// What stands in for the symbols of our own output on a terminal whose locale is C or POSIX.
+/// ASCII replacements for the tool's symbols on a terminal whose locale is C or POSIX.
 ///
 /// Each is one cell wide, as the symbol is. Elsewhere, and in files and pipes, the output is UTF-8 whatever the locale.
 enum PlainSymbols {

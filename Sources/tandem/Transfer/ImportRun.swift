@@ -170,7 +170,7 @@ struct ImportSettings {
 final class ImportBatch: ImportedRows {
     typealias Element = BatchValues
 
-    /// What is known of the rows before they are read.
+    /// The facts about the rows that are known before they are read.
     struct Start {
         /// How many of them are inserted.
         var inserted: Int

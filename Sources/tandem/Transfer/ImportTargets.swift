@@ -134,7 +134,7 @@ final class ImportTargets {
         return objects[key.constraint]?[key]?.number == number ? object : nil
     }
 
-    /// Where a link of a row leads.
+    /// The target of a row's link.
     func target(_ link: ImportLink, of row: ImportRow) -> Target {
         if row.id != nil, link.key == nil, repeated.contains(FileID(link.id)) {
             return .missing("several rows have the id \(link.id)")

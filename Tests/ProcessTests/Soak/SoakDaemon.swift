@@ -7,7 +7,7 @@ final class SoakDaemon: Sendable {
     static let capBytes = 2 << 20
     /// Its options: a mebibyte of journal is kept, two for those who are behind.
     ///
-    /// In memory it keeps less than that; otherwise whoever is behind would still be sent what the journal has no more.
+    /// It keeps less than that in memory. Otherwise a reader that lags would still receive transactions that the journal no longer has.
     private static let options = [
         "--segment-kibibytes", "\(segmentBytes >> 10)", "--journal-keep", "1",
         "--journal-cap", "\(capBytes >> 20)", "--set", "limits.ringBytes=\(segmentBytes)",
