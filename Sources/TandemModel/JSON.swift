@@ -61,24 +61,43 @@ public enum JSON: Hashable, Sendable {
 extension JSON: Codable {
     /// Decodes any JSON value.
     public init(from decoder: any Decoder) throws {
+        // Each attempt that fails costs an error with a path, so the frequent types are first.
         let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
+        if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let members = try? decoder.container(keyedBy: Name.self) {
+            let pairs = try members.allKeys.map { name in
+                (name.stringValue, try members.decode(JSON.self, forKey: name))
+            }
+            self = .object(Dictionary(pairs) { first, _ in first })
+        } else if var elements = try? decoder.unkeyedContainer() {
+            var values: [JSON] = []
+            while !elements.isAtEnd { values.append(try elements.decode(JSON.self)) }
+            self = .array(values)
+        } else if container.decodeNil() {
             self = .null
-        } else if let value = try? container.decode(Bool.self) {
-            self = .bool(value)
-        } else if let value = try? container.decode(Int64.self) {
+        } else {
+            self = try Self.scalar(container)
+        }
+    }
+
+    private static func scalar(_ container: any SingleValueDecodingContainer) throws -> JSON {
+        if let value = try? container.decode(Int64.self) {
             // There is one zero of integers; the other is a double's.
             let double = value == 0 ? try? container.decode(Double.self) : nil
-            self = double?.sign == .minus ? .double(-0.0) : .int(value)
-        } else if let value = try? container.decode(Double.self) {
-            self = .double(value)
-        } else if let value = try? container.decode(String.self) {
-            self = .string(value)
-        } else if let value = try? container.decode([JSON].self) {
-            self = .array(value)
-        } else {
-            self = .object(try container.decode([String: JSON].self))
+            return double?.sign == .minus ? .double(-0.0) : .int(value)
         }
+        if let value = try? container.decode(Bool.self) { return .bool(value) }
+        return .double(try container.decode(Double.self))
+    }
+
+    /// The name of a member of an object.
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
     }
 
     /// Encodes the value; prefer ``text``, which is quicker and has a fixed order of keys.
