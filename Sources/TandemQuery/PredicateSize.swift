@@ -4,6 +4,8 @@ import TandemModel
 public struct PredicateSize: Hashable, Sendable {
     /// The comparisons, those of subqueries included.
     public private(set) var comparisons = 0
+    /// Those of them that search texts, or fold them before they are compared.
+    public private(set) var textSearches = 0
     /// The bytes of the longest text or data that something is compared with.
     public private(set) var constantBytes = 0
 
@@ -17,6 +19,7 @@ public struct PredicateSize: Hashable, Sendable {
         case .not(let part): visit(part)
         case .comparison(let comparison):
             comparisons += 1
+            if comparison.searchesText { textSearches += 1 }
             visit(comparison.left)
             visit(comparison.right)
         }
@@ -35,6 +38,15 @@ public struct PredicateSize: Hashable, Sendable {
         case .arithmetic(_, let left, let right):
             visit(left)
             visit(right)
+        }
+    }
+}
+
+extension Comparison {
+    fileprivate var searchesText: Bool {
+        switch op {
+        case .contains, .endsWith, .like: true
+        default: !options.isEmpty
         }
     }
 }

@@ -1,7 +1,7 @@
 import CLMDB
 import Glibc
 
-/// An open LMDB environment; bound to the thread that made it, as write transactions are.
+/// An open LMDB environment: bound to the thread that made it, but for read transactions, which any thread may begin (``begin(readOnly:)``).
 ///
 /// Never opened with `MDB_NOSYNC` or `MDB_WRITEMAP`: a commit that returned is on the disk.
 final class LMDBEnvironment {
@@ -16,7 +16,8 @@ final class LMDBEnvironment {
     /// Without a size the map is as big as the file says. It keeps its size: `mdb_env_set_mapsize` with a reader open moves the pages
     /// that the reader looks at. Without a lock nobody else may have the environment open.
     init(
-        path: String, mapBytes: Int?, tables: Int, readOnly: Bool = false, isLocking: Bool = true
+        path: String, mapBytes: Int?, tables: Int, readers: Int? = nil, readOnly: Bool = false,
+        isLocking: Bool = true
     ) throws(StoreError) {
         var handle: OpaquePointer?
         let status = mdb_env_create(&handle)
@@ -26,6 +27,9 @@ final class LMDBEnvironment {
         do throws(StoreError) {
             if let mapBytes { try check(mdb_env_set_mapsize(handle, mapBytes), "size") }
             try check(mdb_env_set_maxdbs(handle, UInt32(tables)), "prepare")
+            if let readers {
+                try check(mdb_env_set_maxreaders(handle, UInt32(readers)), "prepare")
+            }
             let flags =
                 UInt32(MDB_NOTLS) | (readOnly ? UInt32(MDB_RDONLY) : 0)
                 | (isLocking ? 0 : UInt32(MDB_NOLOCK))
@@ -51,7 +55,7 @@ final class LMDBEnvironment {
         guard status == 0 else { throw StoreError(operation, path, status) }
     }
 
-    /// Begins a transaction; a write transaction belongs to this thread.
+    /// Begins a transaction: one that writes belongs to this thread, one that reads to one thread at a time.
     func begin(readOnly: Bool = false) throws(StoreError) -> LMDBTransaction {
         var handle: OpaquePointer?
         let flags = readOnly ? UInt32(MDB_RDONLY) : 0

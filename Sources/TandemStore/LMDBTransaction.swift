@@ -295,23 +295,20 @@ final class LMDBTransaction {
         try walk(table, from: start, body)
     }
 
-    /// Calls `body` with every key and value of a range, ascending, until it returns false; returns what is left of the range from that key on.
+    /// Calls `body` with every key and value of a range, ascending.
     ///
     /// `body` becomes part of the loop: what it keeps between two keys lies best in local variables.
     @inline(__always)
     func scan(
         _ table: LMDBTable, in range: KeyRange,
-        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Bool
-    ) throws(StoreError) -> KeyRange? {
-        try range.withEnd { end throws(StoreError) -> KeyRange? in
-            var rest: KeyRange?
+        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try range.withEnd { end throws(StoreError) in
             try walk(table, from: range.lower) { (key, value) throws(StoreError) -> Bool in
                 guard end.isBehind(key) else { return false }
-                if try body(key, value) { return true }
-                rest = KeyRange(lower: Array(key), upper: range.upper)
-                return false
+                try body(key, value)
+                return true
             }
-            return rest
         }
     }
 

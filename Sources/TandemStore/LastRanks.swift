@@ -1,4 +1,4 @@
-import TandemModel
+public import TandemModel
 
 /// The last ranks of ordered relationships that members were put behind lately, so that the next one costs no look at all of them.
 ///
@@ -45,4 +45,18 @@ struct LastRanks {
 
     /// Forgets everything, as when the store went back or has another model.
     mutating func removeAll() { known.removeAll() }
+}
+
+extension Store {
+    /// The last rank of an ordered relationship; nil where there is no member.
+    ///
+    /// Throws `damaged` for a link without a rank. Cost: nothing to speak of where it is known; else reads all links of the owner.
+    public func lastRank(
+        of owner: ObjectNumber, _ relationship: CompiledRelationship
+    ) throws(StoreError) -> Rank? {
+        if let last = lastRanks.last(relationship.linkID, of: owner) { return last }
+        let last = try places(of: owner, relationship).last?.rank
+        lastRanks.note(last, relationship.linkID, of: owner)
+        return last
+    }
 }

@@ -1,28 +1,10 @@
-public import TandemModel
+import TandemModel
 
 /// Contents of data values that are too long for rows: each once, with the number of places where it stands.
 ///
 /// A content that stands nowhere any more is kept until ``sweepBlobs(below:)``, because whoever looks back in the journal may
 /// still meet it. How many of those there are is operational state; ``dump(_:)`` shows only what stands somewhere.
 extension Store {
-    /// The content of a blob, or nil when the store has none.
-    ///
-    /// Cost: copies the content.
-    public func content(of blob: BlobReference) throws(StoreError) -> [UInt8]? {
-        try current.get(tables.blobs, blob.hash).map { Array($0) }
-    }
-
-    /// True when the store has the content.
-    public func holds(_ blob: BlobReference) throws(StoreError) -> Bool {
-        try current.get(tables.blobUses, blob.hash) != nil
-    }
-
-    /// True when the store has the content, and it is as long and begins as the reference says.
-    public func fits(_ blob: BlobReference) throws(StoreError) -> Bool {
-        guard let content = try current.get(tables.blobs, blob.hash) else { return false }
-        return blob.fits(content)
-    }
-
     /// Removes contents that last stood in a row before a position; returns how many.
     ///
     /// Call it with the first position that the journal still has: nothing older can be looked at then. Cost: what it removes.

@@ -4,24 +4,15 @@ public import TandemModel
 ///
 /// A store is bound to one thread, the committer's. Its LMDB write transaction stays open: ``apply(_:)`` writes into it,
 /// reads see it, ``checkpoint()`` commits it. What is not yet committed is in the journal: after a crash the store is at
-/// its last checkpoint and the journal's tail is applied again.
+/// its last checkpoint and the journal's tail is applied again. Other threads read ``snapshot()``.
 ///
 /// State:
-/// - `transaction`: the open write transaction; begun by the first access after a checkpoint.
-/// - ``appliedPosition``: the last transaction that the open write transaction holds.
+/// - ``StoreView/appliedPosition``: the last transaction that the open write transaction holds; that one is begun by the first
+///   access after a checkpoint.
 /// - ``checkpointPosition``: the last transaction that is on the disk.
-/// - ``model``: the compiled model at ``appliedPosition``.
-public final class Store {
-    /// The directory of the store.
-    public let path: String
-    /// The last transaction that is applied.
-    public internal(set) var appliedPosition: UInt64 = 0
+public final class Store: StoreView {
     /// The last transaction that is durable in LMDB.
     public private(set) var checkpointPosition: UInt64 = 0
-    /// The model, or nil in a store without one.
-    public internal(set) var model: CompiledModel?
-    /// The position at which the model was installed; rows of older transactions have another layout.
-    public internal(set) var modelPosition: UInt64 = 0
     /// The hashes of models that the store has had or served, the latest last; who declares one of them is an older app.
     public internal(set) var knownModels: [StableHash] = []
     /// All object numbers from here on are unused and not leased.
@@ -50,11 +41,8 @@ public final class Store {
     private var committedBytes = 0
 
     let environment: LMDBEnvironment
-    let tables: StoreTables
-    let options: StoreOptions
     /// Whether it was opened with ``openForReading(path:isPrivate:)``.
     public let isReadOnly: Bool
-    private var transaction: LMDBTransaction?
     /// Called around each commit of ``checkpoint()`` with the position it makes durable; for tests.
     var observeCommit: ((CommitMoment, UInt64) throws(StoreError) -> Void)?
 
@@ -63,6 +51,9 @@ public final class Store {
         case before
         case after
     }
+
+    /// The bytes of a page of the file.
+    public static let pageBytes = StoreLimits.pageBytes
 
     /// The version of the format; a store of a newer one is refused.
     public static let format: UInt32 = 1
@@ -77,7 +68,8 @@ public final class Store {
     ) throws(StoreError) -> Store {
         try create(path, newIdentity())
         let environment = try LMDBEnvironment(
-            path: path, mapBytes: reservedMapBytes(options), tables: StoreTables.count)
+            path: path, mapBytes: reservedMapBytes(options), tables: StoreTables.count,
+            readers: options.readers)
         let transaction = try environment.begin()
         let tables = try StoreTables(transaction, create: true)
         let identity = try check(transaction, tables, path)
@@ -124,15 +116,13 @@ public final class Store {
         _ path: String, _ environment: LMDBEnvironment, _ tables: StoreTables,
         _ identity: StoreIdentity, _ options: StoreOptions, isReadOnly: Bool = false
     ) {
-        self.path = path
         self.environment = environment
-        self.tables = tables
         self.identity = identity
-        self.options = options
         self.isReadOnly = isReadOnly
         let mapBytes = environment.usage.mapBytes
         let reserve = min(mapBytes / 8, StoreLimits.mapReserveBytes)
         quotaBytes = min(options.quotaBytes, mapBytes - reserve)
+        super.init(path, tables, options)
     }
 
     /// Ends the open transaction without keeping it and closes the environment.
@@ -142,38 +132,31 @@ public final class Store {
     }
 
     /// Ends the open transaction, if there is one, without keeping what it did.
-    func endTransaction() {
-        transaction?.abort()
-        transaction = nil
-    }
+    func endTransaction() { takeTransaction()?.abort() }
 
     // MARK: The open transaction
 
-    /// The open transaction, begun if there is none: for writing unless the store is open for reading.
-    var current: LMDBTransaction {
-        get throws(StoreError) {
-            if let transaction { return transaction }
-            let begun = try environment.begin(readOnly: isReadOnly)
-            transaction = begun
-            return begun
-        }
+    override func begin() throws(StoreError) -> LMDBTransaction {
+        try environment.begin(readOnly: isReadOnly)
     }
+
+    override func cachedRow(of object: ObjectReference) -> Stored? { writtenRows[object] }
 
     /// Commits what was applied; durable on return.
     ///
     /// Throws `noSpace` or `overQuota` with the store back at the last checkpoint, which is as it was: the journal
     /// has to be applied again. Call ``reserveRoom()`` before. Any other error is final. Cost: the dirty pages and two flushes.
     public func checkpoint() throws(StoreError) {
-        guard let open = transaction else { return }
+        guard let open = openTransaction else { return }
         let room = neededRoom
         do throws(StoreError) {
             try writeState(open)
-            transaction = nil
+            _ = takeTransaction()
             try observeCommit?(.before, appliedPosition)
             try open.commit()
         } catch {
             open.abort()
-            transaction = nil
+            _ = takeTransaction()
             let error = meaning(of: error, room)
             guard error.code != .failed else { throw error }
             try loadState()
@@ -213,7 +196,7 @@ public final class Store {
     ///
     /// What it reserves is an estimate, so that a checkpoint can find the disk full all the same; that is rare, and costs more.
     public func reserveRoom() throws(StoreError) {
-        guard transaction != nil else { return }
+        guard openTransaction != nil else { return }
         try environment.reserve(bytes: neededRoom)
     }
 
@@ -256,7 +239,7 @@ public final class Store {
     ///
     /// A write dirties one page, and no table has more dirty pages than it has pages. Cost: less than a microsecond.
     public var dirtyPages: Int {
-        guard let transaction else { return 0 }
+        guard let transaction = openTransaction else { return 0 }
         func pages(_ table: LMDBTable, sharing writes: Int = 1) -> Int {
             let most = transaction.writes(table) / writes + 1
             return min(most, (try? transaction.pages(table)) ?? most)
@@ -353,6 +336,8 @@ public final class Store {
 public struct StoreOptions: Hashable, Sendable {
     /// The most bytes that the store may use; then it takes nothing more.
     public var quotaBytes = 1 << 40
+    /// Read transactions of all processes together.
+    public var readers = 126
     /// Save ids are kept for this many positions.
     public var savesKept: UInt64 = 1_000_000
     /// At most this many saves without effect are remembered among them; beyond it the oldest are forgotten.

@@ -18,6 +18,10 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case tooMuch
         /// It asks for more than it may for one object; the store is none the worse for it.
         case tooMuchOfObject
+        /// The read was ended by who wanted it, or by what it may use.
+        case interrupted
+        /// As many snapshots are read as may be; the next one has to wait.
+        case noReader
         /// Any other failure of LMDB or the file system.
         case failed
     }
@@ -51,6 +55,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case MDB_MAP_RESIZED:
             code = .failed
             message = what + "; another process opened it with a larger map: run this again"
+        case MDB_READERS_FULL:
+            code = .noReader
+            message = what + "; end a process that reads the store, or wait"
         case ENOMEM, EAGAIN, EMFILE, ENFILE:
             (code, isShortOfMeans) = (.failed, true)
             message =

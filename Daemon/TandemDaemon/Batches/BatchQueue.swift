@@ -36,6 +36,9 @@ struct BatchQueue {
     /// Whether there are none.
     var isEmpty: Bool { current == nil && waiting.isEmpty }
 
+    /// Whether one of them can go on in the daemon's next turn.
+    var hasWork: Bool { current.map { !$0.isSearching } ?? !waiting.isEmpty }
+
     /// Takes a batch in.
     ///
     /// Throws `limitExceeded` with the limit's name, and counts it, when too many of its user or its connection wait, or

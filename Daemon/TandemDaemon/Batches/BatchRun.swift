@@ -12,7 +12,7 @@ import TandemWire
 /// changed in objects to come, as the other ends of links, is no reason to leave them out.
 ///
 /// State:
-/// - `read`, `order`: what looks for the objects, then picks them, in steps between the saves of others.
+/// - `search`: the read that looks for the objects.
 /// - `found`, `next`: the objects, and the first that is not done.
 /// - `part`: what is in the batch of saves that is being built, and counts once that is durable.
 /// - `own`: the positions of its transactions since it looked.
@@ -24,15 +24,14 @@ final class BatchRun: BatchWork {
     /// About the bytes of its message.
     let bytes: Int
     /// How far it came, in memory: what had no effect may not be durable yet.
-    private var progress = BatchProgress()
+    private(set) var progress = BatchProgress()
     /// The position of its last durable transaction.
     private var position: UInt64?
     /// Whether its turn has come.
     private var hasBegun = false
     private var compiled: CompiledRequest?
     private var modelPosition: UInt64 = 0
-    private var read: ReadUnderWay?
-    private var order: BatchOrder?
+    private(set) var search: PendingRead?
     private var found: [ObjectReference] = []
     private var foundAt: UInt64?
     private var next = 0
@@ -60,17 +59,10 @@ final class BatchRun: BatchWork {
         bytes = writer.count
     }
 
-    var seeks: Bool { hasBegun && foundAt == nil }
+    /// Whether its objects have to be looked for.
+    var seeks: Bool { hasBegun && foundAt == nil && search == nil }
 
-    var isSearching: Bool { read != nil || isOrdering }
-
-    /// Whether it picks them from what it found.
-    var isOrdering: Bool { order != nil }
-
-    var heldBytes: Int {
-        (read?.bytes ?? 0) + (order?.bytes ?? 0)
-            + found.count * MemoryLayout<ObjectReference>.stride
-    }
+    var isSearching: Bool { search != nil }
 
     var isOver: Bool { failure != nil || (progress.hasEnded && part == nil) }
 
@@ -102,48 +94,17 @@ final class BatchRun: BatchWork {
         compiled = try CompiledRequest(batch.request, in: model)
     }
 
-    /// Goes on looking for the objects, in the store as it is durable, as far as one step goes.
-    ///
-    /// Throws ``TandemError`` for more than a batch may have and for what can't be read.
-    func search(_ committer: Committer) throws {
-        try checkModel(committer)
-        let limits = committer.limits
-        var budget = limits.sliceReads
-        if order == nil { try look(committer, &budget) }
-        guard let objects = try order?.step(&budget, limits, committer.limitCounts) else { return }
-        found = objects
-        foundAt = order?.position
-        order = nil
+    /// Notes that a read looks for its objects.
+    func begin(_ search: PendingRead) { self.search = search }
+
+    /// Takes the objects that were found at a position.
+    func take(_ found: [ObjectReference], at position: UInt64) {
+        (self.found, foundAt, search) = (found, position, nil)
     }
 
-    /// Looks for all that match; what is to be worked off of it is picked then.
-    private func look(_ committer: Committer, _ budget: inout Int) throws {
-        let limits = committer.limits
-        let read = try self.read ?? reading(committer)
-        self.read = read
-        let isDone = try committer.telling { try read.step(committer, &budget) }
-        guard read.bytes <= limits.readBytes else {
-            throw committer.limitCounts.refusal(
-                .readBytes, limits, "the batch's search holds \(read.bytes) bytes")
-        }
-        guard isDone, let references = read.cursor?.references else { return }
-        order = BatchOrder(references, at: committer.position, of: batch, progress)
-        self.read = nil
-    }
-
-    /// Looks for all that match: which of them a limit picks depends on what is done already.
-    private func reading(_ committer: Committer) throws -> ReadUnderWay {
-        guard let model = committer.store.model else {
-            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
-        }
-        var request = batch.request
-        if request.limit == nil { request.sort = [] }
-        request.limit = nil
-        return try committer.telling {
-            try ReadUnderWay(
-                .batch(batch), Fetch(request: request, kind: .references), at: 0, id: id,
-                in: model, committer)
-        }
+    /// Ends it if its search failed.
+    func fail(_ error: TandemError, of search: PendingRead) {
+        if self.search === search { fail(error) }
     }
 
     /// What was found, and the predicate, are of the model that there was.
@@ -265,7 +226,7 @@ final class BatchRun: BatchWork {
     private func matches(_ stored: Store.Stored, _ committer: Committer) throws -> Bool {
         guard let compiled else { return false }
         let budget = committer.store.readBudget()
-        defer { judged += 1 + budget.takeSpent() }
+        defer { judged += 1 + budget.spent }
         budget.beginObject()
         let reader = StoreReader(committer.store, budget: budget)
         if let matches = compiled.matches(stored.object, stored.row, reader) { return matches }
@@ -328,8 +289,7 @@ final class BatchRun: BatchWork {
 
     func fail(_ error: TandemError) {
         part = nil
-        read = nil
-        order = nil
+        search = nil
         found = []
         failure = error
     }

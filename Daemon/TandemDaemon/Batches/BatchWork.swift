@@ -8,11 +8,7 @@ protocol BatchWork: AnyObject {
     var session: Session { get }
     /// The request that is answered when it is over.
     var id: UInt32 { get }
-    /// About the bytes that it holds of what it looks for and of what it found.
-    var heldBytes: Int { get }
-    /// Whether it has to look for its objects before it can go on.
-    var seeks: Bool { get }
-    /// Whether it looks for its objects at the moment.
+    /// Whether it waits until its objects are found.
     var isSearching: Bool { get }
     /// Whether it has nothing more to do than to be answered.
     var isOver: Bool { get }
@@ -22,8 +18,6 @@ protocol BatchWork: AnyObject {
     /// `isAlone` says that nobody else's save is in it: then it may have another one, while there is time.
     func advance(
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool) throws
-    /// Goes on looking for the objects, as far as one step goes.
-    func search(_ committer: Committer) throws
     /// Notes that what was planned is durable, unless there was no room to keep it.
     func settle(unless unkept: TandemError?)
     /// Notes that nothing of what was planned happened, and why.

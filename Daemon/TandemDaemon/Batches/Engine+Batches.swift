@@ -44,11 +44,27 @@ extension Engine {
         }
     }
 
-    /// Goes on looking for the objects of the batch whose turn it is, between two flushes.
+    /// Lets readers look for the objects of the batch whose turn it is.
     func searchBatch() throws {
-        guard let run = batches.current, run.seeks, !run.isOver else { return }
-        try failing(run) { try run.search(committer) }
-        if run.isSearching, readBytes > limits.readBytes { makeRoom() }
+        guard let run = batches.current as? BatchRun, run.seeks, !run.isOver else { return }
+        try failing(run) {
+            guard let model = committer.store.model else {
+                throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
+            }
+            let search = try BatchSearch(run.batch, run.progress, in: model)
+            let read = PendingRead(
+                .batch(run.batch), run.id, .search(search), of: run.session,
+                needed: committer.position, modelPosition: committer.store.modelPosition)
+            run.begin(read)
+            readQueue.add(read)
+        }
+    }
+
+    /// Ends the search of a batch whose client is gone.
+    func dropSearch(of session: Session) {
+        guard let run = batches.current as? BatchRun, run.session === session, let read = run.search
+        else { return }
+        forget(read)
     }
 
     private func failing(_ run: any BatchWork, _ body: () throws -> Void) throws {

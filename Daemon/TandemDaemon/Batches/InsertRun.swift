@@ -49,11 +49,7 @@ final class InsertRun: BatchWork {
         hash = insert.before
     }
 
-    /// Its message, which its connection is bounded by, is all that it holds.
-    var heldBytes: Int { 0 }
-    var seeks: Bool { false }
     var isSearching: Bool { false }
-    func search(_ committer: Committer) {}
 
     var isOver: Bool {
         failure != nil || (hasBegun && part == nil && next == insert.rows.count && !owesEnd)

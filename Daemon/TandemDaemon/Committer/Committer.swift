@@ -36,6 +36,9 @@ final class Committer {
     /// When the last batch was durable, in nanoseconds of the monotonic clock.
     private(set) var lastSave: UInt64 = 0
     private var lastCheckpoint: UInt64 = 0
+    private var lastCheckpointLength: UInt64 = 0
+    /// About the bytes that all checkpoints since the start wrote.
+    private(set) var committedBytes: UInt64 = 0
     /// With what the saves of the last batch that wrote nothing are refused, as there was no room to keep their answers.
     private(set) var unkeptRefusal: TandemError?
     /// Blobs that stood nowhere before this position are gone.
@@ -322,12 +325,34 @@ final class Committer {
         return Int32((due - now) / 1_000_000 + 1)
     }
 
+    /// Whether what is applied can be committed, as far as is known, if it is not already.
+    var canCommit: Bool {
+        let isShort = ability.isShort(.store) || ability.isShort(.map)
+        return !isShort || store.appliedPosition == store.checkpointPosition
+    }
+
+    /// Commits the store for reads that wait for it, if it is time to.
+    ///
+    /// Returns when it may be, by the monotonic clock; nil if nothing has to be waited for. Savers lose at most a fifth of the thread's time to it.
+    func checkpointForReads() throws -> UInt64? {
+        guard canCommit, store.appliedPosition > store.checkpointPosition else { return nil }
+        let due =
+            lastCheckpoint + max(DaemonLimits.readCheckpointNanoseconds, 4 * lastCheckpointLength)
+        guard clock.monotonicNanoseconds >= due else { return due }
+        counters.readCheckpoints += 1
+        try checkpoint(isForReads: true)
+        return nil
+    }
+
     /// Commits the store; the journal is made durable up to there first, if it is not already.
     ///
     /// False when there was no room for it: the daemon is read-only then, what was not committed is in the journal, and
     /// `change`, which belongs to the commit, was not made.
     @discardableResult
-    func checkpoint(with change: () throws -> Void = {}) throws -> Bool {
+    func checkpoint(
+        isForReads: Bool = false, with change: () throws -> Void = {}
+    ) throws -> Bool {
+        let pages = store.dirtyPages
         let start = clock.monotonicNanoseconds
         let first = journal.bounds.first
         // Before the room that the commit needs is estimated; where room is short it can wait.
@@ -344,9 +369,11 @@ final class Committer {
         memory.settle()
         consumers.settle()
         lastCheckpoint = clock.monotonicNanoseconds
-        counters.note(checkpointNanoseconds: lastCheckpoint - start)
+        lastCheckpointLength = lastCheckpoint - start
+        committedBytes += UInt64(pages * Store.pageBytes)
+        counters.note(checkpointNanoseconds: lastCheckpointLength)
         counters.stalls.note(.checkpoint, from: start, to: lastCheckpoint)
-        noteCheckpoint(nanoseconds: lastCheckpoint - start)
+        noteCheckpoint(nanoseconds: lastCheckpointLength, isForReads: isForReads)
         return true
     }
 
@@ -465,6 +492,8 @@ struct CommitCounters {
     var batches: UInt64 { flushes.count }
     var transactions: UInt64 = 0
     var repeats: UInt64 = 0
+    /// Checkpoints that were made because reads waited for them.
+    var readCheckpoints: UInt64 = 0
     var flushes = Histogram()
     var checkpoints = Histogram()
     var stalls = StallLog()
@@ -493,8 +522,10 @@ extension Committer {
             ])
     }
 
-    private func noteCheckpoint(nanoseconds: UInt64) {
+    /// Those for reads are many: they are counted, and logged if they are slow.
+    private func noteCheckpoint(nanoseconds: UInt64, isForReads: Bool) {
         let isSlow = nanoseconds >= DaemonLimits.slowNanoseconds
+        guard isSlow || !isForReads else { return }
         log(
             isSlow ? .slow : .checkpoint,
             [

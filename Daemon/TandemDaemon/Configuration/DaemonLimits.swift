@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 import TandemWire
 
@@ -66,7 +67,15 @@ public struct DaemonLimits: Hashable, Sendable {
     public var comparisons = 1_000
     /// Bytes of a text or of data that a predicate compares with.
     public var constantBytes = 64 << 10
-    /// Candidates and related objects that fetches and verdicts look at before saves go first; what is left goes on in the next slice.
+    /// Threads that carry out reads: by default one for each core but one, and at least one.
+    public var readerThreads = max(1, ThisProcess.cores - 1)
+    /// How long a read may hold back the pages that its snapshot sees while others save.
+    public var snapshotMilliseconds = 5_000
+    /// Bytes that others may commit while a snapshot is read: so many can't be used again until it ends.
+    public var snapshotBytes = 256 << 20
+    /// Read transactions on the store, of all processes together; who finds none free waits.
+    public var storeReaders = 126
+    /// Transactions that a question about history looks at before saves go first, and objects that a batch does.
     public var sliceReads = 4_096
     /// Related objects that a request reads for one candidate, in one piece; 64 bytes of a row or of a long text count like another,
     /// and eight members that are only listed like one.
@@ -147,24 +156,22 @@ extension DaemonLimits {
     /// Bytes sent to each of the two kinds before sockets are looked at for saves again; of what follows, as many as
     /// the last flush brought if those are more.
     static let sliceBytes = 256 << 10
-    /// What a part of an answer takes of what a slice may read: about as long as to judge so many objects.
-    static let partReads = 512
     /// An answer in parts of which its client has taken nothing for so long gives way to others.
     static let stalledAnswerNanoseconds: UInt64 = 5_000_000_000
     /// When questions took so long, sockets are looked at for saves before the next one; one that takes longer is not cut off.
     static let sliceNanoseconds: UInt64 = 20_000_000
     /// Saves of one session planned before sockets are looked at for those of others.
     static let savesInTurn = 16
-    /// A fetch catches up with those who save when it has looked at all candidates, and before then where they saved so often.
-    static let catchUpTransactions: UInt64 = 1_024
-    /// It does so as well where they saved this much, about four thousand changes: what one step decodes stays short.
-    static let catchUpBytes: UInt64 = 256 << 10
-    /// The bytes of what happened that one question for verdicts, or one step of a fetch, judges at once, about forty thousand
-    /// changes; who is further behind fetches, or begins, anew.
+    /// The bytes of what happened that one question for verdicts decides on, about forty thousand changes; who is further behind
+    /// fetches anew.
     static let windowBytes = 16 << 20
-    /// So many steps of a fetch judge again what others altered behind its last candidate, before the next ones may look
-    /// at twice as much.
-    static let lateSteps = 8
+    /// A question that is about at most so many transactions, and so many bytes of them, may be answered at once.
+    static let littleHistory: UInt64 = 256
+    static let littleHistoryBytes = 64 << 10
+    /// A checkpoint for which reads wait comes at the earliest so long after the last one, and four times as long as that one took.
+    static let readCheckpointNanoseconds: UInt64 = 20_000_000
+    /// What follows a checkpoint (progress, retention, care for the store) is done at most so often.
+    static let housekeepingNanoseconds: UInt64 = 100_000_000
     /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.
     static let firstBatchObjects = 64
     /// The time that one transaction of a batch should take to be planned and applied, for which other savers wait.

@@ -52,7 +52,15 @@ public enum Limit: String, CaseIterable, Hashable, Sendable {
     case comparisons
     /// Bytes of what a predicate compares with.
     case constantBytes
-    /// What fetches look at in one slice.
+    /// Threads that carry out reads.
+    case readerThreads
+    /// How long a snapshot is read while others save.
+    case snapshotMilliseconds
+    /// What others commit while a snapshot is read.
+    case snapshotBytes
+    /// Read transactions on the store.
+    case storeReaders
+    /// What history and batches look at in one slice.
     case sliceReads
     /// Related objects that are read for one candidate.
     case objectReads
@@ -192,8 +200,28 @@ extension Limit {
         case .sliceReads:
             facts(
                 \.sliceReads, .count, 1...1 << 30,
-                "candidates, related objects and transactions that questions look at before saves go first",
-                "a fetch goes on behind them; a history answer says that there is more")
+                "transactions of a history answer and objects of a batch that are looked at before saves go first",
+                "a batch goes on behind them; a history answer says that there is more")
+        case .readerThreads:
+            facts(
+                \.readerThreads, .count, 1...256,
+                "threads that carry out reads, by default one less than there are cores",
+                "reads wait for their turn")
+        case .snapshotMilliseconds:
+            facts(
+                \.snapshotMilliseconds, .milliseconds, 10...3_600_000,
+                "that a read takes while others save, as its snapshot keeps the file growing",
+                "timeout; it can be read again")
+        case .snapshotBytes:
+            facts(
+                \.snapshotBytes, .bytes, 65_536...1 << 40,
+                "that others commit while a read is carried out, as its snapshot keeps the file growing",
+                "timeout; it can be read again")
+        case .storeReaders:
+            facts(
+                \.storeReaders, .count, 2...65_536,
+                "read transactions on the store, of the daemon and of tools that read beside it",
+                "reads wait for their turn")
         case .objectReads:
             facts(
                 \.objectReads, .count, 1...1 << 30,
@@ -209,7 +237,7 @@ extension Limit {
                 \.readBytes, .bytes, 4_096...1 << 40,
                 "held by fetches and batches under way and by answers that are sent, of all "
                     + "connections; in one answer",
-                "limitExceeded for one that holds more alone; others begin anew")
+                "limitExceeded for one that holds more alone, and for answers whose clients do not read")
         case .lookBackTransactions:
             facts(
                 \.lookBackTransactions, .count, 1...1 << 40,

@@ -1,14 +1,17 @@
+import TandemIO
 import TandemModel
 
-/// How often each limit was reached since the start; bound to the daemon's thread like what counts in it.
-final class LimitCounts {
-    private var counts: [Limit: UInt64] = [:]
+/// How often each limit was reached since the start.
+final class LimitCounts: Sendable {
+    private let counts = Locked<[Limit: UInt64]>([:])
 
     /// Notes that a limit was reached once more.
-    func note(_ limit: Limit, _ times: UInt64 = 1) { counts[limit, default: 0] += times }
+    func note(_ limit: Limit, _ times: UInt64 = 1) {
+        counts.withLock { $0[limit, default: 0] += times }
+    }
 
     /// How often a limit was reached.
-    subscript(limit: Limit) -> UInt64 { counts[limit] ?? 0 }
+    subscript(limit: Limit) -> UInt64 { counts.withLock { $0[limit] ?? 0 } }
 
     /// Notes that a limit was reached and says so: the error that ends with its name and value.
     func refusal(

@@ -11,21 +11,15 @@ final class AnswerSize {
     private let limits: DaemonLimits
     private let counts: LimitCounts
 
-    init(_ committer: Committer) {
-        limits = committer.limits
-        counts = committer.limitCounts
+    init(_ limits: DaemonLimits, _ counts: LimitCounts) {
+        self.limits = limits
+        self.counts = counts
     }
 
     /// Counts a row, or that there is none.
     func add(_ row: Row?) throws(TandemError) {
         try add(Self.bytes(of: row))
     }
-
-    /// Counts a row no more.
-    func remove(_ row: Row?) { bytes -= Self.bytes(of: row) }
-
-    /// Counts nothing any more.
-    func removeAll() { bytes = 0 }
 
     private static func bytes(of row: Row?) -> Int {
         MemoryLayout<Store.Stored>.stride + (row?.bytes.count ?? 0)

@@ -5,14 +5,13 @@ import TandemWire
 
 /// Collects the rows that to-one key paths lead to, so that a client can evaluate them itself.
 struct RelatedRows {
-    private let store: Store
+    private let store: StoreView
     private let model: CompiledModel
     private let past: PastGraph?
     private let size: AnswerSize
     private var found: [ObjectNumber: StoredObject] = [:]
-    private var looked = 0
 
-    init(_ store: Store, _ model: CompiledModel, _ past: PastGraph?, _ size: AnswerSize) {
+    init(_ store: StoreView, _ model: CompiledModel, _ past: PastGraph?, _ size: AnswerSize) {
         self.store = store
         self.model = model
         self.past = past
@@ -21,22 +20,6 @@ struct RelatedRows {
 
     /// The rows found, by number.
     var objects: [StoredObject] { found.values.sorted { $0.object < $1.object } }
-
-    /// How many objects were read since this was last asked.
-    mutating func takeLooked() -> Int {
-        defer { looked = 0 }
-        return looked
-    }
-
-    /// Whether an object was found.
-    func holds(_ object: ObjectReference) -> Bool { found[object.number] != nil }
-
-    /// Reads an object that was found again.
-    mutating func renew(_ object: ObjectReference) throws {
-        guard let old = found.removeValue(forKey: object.number) else { return }
-        size.remove(old.row)
-        _ = try load(object)
-    }
 
     /// Follows a key path from a row as far as it leads over to-one relationships.
     mutating func follow(_ path: ArraySlice<String>, from row: Row) throws {
@@ -61,19 +44,10 @@ struct RelatedRows {
 
     private mutating func load(_ target: ObjectReference) throws -> Row? {
         if let known = found[target.number] { return known.row }
-        looked += 1
         guard let stored = try store.stored(target, past) else { return nil }
         try size.add(stored.row)
         found[target.number] = StoredObject(
             object: stored.object, version: stored.version, row: stored.row)
         return stored.row
-    }
-}
-
-extension Store {
-    /// The row of an object as it is or was.
-    func stored(_ object: ObjectReference, _ past: PastGraph?) throws(StoreError) -> Stored? {
-        guard let past else { return try stored(object) }
-        return try past.stored(object, in: self)
     }
 }

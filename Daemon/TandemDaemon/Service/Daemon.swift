@@ -57,6 +57,8 @@ public final class Daemon {
             let loop = try ServiceLoop(
                 engine, listener: try listener(configuration, descriptor),
                 spin: SpinPolicy(cores: ThisProcess.cores))
+            engine.readers = try ReaderPool(
+                threads: configuration.limits.readerThreads, loop.wakeUp)
             return Daemon(configuration, engine, loop, lock)
         } catch let error as DaemonError {
             throw error
@@ -113,9 +115,11 @@ public final class Daemon {
         reload: (() throws(TandemError) -> DaemonConfiguration)? = nil
     ) throws(DaemonError) {
         engine.configurationReload = reload.map { ConfigurationReload(configuration, read: $0) }
+        defer { engine.closeReaders() }
         do {
             engine.begin()
             try loop.run(signals: signals)
+            engine.closeReaders()
             try engine.end()
         } catch {
             throw Daemon.failure(error)
@@ -162,6 +166,7 @@ public final class Daemon {
         storeOptions.savesKept = UInt64(configuration.limits.savesKept)
         storeOptions.objectReads = configuration.limits.objectReads
         storeOptions.requestReads = configuration.limits.requestReads
+        storeOptions.readers = configuration.limits.storeReaders
         if let bytes = configuration.storeQuotaBytes { storeOptions.quotaBytes = bytes }
         let supervision = surroundings.supervision
         supervision?.begins("opening the store")

@@ -49,11 +49,10 @@ final class ServiceLoop {
     /// One round: a checkpoint if it is due, a wait, and what came of it; true when it is time to stop.
     func pass(_ signals: SignalSource? = nil) throws -> Bool {
         var isStopping = false
-        let checkpoints = engine.committer.counters.checkpoints.count
         try engine.committer.lookAgainIfDue()
         let due = try engine.committer.checkpointIfDue()
         engine.tellAbility()
-        if engine.committer.counters.checkpoints.count > checkpoints {
+        if engine.isHousekeepingDue() {
             engine.markProgress()
             engine.retain()
             try engine.maintain()
@@ -152,6 +151,7 @@ final class ServiceLoop {
         let deadlines = [
             engine.nextDeadline, engine.committer.ability.nextLook, engine.supervision.nextWake,
             engine.retention.nextLook, engine.freed.due, engine.nextLogReport,
+            engine.nextReadDeadline, engine.housekeeping.due,
         ]
         for deadline in deadlines {
             guard let deadline else { continue }

@@ -9,18 +9,6 @@ struct Answerer {
     let session: Session
     let engine: Engine
 
-    func answer(_ message: ClientMessage) throws -> DaemonMessage {
-        switch message {
-        case .read(let request): .objects(try read(request))
-        case .history(let request): .history(try history(request))
-        case .status: .status(engine.status.text)
-        case .blob(let blob): .blob(try content(of: blob))
-        case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .fetch,
-            .verdicts, .batch, .insert, .explain, .vacuum, .cancel, .reload:
-            preconditionFailure("The engine answers these itself.")
-        }
-    }
-
     var limits: DaemonLimits { committer.limits }
 
     var model: CompiledModel {
@@ -34,47 +22,80 @@ struct Answerer {
 
     // MARK: Reads
 
-    /// Begins with what is carried out in steps; nil for what is answered at once.
-    func begin(_ message: ClientMessage, _ id: UInt32) throws -> ReadUnderWay? {
+    /// The answer to a question that takes little, or that is no read; nil for what readers carry out.
+    func answerAtOnce(_ message: ClientMessage) throws -> DaemonMessage? {
+        switch message {
+        case .history(let request): .history(try committer.telling { try history(request) })
+        case .status: .status(engine.status.text)
+        case .blob(let blob): .blob(try committer.telling { try content(of: blob) })
+        case .fetch, .explain, .read, .verdicts:
+            try committer.telling { try lookUp(message) ?? answerLittle(message) }
+        case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .batch, .insert,
+            .vacuum, .cancel, .reload:
+            preconditionFailure("The engine answers these itself.")
+        }
+    }
+
+    /// The answer to a read that looks at a few objects.
+    private func answerLittle(_ message: ClientMessage) throws -> DaemonMessage? {
+        let question = try question(message)
+        let window = ReadWindow(question)
+        guard try follow(window) else { return nil }
+        let run = ReadRun(
+            view: committer.store, model: try model, limits: limits,
+            counts: committer.limitCounts, window: window, isLittle: true,
+            weight: question.weight, verdictReads: engine.verdictReads)
+        do {
+            let answer = try run.answer(question)
+            guard case .fetched(let fetched) = answer.message,
+                FetchedParts(fetched).bytes > limits.partBytes
+            else {
+                engine.follow(question.interests, session)
+                return answer.message
+            }
+            return nil
+        } catch let error as StoreError where error.code == .interrupted {
+            return nil
+        }
+    }
+
+    /// Takes in what happened since the positions that a question names; false where that is much.
+    private func follow(_ window: ReadWindow?) throws -> Bool {
+        guard let window else { return true }
+        guard committer.position - window.position <= DaemonLimits.littleHistory else {
+            return false
+        }
+        let (model, source) = (try model, session.readSource)
+        defer { source.rest() }
+        var bytes = 0
+        while window.position < committer.position {
+            let next = try source.transaction(at: window.position + 1, committer.ring)
+            bytes += next.bytes.count
+            guard bytes <= DaemonLimits.littleHistoryBytes else { return false }
+            try window.add(next, model)
+        }
+        return true
+    }
+
+    /// What a client wants to read, checked.
+    func question(_ message: ClientMessage) throws -> ReadQuestion {
         switch message {
         case .fetch(let fetch), .explain(let fetch):
             try engine.check(sizeOf: fetch)
             try engine.check(fetch.lease, at: fetch.at, session)
-            return try begin(message, fetch, at: fetch.at, id)
-        case .read(let read) where read.at != 0 || read.isLong:
+            if fetch.at != 0 { try check(readingAt: fetch.at) }
+        case .read(let read):
             try engine.check(read.lease, at: read.at, session)
-            return try begin(message, nil, at: read.at, id)
+            if read.at != 0 { try check(readingAt: read.at) }
         case .verdicts(let request):
             try check(request)
-            return try begin(request, id)
-        default: return nil
+            try check(wayOf: request)
+        default: preconditionFailure("Nothing else is a read.")
         }
-    }
-
-    private func begin(
-        _ message: ClientMessage, _ fetch: Fetch?, at position: UInt64, _ id: UInt32
-    ) throws -> ReadUnderWay {
-        let model = try model
-        if position != 0 { try check(readingAt: position) }
-        return try committer.telling {
-            try ReadUnderWay(
-                message, fetch, at: position, id: id, in: model, committer,
-                bytes: session.askedBytes)
+        guard let question = try ReadQuestion(message, in: try model) else {
+            preconditionFailure("Nothing else is a read.")
         }
-    }
-
-    private func begin(_ request: VerdictRequest, _ id: UInt32) throws -> ReadUnderWay {
-        let model = try model
-        try check(wayOf: request)
-        var fetch: Fetch?
-        if case .fetch(let beside) = request.alongside { fetch = beside }
-        return try committer.telling {
-            let verdicts = try VerdictsUnderWay(
-                request, in: model, committer, reads: engine.verdictReads)
-            return try ReadUnderWay(
-                .verdicts(request), fetch, at: 0, id: id, in: model, committer,
-                bytes: session.askedBytes, verdicts: verdicts)
-        }
+        return question
     }
 
     /// Throws if nobody can tell what there was at a position.
@@ -92,117 +113,6 @@ struct Answerer {
                     + "read at is \(oldest)")
         }
         try committer.checkLookBack(to: position)
-    }
-
-    /// Answers what is done.
-    func answer(_ read: ReadUnderWay) throws -> DaemonMessage {
-        let result = try committer.telling {
-            read.columns == nil ? try read.cursor?.result() : nil
-        }
-        return try committer.telling { try answer(read, result) }
-    }
-
-    private func answer(_ read: ReadUnderWay, _ result: FetchResult?) throws -> DaemonMessage {
-        switch read.message {
-        case .read(let request):
-            guard let objects = read.objects else {
-                preconditionFailure("Objects are read before they are answered.")
-            }
-            let position = read.past?.position ?? committer.position
-            return .objects(answer(request, objects, at: position))
-        case .verdicts(let request):
-            guard var answer = read.verdicts?.answer(committer) else {
-                preconditionFailure("What is asked for was worked off.")
-            }
-            if case .read(let beside) = request.alongside {
-                answer.alongside = .objects(try self.read(beside))
-            }
-            if let fetch = read.fetch {
-                answer.alongside = .fetched(try self.answer(read, fetch, result))
-            }
-            return .verdicts(answer)
-        case .explain:
-            guard let result else { preconditionFailure("A fetch was carried out.") }
-            return .explained(explained(result, read))
-        default:
-            guard let fetch = read.fetch else {
-                preconditionFailure("Nothing else goes on in steps.")
-            }
-            return .fetched(try answer(read, fetch, result))
-        }
-    }
-
-    /// Answers a fetch by its rows of values, or by what was found.
-    private func answer(
-        _ read: ReadUnderWay, _ fetch: Fetch, _ result: FetchResult?
-    ) throws -> Fetched {
-        if let columns = read.columns {
-            engine.follow(fetch.interests, session)
-            var answer = Fetched(
-                position: read.past?.position ?? committer.position,
-                count: UInt64(columns.rows.count), objects: [], references: [], related: [])
-            answer.values = columns.rows
-            return answer
-        }
-        guard let result else { preconditionFailure("A fetch was carried out.") }
-        var answer = try answer(fetch, result, read.past)
-        if let list = read.cursor?.list {
-            (answer.count, answer.hasMore) = (UInt64(list.count), true)
-        }
-        return answer
-    }
-
-    /// How a fetch was carried out.
-    private func explained(_ result: FetchResult, _ read: ReadUnderWay) -> Explained {
-        Explained(
-            position: read.past?.position ?? committer.position, steps: result.steps,
-            rowsRead: UInt64(result.rowsRead), keysRead: UInt64(result.keysRead),
-            returned: UInt64(read.fetch?.kind == .rows ? result.objects.count : result.count))
-    }
-
-    private func answer(
-        _ fetch: Fetch, _ result: FetchResult, _ past: PastGraph?
-    ) throws -> Fetched {
-        let model = try model
-        engine.follow(fetch.interests, session)
-        var answer = Fetched(position: past?.position ?? committer.position, count: 0)
-        switch fetch.kind {
-        case .count, .columns: answer.count = UInt64(result.count)
-        case .references: answer.references = result.references
-        case .list where result.places != nil:
-            var related = RelatedRows(committer.store, model, past, AnswerSize(committer))
-            answer.places = result.places.map { $0.withLinks(upTo: Int(fetch.list?.rowsUpTo ?? 0)) }
-            for object in answer.places?.reached ?? [] { try related.read(object) }
-            answer.related = related.objects
-        case .rows, .list:
-            answer.objects = result.objects
-            var related = RelatedRows(committer.store, model, past, AnswerSize(committer))
-            let paths = fetch.related.longest
-            for object in paths.isEmpty ? [] : result.objects {
-                for path in paths { try related.follow(path[...], from: object.row) }
-            }
-            answer.related = related.objects
-        }
-        // Apart from a count it is of what the answer has: offset and limit have been taken into account.
-        if fetch.kind != .count { answer.count = UInt64(answer.bodyCount) }
-        return answer
-    }
-
-    /// Reads in one go.
-    private func read(_ read: Read) throws -> Objects {
-        var objects = try ObjectsUnderWay(read, in: try model, committer)
-        var all = Int.max
-        _ = try objects.step(committer, nil, &all)
-        return answer(read, objects, at: committer.position)
-    }
-
-    private func answer(
-        _ read: Read, _ objects: ObjectsUnderWay, at position: UInt64
-    ) -> Objects {
-        engine.follow(read.interests, session)
-        var answer = objects.answer
-        answer.position = position
-        return answer
     }
 
     private func content(of blob: BlobReference) throws -> [UInt8] {
@@ -257,27 +167,16 @@ struct Answerer {
     }
 }
 
-extension Read {
-    /// Whether it may take more than a moment, so that others go between: most are of a few objects.
-    fileprivate var isLong: Bool { memberRows || objects.count + members.count > 64 }
-}
-
-extension [[String]] {
-    /// Each once, without those that another begins with.
-    fileprivate var longest: [[String]] {
-        let sorted = Set(self).sorted { $0.lexicographicallyPrecedes($1) }
-        return zip(sorted, sorted.dropFirst() + [[]]).compactMap { path, next in
-            next.starts(with: path) && !path.isEmpty ? nil : path
-        }
-    }
-}
-
 extension StoreError {
-    /// What who asks is told of damage; nil for anything else.
-    fileprivate var toldAsDamage: (any Error)? {
-        guard code == .damaged else { return nil }
-        return TandemError(
-            .storage, "\(message); stop the daemon and run `tandem check --repair`")
+    /// What a client is told of it; nil for what is no client's matter.
+    func told(_ limits: DaemonLimits, _ counts: LimitCounts) -> TandemError? {
+        switch code {
+        case .tooMuch: counts.refusal(.requestReads, limits, message)
+        case .tooMuchOfObject: counts.refusal(.objectReads, limits, message)
+        case .damaged:
+            TandemError(.storage, "\(message); stop the daemon and run `tandem check --repair`")
+        default: nil
+        }
     }
 }
 
@@ -297,11 +196,7 @@ extension Committer {
         do {
             return try body()
         } catch let error as StoreError {
-            switch error.code {
-            case .tooMuch: throw limitCounts.refusal(.requestReads, limits, error.message)
-            case .tooMuchOfObject: throw limitCounts.refusal(.objectReads, limits, error.message)
-            default: throw error.toldAsDamage ?? error
-            }
+            throw error.told(limits, limitCounts) ?? error
         }
     }
 
@@ -310,7 +205,10 @@ extension Committer {
         do {
             return try body()
         } catch let error as StoreError {
-            throw error.toldAsDamage ?? error
+            guard error.code == .damaged, let told = error.told(limits, limitCounts) else {
+                throw error
+            }
+            throw told
         }
     }
 

@@ -2,217 +2,297 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Fetches and looks back, which go on in later slices when they take long.
+/// Reads: little ones are answered at once from the open write transaction, all others by readers from a snapshot.
 extension Engine {
-    /// Answers a question; one that takes steps as far as this slice goes.
+    /// Answers a question, or lets it wait for a reader.
     func read(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         let answerer = Answerer(committer: committer, session: session, engine: self)
-        if readsLeft > 0, let answer = try answerer.lookUp(message) {
-            readsLeft -= 1
+        if let answer = try answerer.answerAtOnce(message) {
             session.answer(answer, to: id)
             return noteAnswered(message, session, since: session.askedAt)
         }
-        guard let read = try answerer.begin(message, id) else {
-            let answer = try committer.telling { try answerer.answer(message) }
-            session.answer(answer, to: id)
-            return noteAnswered(message, session, since: session.askedAt)
-        }
-        read.arrival = session.askedAt
+        let question = try answerer.question(message)
+        let read = PendingRead(
+            message, id, .answer(question, id: id), of: session, needed: committer.position,
+            modelPosition: committer.store.modelPosition)
         session.read = read
-        try advance(session, &readsLeft)
-        if let read = session.read, read.answer == nil { limitCounts.note(.sliceReads) }
+        // Everything up to here was told it under the old interests, and the answer is of no earlier position.
+        follow(question.interests, session)
+        readQueue.add(read)
+        recount(read)
     }
 
-    /// Goes on with fetches that are under way, in turns, all of them together for one budget.
-    func stepReads() throws {
-        var left = limits.sliceReads
-        for _ in 0..<reading.count where left > 0 {
+    // MARK: Beginning
+
+    /// Hands reads that wait to readers, as far as these have room; makes a checkpoint for them where they need one and it is time.
+    func startReads() throws {
+        readers.work()
+        readCheckpointDue = nil
+        guard !readQueue.isEmpty, readers.room > 0 else { return }
+        if readQueue.needed > committer.store.checkpointPosition {
+            readCheckpointDue = try committer.checkpointForReads()
+        }
+        var budget = limits.sliceReads
+        while readers.room > 0, let read = try readQueue.next({ try isReady($0, &budget) }) {
+            do {
+                try start(read)
+            } catch let error as StoreError where error.code == .noReader {
+                limitCounts.note(.storeReaders)
+                return readQueue.add(read)
+            }
+        }
+    }
+
+    /// Whether a read can begin: its position is committed, and all transactions behind the positions that it names are taken in.
+    private func isReady(_ read: PendingRead, _ budget: inout Int) throws -> Bool {
+        let position = committer.canCommit ? committer.store.checkpointPosition : committer.position
+        guard read.needed <= position, let model = committer.store.model else { return false }
+        do {
+            let source = read.session.readSource
+            return try read.follow(to: position, model, &budget) {
+                try source.transaction(at: $0, committer.ring)
+            }
+        } catch let error as TandemError {
+            fail(read, error)
+            return false
+        }
+    }
+
+    private func start(_ read: PendingRead) throws {
+        read.session.readSource.rest()
+        guard let model = committer.store.model,
+            read.modelPosition == committer.store.modelPosition
+        else { return fail(read, Self.otherModel(read)) }
+        if let window = read.window, window.bytes > DaemonLimits.windowBytes, window.start != nil {
+            return fail(read, Self.tooMuchHappened(window.bytes))
+        }
+        // Where nothing can be committed the store's own thread reads: nobody saves meanwhile.
+        let snapshot = committer.canCommit ? try committer.store.snapshot() : nil
+        let run = ReadRun(
+            view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounts,
+            window: read.window, verdictReads: verdictReads)
+        let job = ReadJob(read.purpose, run, snapshot: snapshot)
+        read.begin(job, committedBytes: committer.committedBytes, at: clock.monotonicNanoseconds)
+        if snapshot != nil {
+            running.append(read)
+            readers.submit(job)
+        } else {
+            job.advance { _ in }
+            take(read, job.takeNews())
+        }
+    }
+
+    private static func otherModel(_ read: PendingRead) -> TandemError {
+        if read.isSearch {
+            return TandemError(
+                .schemaMismatch, "the model changed while the batch was under way; go on with it")
+        }
+        // Who asks for verdicts fetches anew then, as after every other model.
+        let isVerdicts = if case .verdicts = read.message { true } else { false }
+        return TandemError(
+            isVerdicts ? .historyExpired : .schemaMismatch,
+            "the model changed while the read was carried out; read again")
+    }
+
+    private static func tooMuchHappened(_ bytes: Int) -> TandemError {
+        TandemError(
+            .historyExpired,
+            "what happened since has more than \(DaemonLimits.windowBytes) bytes, too many to decide on at "
+                + "once; fetch again")
+    }
+
+    // MARK: Going on
+
+    /// Looks at what came of jobs, and ends those that take too long.
+    func takeReads() throws {
+        for job in readers.takeNews() {
+            guard let read = running.first(where: { $0.job === job }) else { continue }
+            take(read, job.takeNews())
+        }
+        endOldSnapshots()
+    }
+
+    private func take(_ read: PendingRead, _ state: ReadJob.State) {
+        recount(read)
+        if state.phase == .done { running.removeAll { $0 === read } }
+        if read.isSearch { return takeSearch(read, state) }
+        guard read.session.read === read else { return }
+        if !read.isAnswered, state.phase != .reading, state.failure == nil {
+            read.isAnswered = true
+            makeRoom(for: read)
+        }
+        reading.append(read.session)
+    }
+
+    /// Hands a batch the objects that were found for it.
+    private func takeSearch(_ read: PendingRead, _ state: ReadJob.State) {
+        guard state.phase == .done, let run = batches.current as? BatchRun, run.search === read
+        else { return }
+        if let found = state.found {
+            run.take(found, at: state.position)
+        } else {
+            run.fail(told(state.failure))
+        }
+        uncount(read)
+    }
+
+    /// Sends what is there of the answers that clients take.
+    func deliverReads() throws {
+        for _ in 0..<reading.count {
             guard let session = reading.popFirst() else { return }
             if session.isWaitingToWrite { finish(session) }
             // It has to be told of everything up to the answer's position.
             if session.isReady { try pump(session) }
-            let start = clock.monotonicNanoseconds
-            if session.canReadOn { try advance(session, &left) }
-            committer.note(request: start, until: clock.monotonicNanoseconds)
+            deliver(session)
             finish(session)
             schedule(session)
         }
     }
 
-    /// One step of a session's fetch, and the answer, or its next part, if that was the last.
-    private func advance(_ session: Session, _ budget: inout Int) throws {
-        guard let read = session.read, !session.isClosing else { return }
-        do {
-            guard read.answer == nil else { return sendPart(of: read, session, &budget) }
-            guard try step(read, &budget) else { return }
-            let answerer = Answerer(committer: committer, session: session, engine: self)
-            let answer = try answerer.answer(read)
-            if case .fetched(let fetched) = answer {
-                try begin(fetched, read)
-                sendPart(of: read, session, &budget)
-            } else {
-                end(session, read, answer)
-            }
-        } catch let error as TandemError {
-            drop(session)
-            session.answer(.failure(error), to: read.id)
-        }
-    }
-
-    /// Queues what comes next of an answer as far as the budget goes; the rest waits for turns in which there is room for it.
-    ///
-    /// The first message is queued at once, whatever waits: behind it the client stands at the answer's position and follows what it asked to.
-    private func sendPart(of read: ReadUnderWay, _ session: Session, _ budget: inout Int) {
-        // However little there is, a turn brings it nearer to its end.
-        var left = max(1, budget)
-        defer {
-            budget = left - DaemonLimits.partReads
-            if session.read === read { recount(read) }
-        }
+    private func deliver(_ session: Session) {
+        guard let read = session.read, let job = read.job, !session.isClosing else { return }
+        let state = job.takeNews()
+        // An answer goes out behind the pushes of all that it includes.
+        guard session.hasRoom, session.sent >= state.position else { return }
         session.tookAt = clock.monotonicNanoseconds
-        repeat {
-            guard let message = read.nextMessage(&left) else { return }
-            if message.isLastOfAnswer { return end(session, read, message) }
-            guard session.answer(message, to: read.id) else { return drop(session) }
-        } while session.outboundBytes < limits.partBytes
-    }
-
-    /// Begins to send an answer; it counts among the others that are being sent, and no more among what is under way.
-    ///
-    /// Throws `limitExceeded` where these have no room left for it.
-    private func begin(_ answer: Fetched, _ read: ReadUnderWay) throws(TandemError) {
-        fetchBytes -= read.countedBytes
-        read.begin(answer, partBytes: limits.partBytes)
-        read.countedBytes = read.bytes
-        answerBytes += read.countedBytes
-        // What goes out at once takes nobody's room.
-        guard answerBytes > limits.readBytes, read.countedBytes > limits.partBytes else { return }
-        endAnswers(largerThan: read)
-        guard answerBytes > limits.readBytes, answerBytes > read.countedBytes else { return }
-        throw limitCounts.refusal(
-            .readBytes, limits,
-            "answers that are being read hold \(answerBytes) bytes; fetch again when others are done"
-        )
-    }
-
-    /// Counts what an answer holds that is put in order while it is sent.
-    private func recount(_ read: ReadUnderWay) {
-        let bytes = read.bytes
-        answerBytes += bytes - read.countedBytes
-        read.countedBytes = bytes
-    }
-
-    /// Ends other answers until there is room for one: those of which their clients have not taken a part for a while, and then those that
-    /// are larger than it, the largest first; so one that is read slowly does not keep out what others ask.
-    private func endAnswers(largerThan read: ReadUnderWay) {
-        limitCounts.note(.readBytes)
-        let now = clock.monotonicNanoseconds
-        func isStalled(_ session: Session) -> Bool {
-            session.isWaitingToWrite
-                && now - min(now, session.tookAt) >= DaemonLimits.stalledAnswerNanoseconds
+        while session.outboundBytes < limits.partBytes, let message = job.takeMessage() {
+            session.answer(message, to: read.id)
+            guard message.isLast else { continue }
+            drop(session)
+            return noteAnswered(read.message, session, since: read.arrival)
         }
-        let others = sessions.values.filter { $0.read?.answer != nil && $0.read !== read }
-            .sorted { $0.holdsMore(than: $1) }
-        let larger = others.filter { ($0.read?.countedBytes ?? 0) > read.countedBytes }
-        for session in others.filter(isStalled) + larger.filter({ !isStalled($0) })
-        where answerBytes > limits.readBytes {
-            refuse(
-                session,
-                "answers that are being read hold \(answerBytes) bytes; read faster, or fetch less at a time"
-            )
+        if let failure = state.failure, !job.hasMessages { return fail(read, told(failure)) }
+        recount(read)
+        if job.takeRest() { readers.submit(job) }
+    }
+
+    /// The error that a client is told.
+    private func told(_ failure: (any Error)?) -> TandemError {
+        switch failure {
+        case let error as TandemError: return error
+        case let error as StoreError:
+            return error.told(limits, limitCounts)
+                ?? TandemError(.storage, "\(error.message); run `tandem check`")
+        default:
+            return TandemError(.storage, "the read failed: \(failure.map { "\($0)" } ?? "no answer")")
         }
     }
 
-    /// Queues an answer, or its last part.
-    private func end(_ session: Session, _ read: ReadUnderWay, _ answer: DaemonMessage) {
-        drop(session)
-        session.answer(answer, to: read.id)
-        noteAnswered(read.message, session, since: read.arrival)
-    }
-
-    private func step(_ read: ReadUnderWay, _ budget: inout Int) throws -> Bool {
-        guard budget > 0 else { return false }
-        let isDone = try committer.telling { try read.step(committer, &budget) }
-        count(read)
-        guard read.countedBytes <= limits.readBytes else {
-            throw limitCounts.refusal(
-                .readBytes, limits,
-                "the fetch holds \(read.countedBytes) bytes; fetch less at a time",
-                code: read.verdicts == nil ? .limitExceeded : .historyExpired)
+    private func fail(_ read: PendingRead, _ error: TandemError) {
+        if read.isSearch {
+            readQueue.remove(read)
+            (batches.current as? BatchRun)?.fail(error, of: read)
+            return uncount(read)
         }
-        if !isDone, heldBytes > limits.readBytes { makeRoom() }
-        return isDone
-    }
-
-    private func count(_ read: ReadUnderWay) {
-        let bytes = read.bytes
-        fetchBytes += bytes - read.countedBytes
-        read.countedBytes = bytes
-    }
-
-    /// Lets the fetch that holds most go on alone, of those whose clients read: as many others as have to begin anew, and those
-    /// first whose clients don't read.
-    ///
-    /// So every one that fits alone ends, one after the other, whatever else there is; but a batch that looks for its objects ends.
-    /// Answers that are being sent count as well, so that fetches hold no more than these leave and what one of them holds.
-    func makeRoom() {
-        limitCounts.note(.readBytes)
-        // A batch and small fetches must fit even while answers wait for clients that do not read.
-        let isFull = readBytes > limits.readBytes
-        if isFull { refuseSearch() }
-        let holders = sessions.values.filter { $0.isFetching }.sorted { $0.holdsMore(than: $1) }
-        let kept = holders.first { !$0.isWaitingToWrite }
-        let stopped = holders.filter(\.isWaitingToWrite)
-        let others = stopped + holders.filter { !$0.isWaitingToWrite && $0 !== kept }
-        for session in others where heldBytes > limits.readBytes {
-            guard let read = session.read else { continue }
-            guard isFull || read.countedBytes > limits.partBytes else { continue }
-            if read.forget(committer) { count(read) } else { refuse(session, held) }
-        }
-        // What is left are questions.
-        for session in others where fetchBytes > limits.readBytes { refuse(session, held) }
-    }
-
-    /// Ends a batch that has no room to look for its objects; repeated it goes on where it was.
-    private func refuseSearch() {
-        guard let run = batches.current, run.isSearching else { return }
-        run.fail(
-            limitCounts.refusal(
-                .readBytes, limits,
-                "the batch's search and the fetches under way hold \(readBytes) bytes; go on "
-                    + "with the batch when others are done"))
-    }
-
-    private var held: String {
-        "the fetches under way hold \(fetchBytes) bytes; fetch again when others are done"
-    }
-
-    /// Ends a fetch that has no room beside the others.
-    private func refuse(_ session: Session, _ reason: String) {
-        guard let read = session.read else { return }
-        let error = limitCounts.refusal(.readBytes, limits, reason)
+        let session = read.session
         drop(session)
         session.answer(.failure(error), to: read.id)
+        noteAnswered(read.message, session, since: read.arrival)
         finish(session)
         schedule(session)
     }
 
-    /// Forgets a session's fetch.
+    // MARK: Bounds
+
+    /// When the next snapshot has been read for too long, or a checkpoint is due that reads wait for; nil for never.
+    var nextReadDeadline: UInt64? {
+        let ends = running.lazy.filter(\.isBoundByTime).compactMap(\.start?.time).min()
+            .map { $0 + UInt64(limits.snapshotMilliseconds) * 1_000_000 }
+        return [ends, readCheckpointDue].compactMap(\.self).min()
+    }
+
+    /// Ends reads whose snapshots hold back pages for too long, or too many.
+    private func endOldSnapshots() {
+        let now = clock.monotonicNanoseconds
+        for read in running {
+            guard let (committed, time) = read.start, let job = read.job, job.isReading else {
+                continue
+            }
+            let bytes = Int(clamping: committer.committedBytes - committed)
+            if bytes > limits.snapshotBytes {
+                job.end(
+                    limitCounts.refusal(
+                        .snapshotBytes, limits,
+                        "others committed \(bytes) bytes while the read was carried out; read again, or less "
+                            + "at a time", code: .timeout))
+            } else if read.isBoundByTime, bytes > 0,
+                now - time > UInt64(limits.snapshotMilliseconds) * 1_000_000
+            {
+                job.end(
+                    limitCounts.refusal(
+                        .snapshotMilliseconds, limits,
+                        "the read took \((now - time) / 1_000_000) ms while others saved; read again, or less "
+                            + "at a time", code: .timeout))
+            }
+        }
+    }
+
+    /// Makes room for an answer that begins: answers end of which clients have not taken a part for a while, and then those that
+    /// are larger than it, the largest first; so one that is read slowly does not keep out what others ask. Without room it ends itself.
+    private func makeRoom(for read: PendingRead) {
+        // What goes out at once takes nobody's room.
+        guard heldBytes > limits.readBytes, read.countedBytes > limits.partBytes else { return }
+        limitCounts.note(.readBytes)
+        let now = clock.monotonicNanoseconds
+        func isStalled(_ other: PendingRead) -> Bool {
+            other.session.isWaitingToWrite
+                && now - min(now, other.session.tookAt) >= DaemonLimits.stalledAnswerNanoseconds
+        }
+        let others = sessions.values.compactMap(\.read).filter { $0.isAnswered && $0 !== read }
+            .sorted { ($0.countedBytes, $1.session.id) > ($1.countedBytes, $0.session.id) }
+        let larger = others.filter { $0.countedBytes > read.countedBytes }
+        for other in others.filter(isStalled) + larger.filter({ !isStalled($0) })
+        where heldBytes > limits.readBytes {
+            fail(other, full("read faster, or fetch less at a time"))
+        }
+        guard heldBytes > limits.readBytes, heldBytes > read.countedBytes else { return }
+        fail(read, full("fetch again when others are done"))
+    }
+
+    private func full(_ advice: String) -> TandemError {
+        limitCounts.refusal(
+            .readBytes, limits,
+            "answers that clients read hold \(heldBytes) bytes; \(advice)")
+    }
+
+    // MARK: Counting
+
+    /// Counts what a read holds by now.
+    private func recount(_ read: PendingRead) {
+        let bytes = read.bytes
+        heldBytes += bytes - read.countedBytes
+        read.countedBytes = bytes
+    }
+
+    private func uncount(_ read: PendingRead) {
+        heldBytes -= read.countedBytes
+        freed.noteRead(bytes: read.countedBytes, now: clock.monotonicNanoseconds)
+        read.countedBytes = 0
+    }
+
+    /// Forgets a session's read.
     func drop(_ session: Session) {
-        let bytes = session.read?.countedBytes ?? 0
-        if session.isFetching { fetchBytes -= bytes } else { answerBytes -= bytes }
+        guard let read = session.read else { return }
         session.read = nil
-        if bytes > 0 { freed.noteRead(bytes: bytes, now: clock.monotonicNanoseconds) }
+        forget(read)
+    }
+
+    /// Ends a read that nobody waits for any more.
+    func forget(_ read: PendingRead) {
+        readQueue.remove(read)
+        read.job?.cancel()
+        uncount(read)
+    }
+
+    /// Ends all reads, and the readers; before the store is closed.
+    func closeReaders() {
+        for read in running { read.job?.cancel() }
+        readers.close()
+        running = []
     }
 }
 
-extension Session {
-    /// Whether a fetch of it is under way whose answer has not begun.
-    fileprivate var isFetching: Bool { read.map { $0.answer == nil } ?? false }
-
-    /// Whether its fetch holds more than another's; of two that hold the same the older one counts as more.
-    fileprivate func holdsMore(than other: Session) -> Bool {
-        let (mine, its) = (read?.countedBytes ?? 0, other.read?.countedBytes ?? 0)
-        return mine == its ? id < other.id : mine > its
-    }
+extension PendingRead {
+    /// A batch may look for its objects for as long as it takes.
+    fileprivate var isBoundByTime: Bool { !isSearch }
 }

@@ -12,6 +12,8 @@ extension Engine {
         case nothing
         /// Its socket is full; the poller tells when it takes bytes again.
         case socket
+        /// A reader, who tells when there is something of an answer.
+        case reader
         /// Its turn in the queue with this mark.
         case turn(Session.Marks)
     }
@@ -20,7 +22,7 @@ extension Engine {
     func wait(of session: Session) -> Wait {
         if session.isWaitingToWrite { return .socket }
         if session.behind != nil || session.hasNews || isToldLess(session) { return .turn(.pushes) }
-        if session.read != nil { return .turn(.reads) }
+        if session.read != nil { return session.hasAnswer ? .turn(.reads) : .reader }
         return session.hasQuestion ? .turn(.requests) : .nothing
     }
 
@@ -31,8 +33,7 @@ extension Engine {
         if session.hasRows { batches.add(rowsOf: session) }
         rewatch(session)
         switch wait(of: session) {
-        case .nothing: break
-        case .socket: session.read?.holdUp()
+        case .nothing, .socket, .reader: break
         case .turn(.reads): reading.append(session)
         case .turn(.requests): asking.append(session)
         case .turn:
@@ -54,6 +55,7 @@ extension Engine {
         if session.hasRows, !session.marks.contains(.rows) { return false }
         switch wait(of: session) {
         case .nothing: return session.held.isEmpty
+        case .reader: return session.read != nil
         case .socket: return session.wants.contains(.write)
         case .turn: return !session.marks.isDisjoint(with: [.requests, .pushes, .reads])
         }

@@ -7,8 +7,7 @@ extension Engine {
     /// Serves a number of sessions that asked and a number that follow; the others have their turns in later slices.
     func serveSlice() throws {
         sliceBegan = clock.monotonicNanoseconds
-        readsLeft = limits.sliceReads
-        try stepReads()
+        try deliverReads()
         try answerSlice()
         // Who follows gets as much as is saved, or it falls behind for as long as that goes on.
         try serve(DaemonLimits.sliceSessions, max(DaemonLimits.sliceBytes, news)) {

@@ -32,6 +32,7 @@ extension Engine {
             "usedBytes": .int(Int64(committer.store.usedBytes)),
             "usedPercent": .int(Int64(Maintenance.percent(committer.store))),
             "storeReaders": .int(Int64(readers.count)),
+            "reads": readStatus(now),
             "oldestReaderLag": .int(Int64(clamping: readers.oldestLag)),
             "deadReaders": .int(Int64(maintenance.deadReaders)),
             "readOnly": .bool(committer.isReadOnly),
@@ -71,6 +72,21 @@ extension Engine {
             "slowRequests": metrics.slow.json(at: now),
             "replayedChanges": .int(Int64(counters.replayedChanges)),
             "replayMicroseconds": .int(Int64(counters.replayNanoseconds / 1_000)),
+        ])
+    }
+
+    /// What readers do, and how long the oldest snapshot has been read.
+    private func readStatus(_ now: UInt64) -> JSON {
+        let reading = running.filter { $0.job?.isReading ?? false }
+        let starts = reading.compactMap(\.start)
+        let time = starts.map(\.time).min() ?? now
+        let bytes = starts.map { committer.committedBytes - $0.committedBytes }.max() ?? 0
+        return .object([
+            "threads": .int(Int64(limits.readerThreads)), "reading": .int(Int64(reading.count)),
+            "waiting": .int(Int64(readQueue.count)), "heldBytes": .int(Int64(heldBytes)),
+            "oldestMilliseconds": .int(Int64((now - min(now, time)) / 1_000_000)),
+            "oldestCommittedBytes": .int(Int64(clamping: bytes)),
+            "checkpoints": .int(Int64(committer.counters.readCheckpoints)),
         ])
     }
 

@@ -11,7 +11,7 @@ import TandemWire
 /// durable. While the thread waits in the flush other clients' saves gather in their sockets: that is the group commit.
 ///
 /// State:
-/// - `saving`, `asking`, `reading`, `following`: sessions with saves, with other requests, with a fetch under way, and with
+/// - `saving`, `asking`, `reading`, `following`: sessions with saves, with other requests, with something of an answer from a reader, and with
 ///   anything to be sent, in the order of their turns. A session whose socket is full is in none of them for what it is to be sent: the poller tells when to go on.
 /// - `planned`, `refusals`, `savers`: the saves of the batch that is being built, those that it refuses, and the sessions
 ///   that hear of it first.
@@ -32,22 +32,22 @@ final class Engine {
     var saving = Turns(.saves)
     var asking = Turns(.requests)
     var following = Turns(.pushes)
-    /// Sessions with a fetch under way.
+    /// Sessions for which there is something of an answer.
     var reading = Turns(.reads)
-    /// What fetches may still look at that begin in this slice.
-    var readsLeft = 0
+    /// Who carries out reads of snapshots.
+    var readers: any ReadExecutor = ReadsInTurns()
+    /// Reads that wait for a checkpoint and a reader.
+    var readQueue = ReadQueue()
+    /// Reads that readers have, or whose answers are not encoded to their end.
+    var running: [PendingRead] = []
+    /// When a checkpoint is due for which reads wait; nil where none does.
+    var readCheckpointDue: UInt64?
     /// How many related objects a question for verdicts may look at, if that is not what a request may.
     var verdictReads: Int?
-    /// The bytes that fetches under way hold.
-    var fetchBytes = 0
-    /// The bytes of answers that have begun and are sent in parts.
-    var answerBytes = 0
+    /// The bytes that reads hold which wait, are carried out, or are being answered.
+    var heldBytes = 0
     /// What such reads freed.
     var freed = FreedMemory()
-    /// The same with those of the batch under way.
-    var readBytes: Int { fetchBytes + (batches.current?.heldBytes ?? 0) }
-    /// The same with the answers that are being sent.
-    var heldBytes: Int { readBytes + answerBytes }
     /// Limits the log lines that clients cause.
     var throttles: [LogEvent: LogThrottle] = [:]
     /// When the bytes that are being read may have arrived at the earliest; nil for just now.
@@ -90,6 +90,7 @@ final class Engine {
     /// Reads the configuration again; nil for a daemon without configuration sources.
     var configurationReload: ConfigurationReload?
     private(set) var maintenance = Maintenance()
+    private(set) var housekeeping = Housekeeping()
     private let buffer = GatherBuffer()
     /// The bytes written since the slice began.
     var sliceBytes = 0
@@ -164,6 +165,7 @@ final class Engine {
         forgetUnfinished(session)
         session.syncs.removeAll()
         drop(session)
+        dropSearch(of: session)
         if !session.pins.isEmpty { letGo() }
         noteSyncs(session)
         audiences.remove(session)
@@ -261,18 +263,31 @@ final class Engine {
         try commit()
         try searchBatch()
         tellAbility()
+        try takeReads()
         try serveSlice()
+        try startReads()
         try expireSyncs()
     }
 
     /// Whether sessions wait for nothing but the daemon's next turn.
     var hasWork: Bool {
         !saving.isEmpty || !asking.isEmpty || !following.isEmpty || !reading.isEmpty
-            || !batches.isEmpty
+            || readers.hasWork || hasReadsToStart || batches.hasWork
+    }
+
+    /// Whether reads wait for nothing but the daemon's next turn.
+    private var hasReadsToStart: Bool {
+        !readQueue.isEmpty && readers.room > 0 && readCheckpointDue == nil
     }
 
     /// Whether saves wait for the next round.
     var hasSaves: Bool { !saving.isEmpty }
+
+    /// Whether it is time for what follows checkpoints.
+    func isHousekeepingDue() -> Bool {
+        housekeeping.takeDue(
+            checkpoints: committer.counters.checkpoints.count, clock.monotonicNanoseconds)
+    }
 
     /// Looks after the store, if it is time to; done after a checkpoint.
     func maintain() throws {

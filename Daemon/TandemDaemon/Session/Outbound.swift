@@ -3,7 +3,7 @@ import TandemWire
 
 /// What waits for a socket: a session's own bytes, and references to bodies of pushes between them.
 ///
-/// `own` has answers and heads of pushes in their order; each of `bodies` goes out when `own` has gone out up to its `offset`.
+/// `own` has short answers and heads of pushes in their order; each of `bodies` goes out when `own` has gone out up to its `offset`.
 /// A body is never copied to wait here: a hundred sessions that stand at the same push hold it once.
 struct Outbound {
     private struct Body {
@@ -44,6 +44,12 @@ struct Outbound {
         body.appendHead(previous: previous, to: &own)
         bodies.append(Body(offset: own.count, bytes: body.bytes))
         bodyBytes += body.bytes.count
+    }
+
+    /// Appends whole messages, which are not copied.
+    mutating func append(_ messages: [UInt8]) {
+        bodies.append(Body(offset: own.count, bytes: messages))
+        bodyBytes += messages.count
     }
 
     // MARK: Writing

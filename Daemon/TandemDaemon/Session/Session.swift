@@ -74,7 +74,9 @@ final class Session {
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
     /// The fetch that is being carried out; later questions wait for it.
-    var read: ReadUnderWay?
+    var read: PendingRead?
+    /// Where transactions are read for it.
+    let readSource: TransactionSource
     /// The positions that it has pinned, by its numbers for them.
     var pins: [UInt32: PinLease] = [:]
     /// Whether it is to hear after the flush that a save was refused; nothing more of it is read before.
@@ -110,6 +112,7 @@ final class Session {
         connectedAt = now
         self.committer = committer
         source = TransactionSource(committer.journal)
+        readSource = TransactionSource(committer.journal)
         machine = DaemonSessionStateMachine(
             requestsInFlight: committer.limits.requestsInFlight)
     }
@@ -129,7 +132,7 @@ final class Session {
     var sent: UInt64 { behind ?? committer.position }
 
     /// It needs every transaction behind this one: to be sent, or for its fetch.
-    var needed: UInt64 { min(sent, read?.needed ?? .max) }
+    var needed: UInt64 { min(sent, read?.retained ?? .max) }
 
     /// The entities that it follows.
     var interests: Set<EntityTag> { audience?.interests ?? [] }
@@ -204,8 +207,11 @@ final class Session {
     /// Whether it was told of everything up to the journal's end, and takes an answer.
     var canBeAnswered: Bool { behind == nil && hasRoom }
 
-    /// Whether it takes the next step of what it reads: of an answer that was begun at its position the rest, whatever came since.
-    var canReadOn: Bool { read?.answer == nil ? canBeAnswered : hasRoom }
+    /// Whether something of the answer to its read can be sent.
+    var hasAnswer: Bool {
+        guard let job = read?.job, hasRoom else { return false }
+        return job.hasMessages || job.hasFailed
+    }
 
     /// Takes the first request out of the inbox, if it can be answered.
     func takeQuestion() -> (id: UInt32, message: ClientMessage)? {
@@ -254,6 +260,12 @@ final class Session {
             answer(.failure(failure), to: id)
             return false
         }
+    }
+
+    /// Queues a message of an answer that a reader encoded; a position in it counts as announced.
+    func answer(_ message: EncodedMessage, to id: UInt32) {
+        outbound.append(message.bytes)
+        _ = machine.answered(id: id, position: message.position, isLast: message.isLast)
     }
 
     /// Queues a push of a transaction, or of what interests this session in it.

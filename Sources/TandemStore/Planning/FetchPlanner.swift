@@ -6,7 +6,7 @@ import TandemQuery
 /// What an index would lead to is counted, all candidates side by side and at most ``mostCounted`` keys of each: so to plan costs no more than a
 /// few times the best of them. Where all lead to more, rows from everywhere tell what part of all each would lead to.
 struct FetchPlanner {
-    private let store: Store
+    private let store: StoreView
     private let request: CompiledRequest
     private let part: FetchPart
     private let depth: Int
@@ -15,11 +15,13 @@ struct FetchPlanner {
     static let mostCounted = 4_096
     /// So many relationships are followed, one behind the other.
     private static let mostHops = 4
+    /// What leads to fewer keys or rows is little.
+    private static let mostOfLittle = 256
     /// So many keys are counted of one path of an alternative, where it has several.
     private static let mostOfAlternative = 256
 
     /// A planner of one request.
-    init(_ request: CompiledRequest, for part: FetchPart, in store: Store, depth: Int = 0) {
+    init(_ request: CompiledRequest, for part: FetchPart, in store: StoreView, depth: Int = 0) {
         self.store = store
         self.request = request
         self.part = part
@@ -39,6 +41,21 @@ struct FetchPlanner {
         // A scan all the same, without sort keys to be made.
         if let ordered, case .scan = best.access { return ordered }
         return best
+    }
+
+    /// A plan that looks at no more than a few hundred keys and rows; nil if no plan is sure to.
+    func littlePlan() throws(StoreError) -> FetchPlan? {
+        if let plan = FetchPlan.unique(request) { return plan }
+        let plans = try FetchPlan.plans(for: request, part) + FetchPlan.unions(for: request, narrowest)
+        if let plan = try counted(plans.filter { !$0.isOrderedByKeys }, Self.mostOfLittle) {
+            return plan
+        }
+        let scan = plans[0]
+        if scan.endsEarly, scan.decides, part != .count, let wanted = request.wanted {
+            return wanted < Self.mostOfLittle ? scan : nil
+        }
+        let rows = try store.countRows(of: request, atMost: Self.mostOfLittle)
+        return rows < Self.mostOfLittle ? scan : nil
     }
 
     private func best(of plans: [FetchPlan]) throws(StoreError) -> FetchPlan {

@@ -5,7 +5,7 @@ import TandemQuery
 ///
 /// They are the next ones behind numbers that lie as far apart as each other: so the same store gives the same rows.
 struct RowSample {
-    private let rows: [Store.Stored]
+    private let rows: [StoredObject]
     private let reader: StoreReader
     private let budget: ReadBudget
 
@@ -15,11 +15,11 @@ struct RowSample {
     private static let reads = 1_024
 
     /// Reads rows of the entities that a request looks at.
-    init(of request: CompiledRequest, _ store: Store) throws(StoreError) {
+    init(of request: CompiledRequest, _ store: StoreView) throws(StoreError) {
         budget = store.readBudget(ofRequest: Self.reads)
         reader = StoreReader(store, budget: budget)
         let cursor = try store.current.ownCursor(store.tables.rows)
-        var rows: [Store.Stored] = []
+        var rows: [StoredObject] = []
         for tag in request.tags {
             let range = KeyRange(prefix: StoreKey.tag(tag))
             guard let first = try cursor.first(in: range), let last = try cursor.last(in: range)
@@ -57,7 +57,7 @@ struct RowSample {
 }
 
 /// How much there is to look at.
-extension Store {
+extension StoreView {
     /// How many keys an access path looks at; nil where that can't be counted, and `most` for as many or more.
     func keys(of access: AccessPath, atMost most: Int) throws(StoreError) -> Int? {
         switch access {

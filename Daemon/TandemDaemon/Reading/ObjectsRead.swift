@@ -1,0 +1,84 @@
+import TandemModel
+import TandemStore
+import TandemWire
+
+/// What a client reads by reference: rows, members of relationships, and the rows of these.
+struct ObjectsRead {
+    private let read: Read
+    private let run: ReadRun
+    private let size: AnswerSize
+    private let budget: ReadBudget
+
+    init(_ read: Read, _ run: ReadRun) {
+        (self.read, self.run) = (read, run)
+        size = AnswerSize(run.limits, run.counts)
+        budget = run.budget()
+    }
+
+    /// Reads all of it.
+    ///
+    /// Throws `schemaMismatch` for slots of another model, `limitExceeded` for more bytes than an answer may have, and
+    /// `unknownProperty` for what is no relationship to many.
+    func answer() throws -> Objects {
+        if !read.members.isEmpty {
+            try run.model.check(slotsOf: read.modelVersion, "the read", "read again")
+        }
+        var answer = Objects(position: run.position)
+        for object in read.objects {
+            let stored = try row(of: object)
+            if let stored { answer.objects.append(stored) } else { answer.missing.append(object) }
+        }
+        for request in read.members { answer.members.append(try members(request)) }
+        guard read.memberRows else { return answer }
+        // Each once, but for those of objects that were asked for.
+        var known = Set(read.objects.map(\.number))
+        for member in answer.members.lazy.flatMap(\.members)
+        where known.insert(member.number).inserted {
+            if let stored = try row(of: member) { answer.objects.append(stored) }
+        }
+        return answer
+    }
+
+    private func row(of object: ObjectReference) throws -> StoredObject? {
+        let stored = try run.view.stored(object, run.past)
+        try size.add(stored?.row)
+        try budget.take(1 + (stored?.row.bytes.count ?? 0) / 64, heldBytes: size.bytes)
+        return stored
+    }
+
+    private func members(_ request: MemberRequest) throws -> MemberList {
+        guard let entity = run.model.entity(tagged: request.owner.tag),
+            request.slot < entity.properties.count,
+            let relationship = entity.properties[request.slot].relationship, relationship.toMany
+        else {
+            throw TandemError(
+                .unknownProperty,
+                "\(run.model.id(of: request.owner)) has no to-many relationship \(request.slot)")
+        }
+        let list = try run.view.members(request, relationship, run.past)
+        try size.add(references: 1 + list.members.count)
+        try size.add(ranks: list.ranks?.count ?? 0)
+        try budget.take(1 + list.members.count / 8, heldBytes: size.bytes)
+        return list
+    }
+}
+
+extension StoreView {
+    /// The members of a relationship as they are or were.
+    fileprivate func members(
+        _ request: MemberRequest, _ relationship: CompiledRelationship, _ past: PastGraph?
+    ) throws -> MemberList {
+        let (owner, slot) = (request.owner, request.slot)
+        guard relationship.isOrdered else {
+            let now = try members(of: owner.number, relationship)
+            let members = past?.members(now, of: owner, slot: slot) ?? now
+            return MemberList(owner: owner, slot: slot, members: members)
+        }
+        let now = try places(of: owner.number, relationship)
+        let places = past?.places(now, of: owner, slot: slot) ?? now
+        // A link without a rank was an error before.
+        return MemberList(
+            owner: owner, slot: slot, members: places.map(\.member),
+            ranks: places.compactMap(\.rank))
+    }
+}

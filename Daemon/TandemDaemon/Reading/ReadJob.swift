@@ -1,0 +1,259 @@
+import TandemIO
+import TandemModel
+import TandemStore
+import TandemWire
+
+/// A message of an answer as it goes out.
+struct EncodedMessage: Sendable {
+    var bytes: [UInt8]
+    /// The position that the client is told by it.
+    var position: UInt64?
+    var isLast: Bool
+}
+
+/// A read on its way through the readers: the snapshot is read to the end, then the answer is encoded as the client takes it.
+///
+/// No snapshot is held while a client takes its time, and no reader waits: with ``bufferedBytes`` encoded the job rests until it is submitted again.
+final class ReadJob: @unchecked Sendable {
+    // `run` and `answer` are used by one thread at a time: a reader's from when it takes the job out of the pool's queue until
+    // it notes in `state` that the job rests or is done, and the daemon's before and after. `state` has a lock of its own.
+
+    /// What is done with what is read.
+    enum Purpose {
+        /// It answers a client's request.
+        case answer(ReadQuestion, id: UInt32)
+        /// A batch works it off.
+        case search(BatchSearch)
+    }
+
+    /// What both threads know.
+    struct State: Sendable {
+        enum Phase: Sendable { case reading, encoding, resting, done }
+
+        fileprivate(set) var phase = Phase.reading
+        /// The position that was read.
+        fileprivate(set) var position: UInt64 = 0
+        fileprivate var messages: [EncodedMessage] = []
+        fileprivate var encodedBytes = 0
+        /// About the bytes that it holds, without the encoded ones.
+        fileprivate var readBytes = 0
+        /// The objects that a batch works off.
+        fileprivate(set) var found: [ObjectReference]?
+        /// Why there is no answer, or not the rest of it.
+        fileprivate(set) var failure: (any Error)?
+        /// Why it has to end before its end.
+        fileprivate var ending: TandemError?
+        /// Whether there is something that the daemon's thread has not looked at.
+        fileprivate var hasNews = false
+    }
+
+    private let purpose: Purpose
+    private let state = Locked(State())
+    private var run: ReadRun?
+    private var snapshot: StoreSnapshot?
+    private var answer: OutgoingAnswer?
+    private let partBytes: Int
+
+    /// So many encoded bytes wait for the client before the job rests.
+    private var bufferedBytes: Int { 4 * partBytes }
+
+    /// A job that has not begun, on a snapshot, which it ends, or on the thread of the view's owner.
+    init(_ purpose: Purpose, _ run: ReadRun, snapshot: StoreSnapshot?) {
+        self.purpose = purpose
+        self.snapshot = snapshot
+        partBytes = run.limits.partBytes
+        var run = run
+        let (state, limits, counts) = (state, run.limits, run.counts)
+        let windowBytes = run.window?.bytes ?? 0
+        run.check = { held throws(StoreError) in
+            try Self.check(held + windowBytes, state, limits, counts)
+        }
+        self.run = run
+    }
+
+    private static func check(
+        _ held: Int, _ state: Locked<State>, _ limits: DaemonLimits, _ counts: LimitCounts
+    ) throws(StoreError) {
+        let isEnding = state.withLock { state in
+            state.readBytes = held
+            if held > limits.readBytes, state.ending == nil {
+                state.ending = counts.refusal(
+                    .readBytes, limits, "the read holds \(held) bytes; fetch less at a time")
+            }
+            return state.ending != nil
+        }
+        if isEnding { throw StoreError(.interrupted, "the read was ended") }
+    }
+
+    // MARK: On a reader's thread
+
+    /// Reads, and encodes what there is room for; calls `announce` when there is something for the daemon's thread.
+    func advance(_ announce: (ReadJob) -> Void) {
+        do {
+            if let run {
+                defer { endReading() }
+                try read(run)
+            }
+            while try encodeNext() { announceNews(announce) }
+            note { $0.phase = answer == nil ? .done : .resting }
+        } catch {
+            answer = nil
+            note { state in
+                state.failure = state.ending ?? error
+                state.phase = .done
+            }
+        }
+        announceNews(announce)
+    }
+
+    private func endReading() {
+        run = nil
+        snapshot?.end()
+        snapshot = nil
+    }
+
+    private func read(_ run: ReadRun) throws {
+        note { $0.position = run.position }
+        switch purpose {
+        case .answer(let question, let id):
+            let found = try run.answer(question)
+            answer = OutgoingAnswer(found, id, partBytes: partBytes)
+        case .search(let search):
+            let found = try search.select(
+                from: try run.references(search.request), run.limits, run.counts)
+            note { $0.found = found }
+        }
+        note { [answer] state in
+            state.phase = .encoding
+            state.readBytes = answer?.bytes ?? 0
+        }
+    }
+
+    /// Encodes the next message; false where there is none, or no room for it.
+    private func encodeNext() throws -> Bool {
+        guard answer != nil, try hasRoom() else { return false }
+        guard let message = try answer?.nextMessage() else {
+            answer = nil
+            return false
+        }
+        if message.isLast { answer = nil }
+        note { [answer] state in
+            state.messages.append(message)
+            state.encodedBytes += message.bytes.count
+            state.readBytes = answer?.bytes ?? 0
+        }
+        return true
+    }
+
+    private func hasRoom() throws -> Bool {
+        let (ending, encoded) = state.withLock { ($0.ending, $0.encodedBytes) }
+        if let ending { throw ending }
+        return encoded < bufferedBytes
+    }
+
+    private func note(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
+
+    /// Announces news that are not announced yet.
+    private func announceNews(_ announce: (ReadJob) -> Void) {
+        let isNew = state.withLock { state in
+            defer { state.hasNews = true }
+            return !state.hasNews
+        }
+        if isNew { announce(self) }
+    }
+
+    // MARK: On the daemon's thread
+
+    /// How far it is, as of now; what comes later is announced again.
+    func takeNews() -> State {
+        state.withLock { state in
+            state.hasNews = false
+            return state
+        }
+    }
+
+    /// Ends it, at the latest before the next object is looked at; it is done with the error as its failure.
+    func end(_ error: TandemError) { note { $0.ending = $0.ending ?? error } }
+
+    /// Ends it; nobody wants to know what comes of it.
+    func cancel() { end(TandemError(.cancelled, "nobody waits for the read any more")) }
+
+    /// The next message that is encoded.
+    func takeMessage() -> EncodedMessage? {
+        state.withLock { state in
+            guard !state.messages.isEmpty else { return nil }
+            let message = state.messages.removeFirst()
+            state.encodedBytes -= message.bytes.count
+            return message
+        }
+    }
+
+    /// Whether messages wait to be taken.
+    var hasMessages: Bool { state.withLock { !$0.messages.isEmpty } }
+
+    /// Whether it ended without an answer, or without the rest of it.
+    var hasFailed: Bool { state.withLock { $0.failure != nil } }
+
+    /// About the bytes that it holds.
+    var heldBytes: Int { state.withLock { $0.readBytes + $0.encodedBytes } }
+
+    /// Whether its snapshot is being read.
+    var isReading: Bool { state.withLock { $0.phase == .reading } }
+
+    /// Whether it goes on when it is submitted again, which it is worth by now; then it is.
+    func takeRest() -> Bool {
+        state.withLock { state in
+            guard state.phase == .resting, state.encodedBytes <= bufferedBytes / 2 else {
+                return false
+            }
+            state.phase = .encoding
+            return true
+        }
+    }
+}
+
+/// An answer that is encoded message by message.
+private struct OutgoingAnswer {
+    private let id: UInt32
+    private var whole: DaemonMessage?
+    private var parts: FetchedParts?
+    private let list: ListInParts?
+    private let partBytes: Int
+
+    init(_ answer: ReadRun.Answer, _ id: UInt32, partBytes: Int) {
+        self.id = id
+        self.partBytes = partBytes
+        list = answer.list
+        if case .fetched(let fetched) = answer.message {
+            parts = FetchedParts(fetched, partBytes: partBytes)
+        } else {
+            whole = answer.message
+        }
+    }
+
+    /// About the bytes that it holds.
+    var bytes: Int { (parts?.bytes ?? 0) + (list?.heldBytes ?? 0) }
+
+    /// The next message; nil when there is none.
+    mutating func nextMessage() throws -> EncodedMessage? {
+        guard let message = next() else { return nil }
+        var bytes: [UInt8] = []
+        do {
+            try FrameEncoder.encode(message, id: id, into: &bytes)
+        } catch {
+            throw TandemError(.limitExceeded, "the answer is too large: \(error)")
+        }
+        return EncodedMessage(
+            bytes: bytes, position: message.announcedPosition, isLast: message.isLastOfAnswer)
+    }
+
+    private mutating func next() -> DaemonMessage? {
+        if let whole {
+            self.whole = nil
+            return whole
+        }
+        if let message = parts?.nextMessage() { return message }
+        guard let list, let places = list.nextPart(bytes: partBytes) else { return nil }
+        return .part(FetchedPart(places: places, hasMore: !list.isTaken))
+    }
+}

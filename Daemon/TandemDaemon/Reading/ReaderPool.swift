@@ -1,0 +1,110 @@
+import TandemIO
+
+/// Carries out reads of snapshots.
+protocol ReadExecutor: AnyObject {
+    /// How many jobs it takes besides those it has.
+    var room: Int { get }
+
+    /// Carries out a job, as far as that goes (``ReadJob/advance(_:)``).
+    func submit(_ job: ReadJob)
+
+    /// Carries out what is to be done on the daemon's thread.
+    func work()
+
+    /// Whether ``work()`` has something to do.
+    var hasWork: Bool { get }
+
+    /// The jobs that came on since this was last asked.
+    func takeNews() -> [ReadJob]
+
+    /// Ends when no job is being carried out any more; all have to be cancelled before.
+    func close()
+}
+
+/// Threads that read snapshots, at normal priority: lowered ones would starve on a busy machine.
+///
+/// Bound to the daemon's thread, which submits jobs and looks at what came of them.
+final class ReaderPool: ReadExecutor {
+    private let queue = WorkQueue<ReadJob>()
+    private let news = Locked<[ReadJob]>([])
+    private let busy = Locked(0)
+    private let threads: [KernelThread]
+
+    /// So many jobs are with the pool for each thread: one that it carries out, and the next one.
+    private static let jobsOfThread = 2
+    private static let stackBytes = 4 << 20
+
+    /// A pool of so many threads, which signal when a job comes on.
+    ///
+    /// Throws ``IOError`` if there can't be so many.
+    init(threads count: Int, _ wakeUp: WakeUp) throws(IOError) {
+        var threads: [KernelThread] = []
+        let (queue, news, busy) = (queue, news, busy)
+        for _ in 0..<count {
+            threads.append(
+                try KernelThread.start(name: "reader", stackBytes: Self.stackBytes) {
+                    while let job = queue.take() {
+                        job.advance { job in
+                            news.withLock { $0.append(job) }
+                            wakeUp.signal()
+                        }
+                        busy.withLock { $0 -= 1 }
+                        // There is room for another job now.
+                        wakeUp.signal()
+                    }
+                })
+        }
+        self.threads = threads
+    }
+
+    var room: Int { threads.count * Self.jobsOfThread - busy.withLock(\.self) }
+
+    func submit(_ job: ReadJob) {
+        busy.withLock { $0 += 1 }
+        queue.add(job)
+    }
+
+    func work() {}
+
+    var hasWork: Bool { false }
+
+    func takeNews() -> [ReadJob] {
+        news.withLock { news in
+            defer { news = [] }
+            return news
+        }
+    }
+
+    func close() {
+        queue.close()
+        for thread in threads { thread.join() }
+    }
+}
+
+/// Carries out one job in each turn of the daemon, on its thread: for engines without a loop, and for simulations.
+final class ReadsInTurns: ReadExecutor {
+    private var queue: [ReadJob] = []
+    private var news: [ReadJob] = []
+    /// How many jobs it takes.
+    var capacity = 2
+    /// Whether the next job is carried out in this turn.
+    var isDue: () -> Bool = { true }
+
+    var room: Int { max(0, capacity - queue.count) }
+
+    func submit(_ job: ReadJob) { queue.append(job) }
+
+    func work() {
+        guard !queue.isEmpty, isDue() else { return }
+        queue.removeFirst().advance { news.append($0) }
+    }
+
+    var hasWork: Bool { !queue.isEmpty }
+
+    func takeNews() -> [ReadJob] {
+        defer { news = [] }
+        return news
+    }
+
+    func close() { queue = [] }
+}

@@ -1,0 +1,105 @@
+import TandemModel
+import TandemQuery
+import TandemStore
+import TandemWire
+
+/// Decides for results controllers what they can't know themselves: which rows transactions may have brought in, taken out or refreshed
+/// through related objects, and what they are now.
+struct VerdictRun {
+    private let run: ReadRun
+    private let window: ReadWindow
+    private let budget: ReadBudget
+    private let size: AnswerSize
+    /// The graph that the verdicts are about, and the one before.
+    private let (now, before): (PastReader, PastReader)
+    /// The rows to which key paths lead from those that match.
+    private(set) var related: RelatedRows
+    private var isFirst = true
+
+    init(_ run: ReadRun, _ window: ReadWindow) {
+        self.run = run
+        self.window = window
+        budget = run.budget(ofRequest: run.verdictReads)
+        let reader = StoreReader(run.view, budget: budget)
+        now = PastReader(store: reader, past: window.end)
+        before = PastReader(store: reader, past: window.start)
+        size = AnswerSize(run.limits, run.counts)
+        related = RelatedRows(run.view, run.model, window.end, size)
+    }
+
+    /// What became of each object of a list that the changes concern, in the order of references.
+    ///
+    /// Throws ``StoreError`` when that takes more than ``ReadBudget`` has, `historyExpired` when the lists take too much together,
+    /// `limitExceeded` when verdicts are more than an answer has room for, and `storage` when something can't be read.
+    mutating func verdicts(on request: CompiledRequest) throws -> [Verdict] {
+        defer { isFirst = false }
+        do {
+            let search = CandidateSearch(request, window.changedObjects, now, budget)
+            var verdicts: [Verdict] = []
+            for object in try search.candidates() {
+                try budget.take(1, heldBytes: size.bytes)
+                let verdict = try verdict(on: object, of: request)
+                try size.add(verdict.row)
+                verdicts.append(verdict)
+                guard verdict.matches, let row = verdict.row else { continue }
+                for path in request.paths { try related.follow(path.hops[...], from: row) }
+            }
+            return verdicts
+        } catch {
+            guard !isFirst, error.isTooMuch else { throw error }
+            throw TandemError(
+                .historyExpired,
+                "the lists depend on too much to be evaluated together; fetch again")
+        }
+    }
+
+    private func verdict(
+        on object: ObjectReference, of request: CompiledRequest
+    ) throws -> Verdict {
+        guard let stored = try run.view.stored(object, window.end) else {
+            return Verdict(object: object, matches: false, refreshed: false, version: 0, row: nil)
+        }
+        budget.beginObject()
+        try budget.take(stored.row.bytes.count / 64, heldBytes: size.bytes)
+        let matches = request.matches(object, stored.row, now)
+        let isRefreshed = isRefreshed(stored, request)
+        try budget.expectAllWasRead()
+        guard let matches else { throw unknown(object) }
+        return Verdict(
+            object: object, matches: matches, refreshed: isRefreshed, version: stored.version,
+            row: stored.row)
+    }
+
+    /// A long text whose content is gone, for instance.
+    private func unknown(_ object: ObjectReference) -> TandemError {
+        TandemError(
+            .storage,
+            "whether \(run.model.id(of: object)) matches can't be told, as the store at "
+                + "\(run.view.path) lacks something that the predicate reads; run `tandem check`")
+    }
+
+    private func isRefreshed(_ stored: StoredObject, _ request: CompiledRequest) -> Bool {
+        guard !request.refreshKeyPaths.isEmpty,
+            case .row(let row) = before.row(of: stored.object)
+        else { return false }
+        return request.refreshValues(stored.object, row, before)
+            != request.refreshValues(stored.object, stored.row, now)
+    }
+}
+
+extension ReadBudget {
+    /// Throws ``StoreError`` when something was not read because the budget is used up, `storage` when something can't be
+    /// read: nothing is decided by half of what there is.
+    func expectAllWasRead() throws {
+        if let refusal { throw refusal }
+        if let failure { throw TandemError(.storage, failure.message) }
+    }
+}
+
+extension Error {
+    /// Whether less at a time might be done.
+    fileprivate var isTooMuch: Bool {
+        if let error = self as? StoreError { return error.isTooMuch }
+        return (self as? TandemError)?.code == .limitExceeded
+    }
+}

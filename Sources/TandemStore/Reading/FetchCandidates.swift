@@ -1,0 +1,228 @@
+import TandemModel
+import TandemQuery
+
+/// Gives the candidates of a fetch to its matches, by its plan.
+struct FetchCandidates {
+    private let plan: FetchPlan
+    private let request: CompiledRequest
+    private let part: FetchPart
+    private let view: StoreView
+    private let matches: FetchMatches
+    private let budget: ReadBudget
+    /// How many rows of related objects were read on the way to them.
+    private(set) var relatedRowsRead = 0
+    /// How many keys were read that lead to related objects.
+    private(set) var relatedKeysRead = 0
+
+    init(
+        _ plan: FetchPlan, _ request: CompiledRequest, _ part: FetchPart, _ view: StoreView,
+        _ matches: FetchMatches, _ budget: ReadBudget
+    ) {
+        self.plan = plan
+        self.request = request
+        self.part = part
+        self.view = view
+        self.matches = matches
+        self.budget = budget
+    }
+
+    /// Gives all, or as many as it takes for the answer.
+    mutating func run() throws(StoreError) {
+        switch (plan.access, plan.order) {
+        case (.scan, _):
+            for tag in request.tags where !matches.hasEnough { try scan(tag) }
+        case (.index(_, let ranges), .index(let order)):
+            try walk(IndexWalk(ranges, order))
+        default:
+            if plan.needsNoRows(for: part), let (table, ranges) = plan.access.keys {
+                try take(table, ranges)
+            } else {
+                try lookAt(try collected())
+            }
+        }
+    }
+
+    // MARK: Rows of an entity
+
+    private func scan(_ tag: EntityTag) throws(StoreError) {
+        let isCounting = plan.needsNoRows(for: part)
+        try view.current.scan(view.tables.rows, prefix: StoreKey.tag(tag)) {
+            (number, value) throws(StoreError) -> Bool in
+            guard !matches.hasEnough else { return false }
+            let object = try view.object(tag, number, in: .rows)
+            if isCounting {
+                matches.take(object, key: [])
+                try matches.takeKeys(1)
+            } else {
+                try matches.evaluate(object, value)
+            }
+            return true
+        }
+    }
+
+    // MARK: Keys alone
+
+    /// Takes what keys of an index or of links lead to, all of which matches.
+    private func take(_ table: StoreTable, _ ranges: [KeyRange]) throws(StoreError) {
+        let places = part == .count ? nil : plan.places
+        let sortKey = part == .count || places != nil ? nil : plan.keys
+        for range in ranges {
+            try view.current.scan(view.tables[table], in: range) {
+                (key, value) throws(StoreError) in
+                try matches.takeKeys(1)
+                let object = try view.object(endOf: key, value, in: table)
+                guard request.includes(tag: object.tag) else { return }
+                if let places {
+                    guard take(object, key, places) else { return try matches.look(at: object) }
+                } else if let made = sortKey.map({ $0.key(key) }) ?? [] {
+                    matches.take(object, key: made)
+                } else {
+                    try matches.look(at: object)
+                }
+            }
+        }
+    }
+
+    /// Takes the object of a key; false where the key says too little of it.
+    @inline(__always)
+    private func take(
+        _ object: ObjectReference, _ key: UnsafeRawBufferPointer, _ places: IndexPlaces
+    ) -> Bool {
+        withUnsafeTemporaryAllocation(byteCount: places.longestRest, alignment: 1) { room in
+            guard let start = room.baseAddress else { return false }
+            let (related, count) = places.withReader { $0.read(key, into: start) }
+            guard case .known(let related) = related else { return false }
+            return matches.take(
+                object, related: related, rest: UnsafeRawBufferPointer(rebasing: room[..<count]))
+        }
+    }
+
+    // MARK: An index in the request's order
+
+    private func walk(_ walk: IndexWalk) throws(StoreError) {
+        var walk = walk
+        // What makes sort keys of the index's keys, where every entry matches and rows are not wanted.
+        let sortKey = plan.needsNoRows(for: part) ? plan.keys : nil
+        let cursor = try view.current.ownCursor(view.tables.indexes)
+        while let entry = try walk.next(cursor) {
+            if walk.endsGroup(before: entry), matches.hasEnough { return }
+            let object = try view.object(endOf: entry.key, entry.value, in: .indexes)
+            let key = sortKey.flatMap { $0.key(entry.key) }
+            walk.advance(to: entry)
+            try matches.takeKeys(1)
+            // What was another then is looked at apart.
+            guard request.includes(tag: object.tag), !matches.isPast(object) else { continue }
+            if let key {
+                matches.take(object, key: key)
+            } else {
+                try matches.look(at: object)
+            }
+        }
+    }
+
+    // MARK: Objects that are collected first
+
+    /// Looks at objects by number, which is how rows lie; each once.
+    private func lookAt(_ objects: [ObjectReference]) throws(StoreError) {
+        var last: ObjectReference?
+        for object in objects where object != last && request.includes(tag: object.tag) {
+            guard !matches.hasEnough else { return }
+            try matches.look(at: object)
+            last = object
+        }
+    }
+
+    /// What the plan leads to, in order; some perhaps twice.
+    private mutating func collected() throws(StoreError) -> [ObjectReference] {
+        var objects: [ObjectReference] = []
+        for path in plan.access.parts {
+            switch path {
+            case .unique(let unique):
+                for key in unique.keys {
+                    try matches.takeKeys(1)
+                    if let object = try view.holder(ofKey: key) { objects.append(object) }
+                }
+            case .holders(let member):
+                guard let inverse = member.inverse(in: request.model) else { continue }
+                let target = ObjectReference(
+                    tag: member.relationship.destination, number: member.object.number)
+                try collect(inverse, member.relationship.inverseSlot, of: target, into: &objects)
+            case .related(let condition, let target, let inner):
+                try collect(condition.relationship, target, inner, into: &objects)
+            case .members, .index:
+                guard let (table, ranges) = path.keys else { continue }
+                for range in ranges { try collect(table, range, into: &objects) }
+            case .scan, .union: preconditionFailure("A scan collects nothing, a union has parts.")
+            }
+        }
+        objects.sort()
+        return objects
+    }
+
+    private func collect(
+        _ table: StoreTable, _ range: KeyRange, into objects: inout [ObjectReference]
+    ) throws(StoreError) {
+        try view.current.scan(view.tables[table], in: range) { (key, value) throws(StoreError) in
+            objects.append(try view.object(endOf: key, value, in: table))
+            try matches.takeKeys(1, collected: objects.count)
+        }
+    }
+
+    /// Collects the objects from which a relationship leads to what another fetch finds.
+    private mutating func collect(
+        _ relationship: CompiledRelationship, _ target: CompiledRequest, _ inner: FetchPlan,
+        into objects: inout [ObjectReference]
+    ) throws(StoreError) {
+        let found = try view.fetch(target, by: inner, for: .references, budget: budget)
+        relatedRowsRead += found.rowsRead
+        relatedKeysRead += found.keysRead
+        for object in found.references {
+            guard let entity = target.model.entity(tagged: object.tag),
+                entity.properties.indices.contains(relationship.inverseSlot),
+                let inverse = entity.properties[relationship.inverseSlot].relationship
+            else { continue }
+            try collect(inverse, relationship.inverseSlot, of: object, into: &objects)
+        }
+    }
+
+    /// Collects what an object's relationship leads to.
+    private mutating func collect(
+        _ relationship: CompiledRelationship, _ slot: Int, of object: ObjectReference,
+        into objects: inout [ObjectReference]
+    ) throws(StoreError) {
+        if relationship.toMany {
+            let prefix = StoreKey.links(relationship.linkID, of: object.number)
+            return try collect(.links, KeyRange(prefix: prefix), into: &objects)
+        }
+        // It may be of an entity that inherits from the one it was named by.
+        for tag in request.model.entity(tagged: object.tag)?.descendants ?? [] {
+            let own = ObjectReference(tag: tag, number: object.number)
+            guard let entity = request.model.entity(tagged: tag),
+                let row = try view.stored(own)?.row
+            else { continue }
+            relatedRowsRead += 1
+            try budget.take(1, heldBytes: matches.bytes)
+            if let target = row.reference(slot, in: entity) { objects.append(target) }
+            return
+        }
+    }
+}
+
+extension StoreView {
+    /// Who holds a unique value, by its key, if somebody does.
+    fileprivate func holder(ofKey key: [UInt8]) throws(StoreError) -> ObjectReference? {
+        try current.get(tables.unique, key).map { bytes throws(StoreError) in try holder(bytes) }
+    }
+}
+
+extension AccessPath {
+    /// The keys that lead to candidates; nil where those come otherwise.
+    var keys: (table: StoreTable, ranges: [KeyRange])? {
+        switch self {
+        case .members(let owner, let link, _):
+            (.links, [KeyRange(prefix: StoreKey.links(link, of: owner.number))])
+        case .index(_, let ranges): (.indexes, ranges)
+        case .scan, .unique, .holders, .union, .related: nil
+        }
+    }
+}

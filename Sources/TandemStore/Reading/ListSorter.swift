@@ -1,0 +1,180 @@
+import Glibc
+import TandemModel
+import TandemQuery
+
+/// Puts the objects of one group after the other in order and appends them to a list.
+///
+/// Groups come in order already where the index has the order of the list, or the opposite one: those are not sorted.
+///
+/// State: `entries` are those of the group that is being appended, in order, of which `appended` are in the list.
+struct ListSorter {
+    private struct Entry {
+        /// The first 16 bytes of the rest of the key as numbers, with zeros behind a shorter one: most comparisons end there.
+        var head: (UInt64, UInt64)
+        /// Where the record is.
+        var at: Int
+    }
+
+    /// In which order entries came.
+    private enum Arrival {
+        /// Each behind the one before.
+        case ascending
+        /// Each before the one before.
+        case descending
+        case mixed
+    }
+
+    private let records: ListRecords
+    private let givesKeys: Bool
+    private var entries: [Entry] = []
+    private var appended = 0
+
+    /// So many entries of room are kept from group to group.
+    private static var keptCapacity: Int { 4_096 }
+    /// So many are handed to the list at once.
+    private static var handedAtOnce: Int { 64 }
+
+    /// A sorter of these records, which get no more; without keys what it gives is the order alone.
+    init(_ records: ListRecords, givesKeys: Bool = true) {
+        self.records = records
+        self.givesKeys = givesKeys
+    }
+
+    /// About the bytes that it holds.
+    var bytes: Int { entries.count * MemoryLayout<Entry>.stride }
+
+    /// Appends the objects of a group's segments in order; false when the list had so many bytes before, to be called with the same again.
+    mutating func append(
+        _ segments: ArraySlice<ListSegment>, _ prefix: [UInt8], to places: inout ListPlaces,
+        upTo bytes: Int = .max
+    ) -> Bool {
+        segments.withUnsafeBufferPointer { segments in
+            if entries.isEmpty {
+                collect(segments)
+                putInOrder()
+            }
+            fill(&places, segments, prefix, upTo: bytes)
+            guard appended == entries.count else { return false }
+            entries.removeAll(keepingCapacity: entries.count <= Self.keptCapacity)
+            appended = 0
+            return true
+        }
+    }
+
+    private mutating func collect(_ segments: UnsafeBufferPointer<ListSegment>) {
+        let pile = records.pile
+        let count = segments.reduce(0) { $0 + $1.count }
+        entries.append(addingCapacity: count) { span in
+            for segment in segments {
+                var at = segment.start
+                for _ in 0..<segment.count {
+                    let rest = pile.rest(at)
+                    span.append(
+                        Entry(head: (rest.keyNumber(at: 0), rest.keyNumber(at: 8)), at: at))
+                    at = pile.next(at)
+                }
+            }
+        }
+    }
+
+    // MARK: Order
+
+    private mutating func putInOrder() {
+        entries.withUnsafeMutableBufferPointer { [pile = records.pile] entries in
+            switch Self.arrival(entries, pile) {
+            case .ascending: break
+            case .descending: entries.reverse()
+            case .mixed: entries.sort { Self.precedes($0, $1, pile) }
+            }
+        }
+    }
+
+    private static func arrival(
+        _ entries: UnsafeMutableBufferPointer<Entry>, _ pile: ListRecordPile
+    ) -> Arrival {
+        var arrival = Arrival.ascending
+        for at in entries.indices.dropFirst() {
+            let came: Arrival =
+                precedes(entries[at - 1], entries[at], pile) ? .ascending : .descending
+            if at == 1 { arrival = came }
+            guard came == arrival else { return .mixed }
+        }
+        return arrival
+    }
+
+    /// The order of keys by bytes, then of objects.
+    @inline(__always)
+    private static func precedes(_ a: Entry, _ b: Entry, _ pile: ListRecordPile) -> Bool {
+        if a.head.0 != b.head.0 { return a.head.0 < b.head.0 }
+        if a.head.1 != b.head.1 { return a.head.1 < b.head.1 }
+        return precedesBehindHead(a, b, pile)
+    }
+
+    @inline(never)
+    private static func precedesBehindHead(
+        _ a: Entry, _ b: Entry, _ pile: ListRecordPile
+    ) -> Bool {
+        let (left, right) = (pile.rest(a.at), pile.rest(b.at))
+        let shared = min(left.count, right.count)
+        if shared > 16, let left = left.baseAddress, let right = right.baseAddress {
+            let order = memcmp(left + 16, right + 16, shared - 16)
+            if order != 0 { return order < 0 }
+        }
+        guard left.count == right.count else { return left.count < right.count }
+        return pile.object(a.at) < pile.object(b.at)
+    }
+
+    // MARK: Filling
+
+    /// Appends entries in their order until all are in the list, or it has so many bytes.
+    private mutating func fill(
+        _ places: inout ListPlaces, _ segments: UnsafeBufferPointer<ListSegment>,
+        _ prefix: [UInt8], upTo bytes: Int
+    ) {
+        prefix.withUnsafeBytes { prefix in
+            withUnsafeTemporaryAllocation(
+                of: ListPlaces.Placed.self, capacity: Self.handedAtOnce
+            ) { placed in
+                while appended < entries.count, places.bytes < bytes {
+                    let some = min(placed.count, entries.count - appended)
+                    let handed = UnsafeMutableBufferPointer(rebasing: placed[..<some])
+                    describe(handed, segments)
+                    places.append(
+                        UnsafeBufferPointer(handed), prefix: prefix, givesKeys: givesKeys)
+                    appended += some
+                }
+            }
+        }
+    }
+
+    /// Says of the next entries in their order what the list keeps of them.
+    private func describe(
+        _ room: UnsafeMutableBufferPointer<ListPlaces.Placed>,
+        _ segments: UnsafeBufferPointer<ListSegment>
+    ) {
+        let pile = records.pile
+        entries.withUnsafeBufferPointer { entries in
+            for place in 0..<room.count {
+                let at = entries[appended + place].at
+                let segment = segments.count == 1 ? segments[0] : segments.holding(at)
+                room.initializeElement(
+                    at: place,
+                    to: ListPlaces.Placed(
+                        pile.object(at), rest: pile.rest(at), section: segment.section,
+                        link: segment.link))
+            }
+        }
+    }
+}
+
+extension UnsafeBufferPointer<ListSegment> {
+    /// The segment that a record is of; segments ascend by where they begin.
+    fileprivate func holding(_ record: Int) -> ListSegment {
+        var (low, high) = (0, count)
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if self[middle].start <= record { low = middle } else { high = middle }
+        }
+        return self[low]
+    }
+}

@@ -1,0 +1,70 @@
+public import TandemModel
+public import TandemQuery
+
+/// Reads the graph for predicates from the store as it stands.
+///
+/// A read that fails, or for which the budget does not suffice, answers `unknown` and is noted in the budget, so that whoever
+/// evaluates notices; nothing else is unknown.
+public struct StoreReader: GraphReader {
+    let store: StoreView
+    let budget: ReadBudget
+
+    /// A reader of a store, for one request.
+    public init(_ store: StoreView, budget: ReadBudget = ReadBudget()) {
+        self.store = store
+        self.budget = budget
+    }
+
+    /// The row of an object.
+    public func row(of object: ObjectReference) -> RowLookup {
+        guard budget.spend(1) else { return .unknown }
+        do {
+            guard let stored = try store.stored(object) else { return .missing }
+            guard budget.spend(stored.row.bytes.count / 64) else { return .unknown }
+            return .row(stored.row)
+        } catch {
+            budget.note(error)
+            return .unknown
+        }
+    }
+
+    /// Lends the row of an object where it lies.
+    public func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
+        guard budget.spend(1) else { return body(.unknown) }
+        do {
+            let isThere = try store.withRow(of: object) { row in
+                body(budget.spend(row.bytes.count / 64) ? .row(row) : .unknown)
+            }
+            if !isThere { body(.missing) }
+        } catch {
+            budget.note(error)
+            body(.unknown)
+        }
+    }
+
+    /// The UTF-8 of a long text.
+    public func content(of text: TextReference) -> [UInt8]? {
+        guard budget.spend(1 + text.length / 64) else { return nil }
+        do {
+            return try store.content(of: text.blob)
+        } catch {
+            budget.note(error)
+            return nil
+        }
+    }
+
+    /// The members of a to-many relationship.
+    public func members(
+        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
+    ) -> [ObjectReference]? {
+        do {
+            let most = budget.membersLeft
+            let members = try store.members(
+                of: object.number, relationship, atMost: most == .max ? most : most + 1)
+            return budget.spend(members: members.count) ? members : nil
+        } catch {
+            budget.note(error)
+            return nil
+        }
+    }
+}

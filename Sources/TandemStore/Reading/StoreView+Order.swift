@@ -1,0 +1,29 @@
+public import TandemModel
+
+/// The order of ordered to-many relationships.
+extension StoreView {
+    /// The members of an ordered relationship with their ranks, in their order.
+    ///
+    /// Throws `damaged` for a link without a rank. Cost: reads all links of the owner, and sorts them.
+    public func places(
+        of owner: ObjectNumber, _ relationship: CompiledRelationship
+    ) throws(StoreError) -> [RankPlan.Place] {
+        var places: [RankPlan.Place] = []
+        let prefix = StoreKey.links(relationship.linkID, of: owner)
+        try current.scan(tables.links, prefix: prefix) { (key, value) throws(StoreError) -> Bool in
+            let member = try object(endOf: key, value, in: .links)
+            places.append((member, try rank(value, of: member.number)))
+            return true
+        }
+        return places.sorted(by: RankPlan.isBefore)
+    }
+
+    /// The rank of a member of an ordered relationship; nil for what is no member.
+    public func rank(
+        of member: ObjectNumber, in owner: ObjectNumber, _ relationship: CompiledRelationship
+    ) throws(StoreError) -> Rank? {
+        let key = SmallKey(link: relationship.linkID, owner, member)
+        guard let value = try current.get(tables.links, key) else { return nil }
+        return try rank(value, of: member)
+    }
+}

@@ -1,0 +1,108 @@
+public import TandemModel
+
+/// Point reads.
+extension StoreView {
+    /// A row with the position that last changed it.
+    public typealias Stored = StoredObject
+
+    /// The row of an object, or nil when there is none.
+    ///
+    /// Throws `damaged` for what is no row of the object's entity.
+    public func stored(_ object: ObjectReference) throws(StoreError) -> Stored? {
+        if let kept = cachedRow(of: object) { return kept }
+        guard let value = try current.get(tables.rows, SmallKey(row: object)) else { return nil }
+        return try stored(object, at: value)
+    }
+
+    /// Lends the row of an object where it lies; false when there is none.
+    ///
+    /// Until `body` returns nothing may be written or ended: that traps. Throws `damaged` for what is no row of the object's entity.
+    func withRow(
+        of object: ObjectReference, _ body: (RowView) -> Void
+    ) throws(StoreError) -> Bool {
+        if let kept = cachedRow(of: object) {
+            kept.row.withView(body)
+            return true
+        }
+        let open = try current
+        guard let value = try open.get(tables.rows, SmallKey(row: object)) else { return false }
+        let row = try rowView(object, at: value)
+        open.lend { body(row) }
+        return true
+    }
+
+    /// The entity that a number was ever used for, also by an object that is deleted.
+    public func entity(ofNumber number: ObjectNumber) throws(StoreError) -> EntityTag? {
+        guard let value = try current.get(tables.numbers, SmallKey(number: number)) else {
+            return nil
+        }
+        return try tag(value, of: number, in: .numbers)
+    }
+
+    /// The members of a to-many relationship by number, or the first ones of them.
+    public func members(
+        of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int = .max
+    ) throws(StoreError) -> [ObjectReference] {
+        guard most > 0 else { return [] }
+        var members: [ObjectReference] = []
+        let prefix = StoreKey.links(relationship.linkID, of: owner)
+        try current.scan(tables.links, prefix: prefix) { (key, value) throws(StoreError) -> Bool in
+            members.append(
+                try object(endOf: key, value, in: .links, isOrdered: relationship.isOrdered))
+            return members.count < most
+        }
+        return members
+    }
+
+    /// How many members a to-many relationship has; no more than `most` are counted.
+    public func memberCount(
+        of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int
+    ) throws(StoreError) -> Int {
+        guard most > 0 else { return 0 }
+        var count = 0
+        let prefix = StoreKey.links(relationship.linkID, of: owner)
+        try current.scan(tables.links, prefix: prefix) { _, _ in
+            count += 1
+            return count < most
+        }
+        return count
+    }
+
+    /// True when `member` is one of the owner's.
+    public func isMember(
+        _ member: ObjectNumber, of owner: ObjectNumber, _ relationship: CompiledRelationship
+    ) throws(StoreError) -> Bool {
+        try current.get(tables.links, SmallKey(link: relationship.linkID, owner, member)) != nil
+    }
+
+    /// The object that holds a unique tuple, verified against its row.
+    public func owner(
+        of index: CompiledIndex, _ row: Row, _ entity: CompiledEntity
+    ) throws(StoreError) -> ObjectReference? {
+        guard let key = StoreKey.unique(index, row, entity),
+            let value = try current.get(tables.unique, key)
+        else { return nil }
+        let owner = try holder(value)
+        guard let held = try stored(owner), let ownerEntity = model?.entity(tagged: owner.tag),
+            StoreKey.tuple(index, held.row, ownerEntity) == StoreKey.tuple(index, row, entity)
+        else { return nil }
+        return owner
+    }
+
+    /// The number of objects of exactly this entity.
+    ///
+    /// Cost: all its keys.
+    public func count(of tag: EntityTag) throws(StoreError) -> Int {
+        var count = 0
+        try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { _, _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+
+    /// True when there is no object at all.
+    public var isEmpty: Bool {
+        get throws(StoreError) { try current.count(tables.rows) == 0 }
+    }
+}
