@@ -59,15 +59,18 @@ final class PendingRead {
     }
 
     /// Takes in transactions up to a position, until `budget` is used up; true when it stands there.
+    ///
+    /// Throws `historyExpired` where verdicts would be about more than one question may be, `limitExceeded` for more bytes than a read may hold.
     func follow(
-        to position: UInt64, _ model: CompiledModel, _ budget: inout Int,
-        _ transaction: (UInt64) throws -> EncodedTransaction
+        to position: UInt64, _ model: CompiledModel, _ limits: DaemonLimits,
+        _ counts: LimitCounts, _ budget: inout Int, _ transaction: (UInt64) throws -> EncodedTransaction
     ) throws -> Bool {
         guard let window else { return true }
         while window.position < position {
             guard budget > 0 else { return false }
             let next = try transaction(window.position + 1)
             try window.add(next, model)
+            try window.check(limits, counts)
             // To decode a kilobyte takes about as long as to look at an object.
             budget -= 1 + next.bytes.count / 1_024
         }

@@ -26,25 +26,30 @@ final class ReadJob: @unchecked Sendable {
         case search(BatchSearch)
     }
 
-    /// What both threads know.
-    struct State: Sendable {
+    /// How far a job is.
+    struct Progress: Sendable {
         enum Phase: Sendable { case reading, encoding, resting, done }
 
         fileprivate(set) var phase = Phase.reading
-        /// The position that was read.
+        /// The position that is read.
         fileprivate(set) var position: UInt64 = 0
-        fileprivate var messages: [EncodedMessage] = []
-        fileprivate var encodedBytes = 0
-        /// About the bytes that it holds, without the encoded ones.
-        fileprivate var readBytes = 0
         /// The objects that a batch works off.
         fileprivate(set) var found: [ObjectReference]?
         /// Why there is no answer, or not the rest of it.
         fileprivate(set) var failure: (any Error)?
+    }
+
+    /// What both threads know.
+    private struct State: Sendable {
+        var progress = Progress()
+        var messages: [EncodedMessage] = []
+        var encodedBytes = 0
+        /// About the bytes that it holds, without the encoded ones.
+        var readBytes = 0
         /// Why it has to end before its end.
-        fileprivate var ending: TandemError?
+        var ending: TandemError?
         /// Whether there is something that the daemon's thread has not looked at.
-        fileprivate var hasNews = false
+        var hasNews = false
     }
 
     private let purpose: Purpose
@@ -95,12 +100,12 @@ final class ReadJob: @unchecked Sendable {
                 try read(run)
             }
             while try encodeNext() { announceNews(announce) }
-            note { $0.phase = answer == nil ? .done : .resting }
+            note { [answer] in $0.progress.phase = answer == nil ? .done : .resting }
         } catch {
             answer = nil
             note { state in
-                state.failure = state.ending ?? error
-                state.phase = .done
+                state.progress.failure = state.ending ?? error
+                state.progress.phase = .done
             }
         }
         announceNews(announce)
@@ -113,7 +118,7 @@ final class ReadJob: @unchecked Sendable {
     }
 
     private func read(_ run: ReadRun) throws {
-        note { $0.position = run.position }
+        note { $0.progress.position = run.position }
         switch purpose {
         case .answer(let question, let id):
             let found = try run.answer(question)
@@ -121,10 +126,10 @@ final class ReadJob: @unchecked Sendable {
         case .search(let search):
             let found = try search.select(
                 from: try run.references(search.request), run.limits, run.counts)
-            note { $0.found = found }
+            note { $0.progress.found = found }
         }
         note { [answer] state in
-            state.phase = .encoding
+            state.progress.phase = .encoding
             state.readBytes = answer?.bytes ?? 0
         }
     }
@@ -165,10 +170,10 @@ final class ReadJob: @unchecked Sendable {
     // MARK: On the daemon's thread
 
     /// How far it is, as of now; what comes later is announced again.
-    func takeNews() -> State {
+    func takeNews() -> Progress {
         state.withLock { state in
             state.hasNews = false
-            return state
+            return state.progress
         }
     }
 
@@ -192,21 +197,21 @@ final class ReadJob: @unchecked Sendable {
     var hasMessages: Bool { state.withLock { !$0.messages.isEmpty } }
 
     /// Whether it ended without an answer, or without the rest of it.
-    var hasFailed: Bool { state.withLock { $0.failure != nil } }
+    var hasFailed: Bool { state.withLock { $0.progress.failure != nil } }
 
     /// About the bytes that it holds.
     var heldBytes: Int { state.withLock { $0.readBytes + $0.encodedBytes } }
 
     /// Whether its snapshot is being read.
-    var isReading: Bool { state.withLock { $0.phase == .reading } }
+    var isReading: Bool { state.withLock { $0.progress.phase == .reading } }
 
     /// Whether it goes on when it is submitted again, which it is worth by now; then it is.
     func takeRest() -> Bool {
         state.withLock { state in
-            guard state.phase == .resting, state.encodedBytes <= bufferedBytes / 2 else {
+            guard state.progress.phase == .resting, state.encodedBytes <= bufferedBytes / 2 else {
                 return false
             }
-            state.phase = .encoding
+            state.progress.phase = .encoding
             return true
         }
     }

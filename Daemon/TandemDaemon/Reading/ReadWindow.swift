@@ -60,6 +60,22 @@ final class ReadWindow {
         }
     }
 
+    /// Throws where it has become too much.
+    func check(_ limits: DaemonLimits, _ counts: LimitCounts) throws(TandemError) {
+        if start != nil, bytes > DaemonLimits.windowBytes {
+            throw TandemError(
+                .historyExpired,
+                "what changed has more than \(DaemonLimits.windowBytes) bytes, too many to decide on at "
+                    + "once; fetch again")
+        }
+        guard bytes <= limits.readBytes else {
+            throw counts.refusal(
+                .readBytes, limits,
+                "what happened since position \(end?.position ?? 0) has \(bytes) bytes; read at a newer "
+                    + "position")
+        }
+    }
+
     private func note(_ change: Change) {
         let mask = changes[change.object.number]?.mask ?? PropertyMask()
         changes[change.object.number] = ChangedObject(

@@ -11,7 +11,7 @@ protocol ReadExecutor: AnyObject {
     /// Carries out what is to be done on the daemon's thread.
     func work()
 
-    /// Whether ``work()`` has something to do.
+    /// Whether the daemon's next turn is waited for.
     var hasWork: Bool { get }
 
     /// The jobs that came on since this was last asked.
@@ -99,7 +99,7 @@ final class ReadsInTurns: ReadExecutor {
         queue.removeFirst().advance { news.append($0) }
     }
 
-    var hasWork: Bool { !queue.isEmpty }
+    var hasWork: Bool { !queue.isEmpty || !news.isEmpty }
 
     func takeNews() -> [ReadJob] {
         defer { news = [] }

@@ -49,7 +49,7 @@ extension Engine {
         guard read.needed <= position, let model = committer.store.model else { return false }
         do {
             let source = read.session.readSource
-            return try read.follow(to: position, model, &budget) {
+            return try read.follow(to: position, model, limits, limitCounts, &budget) {
                 try source.transaction(at: $0, committer.ring)
             }
         } catch let error as TandemError {
@@ -63,9 +63,6 @@ extension Engine {
         guard let model = committer.store.model,
             read.modelPosition == committer.store.modelPosition
         else { return fail(read, Self.otherModel(read)) }
-        if let window = read.window, window.bytes > DaemonLimits.windowBytes, window.start != nil {
-            return fail(read, Self.tooMuchHappened(window.bytes))
-        }
         // Where nothing can be committed the store's own thread reads: nobody saves meanwhile.
         let snapshot = committer.canCommit ? try committer.store.snapshot() : nil
         let run = ReadRun(
@@ -94,13 +91,6 @@ extension Engine {
             "the model changed while the read was carried out; read again")
     }
 
-    private static func tooMuchHappened(_ bytes: Int) -> TandemError {
-        TandemError(
-            .historyExpired,
-            "what happened since has more than \(DaemonLimits.windowBytes) bytes, too many to decide on at "
-                + "once; fetch again")
-    }
-
     // MARK: Going on
 
     /// Looks at what came of jobs, and ends those that take too long.
@@ -112,7 +102,7 @@ extension Engine {
         endOldSnapshots()
     }
 
-    private func take(_ read: PendingRead, _ state: ReadJob.State) {
+    private func take(_ read: PendingRead, _ state: ReadJob.Progress) {
         recount(read)
         if state.phase == .done { running.removeAll { $0 === read } }
         if read.isSearch { return takeSearch(read, state) }
@@ -125,7 +115,7 @@ extension Engine {
     }
 
     /// Hands a batch the objects that were found for it.
-    private func takeSearch(_ read: PendingRead, _ state: ReadJob.State) {
+    private func takeSearch(_ read: PendingRead, _ state: ReadJob.Progress) {
         guard state.phase == .done, let run = batches.current as? BatchRun, run.search === read
         else { return }
         if let found = state.found {
