@@ -12,7 +12,7 @@ extension LMDBEnvironment {
         return Int(dead)
     }
 
-    /// The readers of all processes: how many, and by how many commits the oldest lags behind.
+    /// The readers of all processes.
     var readers: StoreReaders {
         var info = MDB_envinfo()
         mdb_env_info(environment, &info)
@@ -104,8 +104,10 @@ extension LMDBEnvironment {
 public struct StoreReaders: Hashable, Sendable {
     /// How many read transactions are open.
     public var count: Int
-    /// How many commits the oldest lags behind; pages of that time can't be used again.
-    public var oldestLag: UInt64
+    /// The number of the last commit.
+    public var lastCommit: UInt64
+    /// The number of the commit that the oldest sees; pages of that time can't be used again.
+    public var oldestCommit: UInt64
 }
 
 /// Takes in LMDB's list of readers: lines of process, thread and transaction, `-` for none.
@@ -119,8 +121,8 @@ private final class ReaderList {
     }
 
     func readers(last: UInt64) -> StoreReaders {
-        let oldest = transactions.min() ?? last
-        return StoreReaders(
-            count: transactions.count, oldestLag: last - min(last, oldest))
+        StoreReaders(
+            count: transactions.count, lastCommit: last,
+            oldestCommit: min(last, transactions.min() ?? last))
     }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests/Benchmarks/run.sh [SCENARIO] [N]
-#   SCENARIO  p1, p2, p3, p4, p5, p6, p7, or all of these (default); cli (the tool: its start, log -n 20 over a GiB, -o json,
+#   SCENARIO  p1, p2, p3, p4, p5, p6, p7, p8, or all of these (default); cli (the tool: its start, log -n 20 over a GiB, -o json,
 #             the past of few among many with indexes of the journal and without),
 #             clients (saves as in p1 with and without a
 #             thousand clients, a hundred of them stopped; the daemon's memory); load (10 s under load: the slowest saves and what
@@ -13,7 +13,7 @@
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
 #   N         number of contents; default: 10000, p3, p4 and p5 1000, 10000 and 100000,
-#             p7, recovery, batch and lookup 100000; cli, count and migrate 1000000; flights: of runs, 5; p6: of
+#             p7, p8, recovery, batch and lookup 100000; cli, count and migrate 1000000; flights: of runs, 5; p6: of
 #             subscribers, 64 and 256; clients: of clients, 1000; sync: appends a round, 300; journal: MiB, 1024
 # Environment:
 #   FLIGHTS    folder with the flights (default ../shared/data/nycflights13, from the project's root)
@@ -25,7 +25,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p6apart | cli | clients | load | recovery | memory | batch | flights | lookup | count | migrate | sync | journal | all) ;; *)
+case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p8 | p6apart | cli | clients | load | recovery | memory | batch | flights | lookup | count | migrate | sync | journal | all) ;; *)
     sed -n '2,23s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
@@ -56,7 +56,7 @@ trap 'exit 130' INT TERM
 # serve FOLDER: starts a daemon on a new store and waits until its socket is there.
 serve() {
     rm -f "$1/sock"
-    "${pinned[@]}" "$tandemd" --store "$1/store" --socket "$1/sock" 2>"$1/log" &
+    "${pinned[@]}" "$tandemd" --store "$1/store" --socket "$1/sock" "${options[@]}" 2>"$1/log" &
     daemon=$!
     # A daemon that has much to recover listens late.
     for _ in {1..2400}; do
@@ -69,7 +69,7 @@ serve() {
     exit 1
 }
 
-failed=0 runs=0 pinned=()
+failed=0 runs=0 pinned=() options=()
 # one SCENARIO N [MORE]: on a fresh store, removed at once.
 one() {
     local folder=$tmp/run$((++runs))
@@ -245,6 +245,18 @@ p4() {
 }
 p5() { for n in $(sizes 1000 10000 100000); do one p5 "$n"; done; }
 p7() { for n in $(sizes 100000); do one p7 "$n"; done; }
+# p8: concurrent readers, with one reader thread and with two.
+p8() {
+    local n threads
+    for n in $(sizes 100000); do
+        for threads in 1 2; do
+            log "reader threads: $threads"
+            options=(--set "limits.readerThreads=$threads")
+            one p8 "$n"
+        done
+    done
+    options=()
+}
 p3() { for n in $(sizes 1000 10000 100000); do one p3 "$n"; done; }
 
 if [[ $scenario == all ]]; then
@@ -255,6 +267,7 @@ if [[ $scenario == all ]]; then
     p5
     p6
     p7
+    p8
 else
     "$scenario"
 fi

@@ -39,6 +39,8 @@ final class Committer {
     private var lastCheckpointLength: UInt64 = 0
     /// About the bytes that all checkpoints since the start wrote.
     private(set) var committedBytes: UInt64 = 0
+    private var commits = CommitLog()
+    private var pace = CheckpointPace()
     /// With what the saves of the last batch that wrote nothing are refused, as there was no room to keep their answers.
     private(set) var unkeptRefusal: TandemError?
     /// Blobs that stood nowhere before this position are gone.
@@ -314,7 +316,7 @@ final class Committer {
         let longest = UInt64(limits.checkpointMilliseconds) * 1_000_000
         let idleEnd = max(lastSave, consumers.lastNoted, lastCheckpoint) + idle
         let due = min(idleEnd, lastCheckpoint + longest)
-        if now >= due || store.dirtyPages >= limits.checkpointPages {
+        if now >= due || store.dirtyPages >= pace.pages(atMost: limits.checkpointPages) {
             limitCounts.note(
                 now < due
                     ? .checkpointPages
@@ -323,6 +325,11 @@ final class Committer {
             return nil
         }
         return Int32((due - now) / 1_000_000 + 1)
+    }
+
+    /// How far the oldest reader of the store's file lags, in any process.
+    var readerLag: CommitLog.Lag {
+        commits.lag(behind: store.readers.oldestCommit, now: clock.monotonicNanoseconds)
     }
 
     /// Whether what is applied can be committed, as far as is known, if it is not already.
@@ -370,7 +377,10 @@ final class Committer {
         consumers.settle()
         lastCheckpoint = clock.monotonicNanoseconds
         lastCheckpointLength = lastCheckpoint - start
+        pace.note(pages: pages, nanoseconds: lastCheckpointLength)
         committedBytes += UInt64(pages * Store.pageBytes)
+        commits.note(
+            store.readers.lastCommit, bytes: UInt64(pages * Store.pageBytes), at: lastCheckpoint)
         counters.note(checkpointNanoseconds: lastCheckpointLength)
         counters.stalls.note(.checkpoint, from: start, to: lastCheckpoint)
         noteCheckpoint(nanoseconds: lastCheckpointLength, isForReads: isForReads)

@@ -56,7 +56,7 @@ public struct DaemonLimits: Hashable, Sendable {
     public var checkpointIdleMilliseconds = 100
     /// A checkpoint is due after this long in any case.
     public var checkpointMilliseconds = 1_000
-    /// A checkpoint is due at about this many dirty pages: the longest stall of a save, and far below LMDB's spill limit.
+    /// A checkpoint is due at this many dirty pages, or at fewer where so many take longer than a save should wait; far below LMDB's spill limit.
     public var checkpointPages = 4_096
 
     // MARK: Reading
@@ -67,8 +67,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var comparisons = 1_000
     /// Bytes of a text or of data that a predicate compares with.
     public var constantBytes = 64 << 10
-    /// Threads that carry out reads: by default one for each core but one, and at least one.
-    public var readerThreads = max(1, ThisProcess.cores - 1)
+    /// Threads that carry out reads; 0 for one less than there are cores, and at least one.
+    public var readerThreads = 0
     /// How long a read may hold back the pages that its snapshot sees while others save.
     public var snapshotMilliseconds = 5_000
     /// Bytes that others may commit while a snapshot is read: so many can't be used again until it ends.
@@ -118,6 +118,9 @@ public struct DaemonLimits: Hashable, Sendable {
 
     /// The limits of DESIGN, section 6, and the others at their defaults.
     public init() {}
+
+    /// How many threads carry out reads.
+    var readers: Int { readerThreads > 0 ? readerThreads : max(1, ThisProcess.cores - 1) }
 
     /// What the welcome tells a client to keep to.
     var session: SessionLimits {
@@ -170,6 +173,8 @@ extension DaemonLimits {
     static let littleHistoryBytes = 64 << 10
     /// A checkpoint for which reads wait comes at the earliest so long after the last one, and four times as long as that one took.
     static let readCheckpointNanoseconds: UInt64 = 20_000_000
+    /// A checkpoint that is due because of its pages should take no longer than this.
+    static let checkpointNanoseconds: UInt64 = 25_000_000
     /// What follows a checkpoint (progress, retention, care for the store) is done at most so often.
     static let housekeepingNanoseconds: UInt64 = 100_000_000
     /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.
@@ -215,8 +220,9 @@ extension DaemonLimits {
     static let freedMemoryNanoseconds: UInt64 = 2_000_000_000
     /// So many bytes of freed memory are kept meanwhile.
     package static let keptMemoryBytes: Int32 = 64 << 20
-    /// A reader of the store that lags this many checkpoints is named in the log.
-    static let readerLag: UInt64 = 100
+    /// A reader of the store that lags so long, or behind which so much was committed, is named in the log.
+    static let readerLagSeconds: UInt64 = 60
+    static let readerLagBytes: UInt64 = 1 << 30
     /// The log has a warning when this much of the store's quota is in use.
     static let mapAlertPercent = 70
 }

@@ -204,8 +204,8 @@ extension Limit {
                 "a batch goes on behind them; a history answer says that there is more")
         case .readerThreads:
             facts(
-                \.readerThreads, .count, 1...256,
-                "threads that carry out reads, by default one less than there are cores",
+                \.readerThreads, .count, 0...256,
+                "threads that carry out reads; 0 for one less than there are cores, at least 1",
                 "reads wait for their turn")
         case .snapshotMilliseconds:
             facts(

@@ -12,26 +12,29 @@ struct Maintenance {
     /// What an operator is to be told.
     enum Notice: Hashable {
         case deadReaders(Int)
-        case oldReader(lag: UInt64)
+        case oldReader(CommitLog.Lag)
         case nearlyFull(percent: Int)
     }
 
     /// Looks if it is time to; returns what is new.
-    mutating func look(at store: Store, now: UInt64) throws -> [Notice] {
+    mutating func look(at committer: Committer, now: UInt64) throws -> [Notice] {
         guard now >= lastLook + DaemonLimits.readerCheckNanoseconds || lastLook == 0 else {
             return []
         }
         lastLook = now
-        let dead = try store.checkReaders()
+        let dead = try committer.store.checkReaders()
         deadReaders += dead
-        return notices(dead: dead, lag: store.readers.oldestLag, percent: Self.percent(store))
+        return notices(
+            dead: dead, lag: committer.readerLag, percent: Self.percent(committer.store))
     }
 
     /// What is worth a line; that the map fills up is said once until it is emptier again.
-    mutating func notices(dead: Int, lag: UInt64, percent: Int) -> [Notice] {
+    mutating func notices(dead: Int, lag: CommitLog.Lag, percent: Int) -> [Notice] {
         var notices: [Notice] = []
         if dead > 0 { notices.append(.deadReaders(dead)) }
-        if lag >= DaemonLimits.readerLag { notices.append(.oldReader(lag: lag)) }
+        if lag.seconds >= DaemonLimits.readerLagSeconds || lag.bytes >= DaemonLimits.readerLagBytes {
+            notices.append(.oldReader(lag))
+        }
         let isFull = percent >= DaemonLimits.mapAlertPercent
         if isFull, !isNearlyFull { notices.append(.nearlyFull(percent: percent)) }
         isNearlyFull = isFull
@@ -58,7 +61,7 @@ extension Maintenance.Notice {
     var fields: KeyValuePairs<String, any CustomStringConvertible> {
         switch self {
         case .deadReaders(let count): ["readers": count]
-        case .oldReader(let lag): ["checkpoints": lag]
+        case .oldReader(let lag): ["seconds": lag.seconds, "mebibytes": lag.bytes >> 20]
         case .nearlyFull(let percent): ["percent": percent]
         }
     }

@@ -8,7 +8,7 @@ import TandemWire
 extension Engine {
     var status: JSON {
         let now = clock.monotonicNanoseconds
-        let readers = committer.store.readers
+        let (readers, lag) = (committer.store.readers, committer.readerLag)
         let bounds = committer.journal.bounds
         let counters = committer.counters
         let refusals = metrics.refusalsJSON
@@ -33,7 +33,8 @@ extension Engine {
             "usedPercent": .int(Int64(Maintenance.percent(committer.store))),
             "storeReaders": .int(Int64(readers.count)),
             "reads": readStatus(now),
-            "oldestReaderLag": .int(Int64(clamping: readers.oldestLag)),
+            "oldestReaderSeconds": .int(Int64(clamping: lag.seconds)),
+            "oldestReaderBytes": .int(Int64(clamping: lag.bytes)),
             "deadReaders": .int(Int64(maintenance.deadReaders)),
             "readOnly": .bool(committer.isReadOnly),
             "readOnlyReason": committer.isReadOnly ? .string(committer.ability.reason) : .null,
@@ -82,7 +83,7 @@ extension Engine {
         let time = starts.map(\.time).min() ?? now
         let bytes = starts.map { committer.committedBytes - $0.committedBytes }.max() ?? 0
         return .object([
-            "threads": .int(Int64(limits.readerThreads)), "reading": .int(Int64(reading.count)),
+            "threads": .int(Int64(limits.readers)), "reading": .int(Int64(reading.count)),
             "waiting": .int(Int64(readQueue.count)), "heldBytes": .int(Int64(heldBytes)),
             "oldestMilliseconds": .int(Int64((now - min(now, time)) / 1_000_000)),
             "oldestCommittedBytes": .int(Int64(clamping: bytes)),

@@ -292,7 +292,7 @@ final class Engine {
     /// Looks after the store, if it is time to; done after a checkpoint.
     func maintain() throws {
         let now = clock.monotonicNanoseconds
-        for notice in try maintenance.look(at: committer.store, now: now) {
+        for notice in try maintenance.look(at: committer, now: now) {
             log(notice.event, notice.fields, notice.advice)
         }
     }

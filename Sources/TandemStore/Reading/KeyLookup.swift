@@ -3,7 +3,7 @@ public import TandemQuery
 
 /// A request for the one object that has a unique value, which needs no plan: `name == "Cameroon"` where names are unique.
 ///
-/// It is what ``FetchCursor`` finds for the same request, by two keys of the store and nothing else: no request is compiled, no candidates are collected, nothing is put
+/// It gives what ``StoreView/fetch(_:for:past:partBytes:budget:)`` gives for the same request, by two keys of the store and nothing else: no request is compiled, no candidates are collected, nothing is put
 /// in order. What says more than that (another condition, an order, an offset, a value of another type than the property's, a text too
 /// long for a row) is none.
 ///

@@ -175,6 +175,14 @@ struct TopFrame {
             "save \(latency("save")), flush \(latency("flush")), checkpoint "
                 + "\(latency("checkpoint")), to all \(latency("fanOut"))",
         ]
+        if let reads = now.status["reads"] {
+            func number(_ key: String) -> Int64 { reads[key]?.int ?? 0 }
+            lines.append(
+                "reads \(number("reading")) of \(number("threads")), \(number("waiting")) wait, "
+                    + "\(ByteText.text(UInt64(max(0, number("heldBytes"))))); oldest snapshot "
+                    + "\(number("oldestMilliseconds")) ms, "
+                    + "\(ByteText.text(UInt64(max(0, number("oldestCommittedBytes"))))) committed since")
+        }
         let stalls = stalls.prefix(3).map {
             "\($0.cause) \(Self.microseconds($0.microseconds)) \(Self.time($0.secondsAgo)) ago"
         }

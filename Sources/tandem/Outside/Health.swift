@@ -10,8 +10,8 @@ struct Health {
         var journalPercent = 90
         /// Positions that a client or a consumer is behind.
         var lag: Int64 = 100_000
-        /// Checkpoints that a reader of the store's file is behind.
-        var readerLag: Int64 = 100
+        /// Seconds that a reader of the store's file is behind.
+        var readerLag: Int64 = 60
     }
 
     /// One thing that is wrong.
@@ -47,8 +47,11 @@ struct Health {
         if let percent = status["usedPercent"]?.int, percent >= Int64(thresholds.mapPercent) {
             add("map", "the store uses \(percent) % of its quota: delete objects or raise mapBytes")
         }
-        if let lag = status["oldestReaderLag"]?.int, lag >= thresholds.readerLag {
-            add("reader", "a reader of the store lags \(lag) checkpoints, so it grows: end it")
+        if let lag = status["oldestReaderSeconds"]?.int, lag >= thresholds.readerLag {
+            let bytes = (status["oldestReaderBytes"]?.int ?? 0) >> 20
+            add(
+                "reader",
+                "a reader of the store lags \(lag) s and \(bytes) MiB, so it grows: end it")
         }
     }
 

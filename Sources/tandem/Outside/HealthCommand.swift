@@ -28,8 +28,8 @@ struct HealthCommand: ParsableCommand {
     var lag: Int64 = 100_000
 
     @Option(
-        help: "A reader of the store's file is a problem when it is so many checkpoints behind.")
-    var readerLag: Int64 = 100
+        help: "A reader of the store's file is a problem when it is so many seconds behind.")
+    var readerLag: Int64 = 60
 
     func validate() throws {
         guard (1...100).contains(mapPercent), (1...100).contains(journalPercent) else {

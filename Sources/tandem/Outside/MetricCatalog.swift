@@ -91,11 +91,27 @@ extension JSON {
             "tandem_store_readers", "Processes and threads that read the store's file",
             self["storeReaders"]?.number)
         exposition.gauge(
-            "tandem_store_oldest_reader_lag", "Checkpoints that the oldest of them is behind",
-            self["oldestReaderLag"]?.number)
+            "tandem_store_oldest_reader_seconds", "How long the oldest of them lags",
+            self["oldestReaderSeconds"]?.number)
+        exposition.gauge(
+            "tandem_store_oldest_reader_bytes", "What was committed since it began",
+            self["oldestReaderBytes"]?.number)
         exposition.counter(
             "tandem_store_dead_readers_total", "Readers that died without letting go",
             self["deadReaders"]?.number)
+        let reads = self["reads"]
+        exposition.gauge(
+            "tandem_reads_running", "Reads of snapshots that are carried out",
+            reads?["reading"]?.number)
+        exposition.gauge(
+            "tandem_reads_waiting", "Reads that wait for a checkpoint or a reader",
+            reads?["waiting"]?.number)
+        exposition.gauge(
+            "tandem_reads_held_bytes", "What reads and their answers hold",
+            reads?["heldBytes"]?.number)
+        exposition.counter(
+            "tandem_read_checkpoints_total", "Commits of the store for which reads waited",
+            reads?["checkpoints"]?.number)
     }
 
     private func addClients(to exposition: inout Exposition) {

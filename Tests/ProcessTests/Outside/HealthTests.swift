@@ -8,7 +8,7 @@ import Testing
 /// `tandem health`: each rule on a status made for it, and the command on a daemon.
 @Suite(.ownThread) struct HealthTests {
     private static let healthy = """
-        {"readOnly": false, "usedPercent": 79, "oldestReaderLag": 99, "journalFirst": 1, "position": 1000,
+        {"readOnly": false, "usedPercent": 79, "oldestReaderSeconds": 59, "journalFirst": 1, "position": 1000,
          "spareFailure": null, "clients": [{"id": 1, "author": "a", "pid": 7, "lag": 99999, "position": 1}],
          "consumers": [{"name": "c", "acknowledged": 1, "lag": 99999, "expired": false}],
          "retention": {"bytes": 89, "capBytes": 100, "failure": null}}
@@ -28,7 +28,7 @@ import Testing
     @Test func `below every threshold nothing is a problem, at it one is`() throws {
         #expect(try problems() == [])
         #expect(try problems((#""usedPercent": 79"#, #""usedPercent": 80"#)) == ["map"])
-        #expect(try problems((#""oldestReaderLag": 99"#, #""oldestReaderLag": 100"#)) == ["reader"])
+        #expect(try problems((#""oldestReaderSeconds": 59"#, #""oldestReaderSeconds": 60"#)) == ["reader"])
         #expect(
             try problems((#""lag": 99999"#, #""lag": 100000"#)) == ["consumer-lag", "client-lag"])
         #expect(

@@ -45,6 +45,14 @@ struct Main {
         case ("p5", 4): try FirstFetchBenchmark(socket: socket, n: n).run()
         case ("p7", 4): try HeldListBenchmark(socket: socket, folder: folder, n: n).run()
         case ("p7-holder", 4): try HeldListBenchmark.hold(socket)
+        case ("p8", 4): try ReadersBenchmark(socket: socket, n: n).run()
+        case ("p8-reader", 6):
+            guard let question = ReadersBenchmark.Question(rawValue: words[4]) else {
+                throw Failure(usage)
+            }
+            try ReadersBenchmark.read(socket, n, question, seconds: Double(words[5]) ?? 1)
+        case ("p8-saver", 5):
+            try ReadersBenchmark.save(socket, n, seconds: Double(words[4]) ?? 1)
         case ("p6", 4): try FanOutBenchmark(socket: socket, folder: folder, n: n).run()
         case ("clients", 4):
             try ClientsBenchmark(socket: socket, folder: folder, n: 10_000, clients: n).run()
@@ -93,7 +101,7 @@ struct Main {
     }
 
     static let usage =
-        "usage: tandembench p1|p2|p3|p4|p4-controller|p6|p7|clients|memory|batch|lookup|count|migrate|"
+        "usage: tandembench p1|p2|p3|p4|p4-controller|p6|p7|p8|clients|memory|batch|lookup|count|migrate|"
         + "sync|journal N SOCKET FOLDER\n"
         + "       tandembench load N SOCKET FOLDER WRITERS OBJECTS SECONDS"
 }
