@@ -55,7 +55,7 @@ struct FetchPlanner {
             return wanted < Self.mostOfLittle ? scan : nil
         }
         let rows = try store.countRows(of: request, atMost: Self.mostOfLittle)
-        return rows < Self.mostOfLittle ? scan : nil
+        return rows < Self.mostOfLittle ? try self.plan() : nil
     }
 
     private func best(of plans: [FetchPlan]) throws(StoreError) -> FetchPlan {

@@ -1,4 +1,4 @@
-import CLMDB
+import TandemModel
 
 /// The graph as the last checkpoint has it: whatever is saved meanwhile, it stays as it is.
 ///
@@ -13,9 +13,14 @@ public final class StoreSnapshot: StoreView {
     private let environment: LMDBEnvironment
     private var hasEnded = false
 
-    fileprivate init(_ store: Store) throws(StoreError) {
-        environment = store.environment
-        super.init(store.path, store.tables, store.options)
+    /// What the store's last commit has, which is of a position.
+    init(
+        _ environment: LMDBEnvironment, of view: StoreView, at position: UInt64
+    ) throws(StoreError) {
+        self.environment = environment
+        super.init(view.path, view.tables, view.options)
+        appliedPosition = position
+        (model, modelPosition) = (view.model, view.modelPosition)
         _ = try current
     }
 
@@ -30,21 +35,5 @@ public final class StoreSnapshot: StoreView {
     public func end() {
         hasEnded = true
         takeTransaction()?.abort()
-    }
-}
-
-extension Store {
-    /// The graph at ``checkpointPosition``.
-    ///
-    /// Call it where no model was applied since the checkpoint. Throws ``StoreError``: `noReader` where
-    /// ``StoreLimits/readers`` transactions are read in by all processes together; end one or wait. Cost: a microsecond.
-    public func snapshot() throws(StoreError) -> StoreSnapshot {
-        precondition(
-            modelPosition <= checkpointPosition, "A model is committed before anything is read.")
-        let snapshot = try StoreSnapshot(self)
-        snapshot.appliedPosition = checkpointPosition
-        snapshot.model = model
-        snapshot.modelPosition = modelPosition
-        return snapshot
     }
 }

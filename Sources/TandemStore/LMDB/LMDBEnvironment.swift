@@ -7,6 +7,8 @@ import Glibc
 final class LMDBEnvironment {
     let path: String
     let environment: OpaquePointer
+    /// How many tables there may be.
+    let tableCount: Int
     private var isClosed = false
     /// The file has blocks of its own up to here.
     private var allocatedBytes = 0
@@ -24,6 +26,7 @@ final class LMDBEnvironment {
         guard status == 0, let handle else { throw StoreError("create", path, status) }
         self.path = path
         environment = handle
+        tableCount = tables
         do throws(StoreError) {
             if let mapBytes { try check(mdb_env_set_mapsize(handle, mapBytes), "size") }
             try check(mdb_env_set_maxdbs(handle, UInt32(tables)), "prepare")

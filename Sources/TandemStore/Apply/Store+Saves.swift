@@ -33,7 +33,7 @@ extension Store {
             throw StoreError(
                 .damaged,
                 "transaction \(transaction.position) has a save id of "
-                    + "\(transaction.saveID.count) bytes; at most \(StoreKey.longestSaveID) are allowed"
+                    + "\(transaction.saveID.count) bytes; at most \(SmallKey.longestSaveID) are allowed"
             )
         }
         let saved = SavedOnce(
@@ -65,7 +65,7 @@ extension Store {
         saveFloor = max(saveFloor, forgotten + 1)
         let order = StoreKey.number(forgotten)
         guard let old = try open.get(tables.saveOrder, order).map({ Array($0) }) else { return }
-        guard old.count >= StoreKey.saveBytes else {
+        guard old.count >= SmallKey.saveBytes else {
             throw damaged(.saveOrder, 0, "a save's key of \(old.count) bytes")
         }
         try open.delete(tables.saves, old)
@@ -81,7 +81,7 @@ extension Store {
         var old: [(order: [UInt8], key: [UInt8])] = []
         try open.scan(tables.saveOrder, from: []) { (order, key) throws(StoreError) -> Bool in
             // What is no entry is for `tandem check` to say: a checkpoint does not depend on it.
-            guard order.count == 8, key.count >= StoreKey.saveBytes else { return false }
+            guard order.count == 8, key.count >= SmallKey.saveBytes else { return false }
             let isForgotten = order.bigEndian(0, as: UInt64.self) < saveFloor
             guard isForgotten, old.count < Store.forgottenAtOnce else { return false }
             old.append((Array(order), Array(key)))
@@ -116,7 +116,7 @@ extension Store {
         let excess = count + adding - options.unchangedKept
         var old: [[UInt8]] = []
         try open.scan(tables.unchanged, from: []) { (key, _) throws(StoreError) -> Bool in
-            guard key.count >= 8 + StoreKey.saveBytes else {
+            guard key.count >= 8 + SmallKey.saveBytes else {
                 throw damaged(.unchanged, 0, "a key of \(key.count) bytes")
             }
             let at = key.bigEndian(0, as: UInt64.self)

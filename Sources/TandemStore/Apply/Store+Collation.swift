@@ -7,9 +7,6 @@ import TandemQuery
 /// store, before anybody reads. Today's keys go by code point and would be the same under any tables; the stamp is there so that no
 /// store can hold keys of which nobody knows by what they are ordered.
 extension Store {
-    /// The stamp of this program.
-    static let collation = "keys 1, Unicode \(UnicodeTables.version)"
-
     /// Makes the entries of all indexes anew if another program made them; durable on return.
     ///
     /// A store with rows that can't be read keeps what it has and its stamp until it is repaired. Throws ``StoreError``,

@@ -14,15 +14,20 @@ final class LMDBTransaction {
     /// How many readers look at what lies in the pages.
     private var lent = 0
     /// How often each table was written to, what is known to have gone into the page of the write before counted with that.
-    private var writes = [Int](repeating: 0, count: 2 + StoreTables.count)
+    private var writes: [Int]
     /// Where the last new value of each table lies.
-    private var newest = [UInt](repeating: 0, count: 2 + StoreTables.count)
+    private var newest: [UInt]
     /// The cursor of each table through which it is read and written, once there is one.
-    private var cursors = [OpaquePointer?](repeating: nil, count: 2 + StoreTables.count)
+    private var cursors: [OpaquePointer?]
 
     init(_ handle: OpaquePointer, _ environment: LMDBEnvironment) {
         self.handle = handle
         self.environment = environment
+        // LMDB has two tables of its own.
+        let count = 2 + environment.tableCount
+        writes = [Int](repeating: 0, count: count)
+        newest = [UInt](repeating: 0, count: count)
+        cursors = [OpaquePointer?](repeating: nil, count: count)
     }
 
     deinit { abort() }

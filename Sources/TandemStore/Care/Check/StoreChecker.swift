@@ -148,23 +148,3 @@ extension Store {
         try checkpoint()
     }
 }
-
-extension StoreTables {
-    subscript(table: StoreTable) -> LMDBTable {
-        switch table {
-        case .rows: rows
-        case .numbers: numbers
-        case .links: links
-        case .indexes: indexes
-        case .unique: unique
-        case .saves: saves
-        case .saveOrder: saveOrder
-        case .unchanged: unchanged
-        case .blobs: blobs
-        case .blobUses: blobUses
-        case .unusedBlobs: unusedBlobs
-        case .consumers: consumers
-        case .meta: meta
-        }
-    }
-}

@@ -1,35 +1,5 @@
 public import TandemModel
 
-/// A table of the store by name.
-public enum StoreTable: String, Hashable, Sendable, CaseIterable {
-    /// The rows: the truth.
-    case rows
-    /// Every number that was ever used, with its entity.
-    case numbers
-    /// The members of to-many relationships.
-    case links
-    /// The declared indexes.
-    case indexes
-    /// The unique keys.
-    case unique
-    /// The answers to saves by save id.
-    case saves
-    /// The ids of saves that wrote, by position.
-    case saveOrder
-    /// The ids of saves that did not write, by position.
-    case unchanged
-    /// The contents of long data values.
-    case blobs
-    /// How often each content stands in rows.
-    case blobUses
-    /// The contents that stand nowhere.
-    case unusedBlobs
-    /// How far the consumers of the journal have got.
-    case consumers
-    /// Format, identity, positions, model.
-    case meta
-}
-
 /// Something in a store that contradicts the rest of it.
 ///
 /// What follows from the rows comes with its repair. What the rows themselves lack or contradict has none: only the

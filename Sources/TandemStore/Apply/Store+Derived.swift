@@ -63,7 +63,4 @@ extension Store {
     func forgetFolding() throws(StoreError) {
         try current.delete(tables.meta, MetaKey.folding.key)
     }
-
-    /// The stamp of this program.
-    static let folding = "Unicode \(UnicodeTables.version)"
 }

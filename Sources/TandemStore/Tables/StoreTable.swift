@@ -1,0 +1,49 @@
+/// A table of the store by name.
+public enum StoreTable: String, Hashable, Sendable, CaseIterable {
+    /// The rows: the truth.
+    case rows
+    /// Every number that was ever used, with its entity.
+    case numbers
+    /// The members of to-many relationships.
+    case links
+    /// The declared indexes.
+    case indexes
+    /// The unique keys.
+    case unique
+    /// The answers to saves by save id.
+    case saves
+    /// The ids of saves that wrote, by position.
+    case saveOrder
+    /// The ids of saves that did not write, by position.
+    case unchanged
+    /// The contents of long data values.
+    case blobs
+    /// How often each content stands in rows.
+    case blobUses
+    /// The contents that stand nowhere.
+    case unusedBlobs
+    /// How far the consumers of the journal have got.
+    case consumers
+    /// Format, identity, positions, model.
+    case meta
+}
+
+extension StoreTables {
+    subscript(table: StoreTable) -> LMDBTable {
+        switch table {
+        case .rows: rows
+        case .numbers: numbers
+        case .links: links
+        case .indexes: indexes
+        case .unique: unique
+        case .saves: saves
+        case .saveOrder: saveOrder
+        case .unchanged: unchanged
+        case .blobs: blobs
+        case .blobUses: blobUses
+        case .unusedBlobs: unusedBlobs
+        case .consumers: consumers
+        case .meta: meta
+        }
+    }
+}
