@@ -33,7 +33,7 @@ public struct Consumer: Hashable, Sendable {
 
     /// A key as people read it.
     static func name(_ key: [UInt8]) -> String {
-        String(validating: key, as: UTF8.self) ?? StoreFinding.hex(key)
+        String(validating: key, as: UTF8.self) ?? key.withUnsafeBytes { StoreKey.hex($0) }
     }
 }
 

@@ -25,7 +25,7 @@ extension Store {
         try current.scan(tables.blobUses, from: []) { hash, value in
             keys.step()
             guard let uses = BlobUses(value), uses.count > 0 else { return true }
-            line("blob \(Store.hex(hash)) \(uses.count)")
+            line("blob \(StoreKey.hex(hash)) \(uses.count)")
             return true
         }
     }
@@ -50,19 +50,8 @@ extension Store {
     ) throws(StoreError) {
         try current.scan(table, from: []) { key, value in
             keys.step()
-            line("\(name) \(Store.hex(key)) \(Store.hex(value))")
+            line("\(name) \(StoreKey.hex(key)) \(StoreKey.hex(value))")
             return true
         }
-    }
-
-    static func hex(_ bytes: UnsafeRawBufferPointer) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(2 * bytes.count)
-        for byte in bytes {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -155,6 +155,20 @@ enum StoreKey {
     }
 }
 
+extension StoreKey {
+    /// Bytes as people read them.
+    static func hex(_ bytes: UnsafeRawBufferPointer) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        text.reserveCapacity(2 * bytes.count)
+        for byte in bytes {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
 extension UnsafeRawBufferPointer {
     /// A big-endian number at an offset; traps beyond the end, so check lengths before.
     @inline(__always)

@@ -103,7 +103,7 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         return text + (repairs.isEmpty ? "; only `tandem rebuild` mends it" : "")
     }
 
-    static func hex(_ bytes: [UInt8]) -> String { bytes.withUnsafeBytes { Store.hex($0) } }
+    static func hex(_ bytes: [UInt8]) -> String { bytes.withUnsafeBytes { StoreKey.hex($0) } }
 }
 
 extension StoreFinding.Repair: CustomStringConvertible {
