@@ -165,6 +165,8 @@ extension DaemonLimits {
     /// The bytes of what happened that one question for verdicts decides on, about forty thousand changes; who is further behind
     /// fetches anew.
     static let windowBytes = 16 << 20
+    /// A read that looks at no more objects than this, which takes less than a millisecond, is answered at once.
+    static let littleWork = 2_048
     /// A question that is about at most so many transactions, and so many bytes of them, may be answered at once.
     static let littleHistory: UInt64 = 256
     static let littleHistoryBytes = 64 << 10
