@@ -25,8 +25,14 @@ final class PendingRead {
     private(set) var job: ReadJob?
     /// The bytes that are counted for it.
     var countedBytes = 0
-    /// Whether its answer has begun, so that it counts among those that are sent.
+    /// The interests of its session before the request, restored if the request is not answered.
+    var interestsBefore: Set<EntityTag>?
+    /// Whether its answer is being encoded, so that it counts among those that are sent.
     var isAnswered = false
+    /// Whether its client was sent the beginning of the answer.
+    var hasSent = false
+    /// Whether it was answered or given up, so that nothing is counted for it any more.
+    var isOver = false
 
     init(
         _ message: ClientMessage, _ id: UInt32, _ purpose: ReadJob.Purpose, of session: Session,

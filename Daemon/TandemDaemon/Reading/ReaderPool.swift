@@ -106,5 +106,5 @@ final class ReadsInTurns: ReadExecutor {
         return news
     }
 
-    func close() { queue = [] }
+    func close() { (queue, news) = ([], []) }
 }

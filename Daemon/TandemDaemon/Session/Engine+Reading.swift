@@ -113,8 +113,9 @@ extension Engine {
     }
 
     private func take(_ read: PendingRead, _ state: ReadJob.State) {
-        recount(read)
         if state.phase == .done { running.removeAll { $0 === read } }
+        guard !read.isOver else { return }
+        recount(read)
         if read.isSearch { return takeSearch(read, state) }
         guard read.session.read === read else { return }
         if !read.isAnswered, state.phase != .reading, state.failure == nil {
@@ -133,6 +134,7 @@ extension Engine {
         } else {
             run.fail(told(state.failure))
         }
+        read.isOver = true
         uncount(read)
     }
 
@@ -181,6 +183,7 @@ extension Engine {
     private func fail(_ read: PendingRead, _ error: TandemError) {
         if read.isSearch {
             readQueue.remove(read)
+            read.isOver = true
             (batches.current as? BatchRun)?.fail(error, of: read)
             return uncount(read)
         }
@@ -280,14 +283,17 @@ extension Engine {
     /// Ends a read that nobody waits for any more.
     func forget(_ read: PendingRead) {
         readQueue.remove(read)
-        read.job?.cancel()
+        read.isOver = true
+        if read.job?.cancel() ?? true { running.removeAll { $0 === read } }
         uncount(read)
     }
 
     /// Ends all reads, and the readers; before the store is closed.
     func closeReaders() {
-        for read in running { read.job?.cancel() }
+        for read in running { _ = read.job?.cancel() }
         readers.close()
+        // Some were never begun.
+        for read in running { read.job?.discard() }
         running = []
     }
 }
