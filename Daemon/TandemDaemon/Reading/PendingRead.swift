@@ -64,7 +64,7 @@ final class PendingRead {
         start = (committedBytes, time)
     }
 
-    /// Takes in transactions up to a position, until `budget` is used up; true when it stands there.
+    /// Takes in transactions up to a position, until `budget` is used up. Returns whether the window ends exactly there.
     func follow(
         to position: UInt64, _ model: CompiledModel, _ budget: inout Int,
         _ transaction: (UInt64) throws -> EncodedTransaction
@@ -77,7 +77,7 @@ final class PendingRead {
             // To decode a kilobyte takes about as long as to look at an object.
             budget -= 1 + next.bytes.count / 1_024
         }
-        return true
+        return window.position == position
     }
 }
 

@@ -33,7 +33,10 @@ extension Engine {
             readCheckpointDue = try committer.checkpointForReads()
         }
         var budget = limits.sliceReads
-        while readers.room > 0, let read = try readQueue.next({ try isReady($0, &budget) }) {
+        var failed: [(PendingRead, TandemError)] = []
+        while readers.room > 0,
+            let read = try readQueue.next({ try isReady($0, &budget, &failed) })
+        {
             do {
                 try start(read)
             } catch let error as StoreError where error.code == .noReader {
@@ -41,10 +44,14 @@ extension Engine {
                 return readQueue.add(read)
             }
         }
+        // The queue must not change while it is searched.
+        for (read, error) in failed { fail(read, error) }
     }
 
     /// Whether a read can begin: its position is committed, and all transactions behind the positions that it names are taken in.
-    private func isReady(_ read: PendingRead, _ budget: inout Int) throws -> Bool {
+    private func isReady(
+        _ read: PendingRead, _ budget: inout Int, _ failed: inout [(PendingRead, TandemError)]
+    ) throws -> Bool {
         let position = committer.canCommit ? committer.store.checkpointPosition : committer.position
         guard read.needed <= position, let model = committer.store.model else { return false }
         do {
@@ -53,7 +60,7 @@ extension Engine {
                 try source.transaction(at: $0, committer.ring)
             }
         } catch let error as TandemError {
-            fail(read, error)
+            if !failed.contains(where: { $0.0 === read }) { failed.append((read, error)) }
             return false
         }
     }
@@ -176,7 +183,8 @@ extension Engine {
             return error.told(limits, limitCounts)
                 ?? TandemError(.storage, "\(error.message); run `tandem check`")
         default:
-            return TandemError(.storage, "the read failed: \(failure.map { "\($0)" } ?? "no answer")")
+            return TandemError(
+                .storage, "the read failed: \(failure.map { "\($0)" } ?? "no answer")")
         }
     }
 
