@@ -172,6 +172,8 @@ extension DaemonLimits {
     static let littleHistoryBytes = 64 << 10
     /// A checkpoint for which reads wait comes at the earliest so long after the last one, and four times as long as that one took.
     static let readCheckpointNanoseconds: UInt64 = 20_000_000
+    /// Reads that found no read transaction free are tried again after so long.
+    static let noReaderNanoseconds: UInt64 = 10_000_000
     /// What follows a checkpoint (progress, retention, care for the store) is done at most so often.
     static let housekeepingNanoseconds: UInt64 = 100_000_000
     /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.

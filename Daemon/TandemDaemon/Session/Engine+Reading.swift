@@ -27,10 +27,10 @@ extension Engine {
     /// Hands reads that wait to readers, as far as these have room; makes a checkpoint for them where they need one and it is time.
     func startReads() throws {
         readers.work()
-        readCheckpointDue = nil
+        readsDue = nil
         guard !readQueue.isEmpty, readers.room > 0 else { return }
         if readQueue.needed > committer.store.checkpointPosition {
-            readCheckpointDue = try committer.checkpointForReads()
+            readsDue = try committer.checkpointForReads()
         }
         var budget = limits.sliceReads
         var failed: [(PendingRead, TandemError)] = []
@@ -41,7 +41,10 @@ extension Engine {
                 try start(read)
             } catch let error as StoreError where error.code == .noReader {
                 limitCounts.note(.storeReaders)
-                return readQueue.add(read)
+                readQueue.add(read)
+                // Another process may hold them, and does not say when it is done.
+                readsDue = clock.monotonicNanoseconds + DaemonLimits.noReaderNanoseconds
+                break
             }
         }
         // The queue must not change while it is searched.
@@ -205,11 +208,16 @@ extension Engine {
 
     // MARK: Bounds
 
-    /// When the next snapshot has been read for too long, or a checkpoint is due that reads wait for; nil for never.
+    /// When the next snapshot has been read for too long, or it is time to go on with reads that wait; nil for never.
+    ///
+    /// A read that is past its deadline ends in the turn after the next commit, so nothing has to be scheduled for it.
     var nextReadDeadline: UInt64? {
-        let ends = running.lazy.filter(\.isBoundByTime).compactMap(\.start?.time).min()
-            .map { $0 + UInt64(limits.snapshotMilliseconds) * 1_000_000 }
-        return [ends, readCheckpointDue].compactMap(\.self).min()
+        let (now, time) = (
+            clock.monotonicNanoseconds, UInt64(limits.snapshotMilliseconds) * 1_000_000
+        )
+        let ends = running.lazy.filter { $0.isBoundByTime && $0.job?.isReading ?? false }
+            .compactMap(\.start?.time).map { $0 + time + 1 }.filter { $0 > now }.min()
+        return [ends, readsDue].compactMap(\.self).min()
     }
 
     /// Ends reads whose snapshots hold back pages for too long, or too many.
