@@ -83,13 +83,10 @@ extension Engine {
             window: read.window, verdictReads: verdictReads)
         let job = ReadJob(read.purpose, run, snapshot: snapshot)
         read.begin(job, committedBytes: committer.committedBytes, at: clock.monotonicNanoseconds)
-        if snapshot != nil {
-            running.append(read)
-            readers.submit(job)
-        } else {
-            job.advance { _ in }
-            take(read, job.takeNews())
-        }
+        running.append(read)
+        guard snapshot == nil else { return readers.submit(job) }
+        job.advance { _ in }
+        take(read, job.takeNews())
     }
 
     private static func otherModel(_ read: PendingRead) -> TandemError {
