@@ -17,6 +17,7 @@ extension Engine {
             modelPosition: committer.store.modelPosition)
         session.read = read
         // Everything up to here was told it under the old interests, and the answer is of no earlier position.
+        read.interestsBefore = session.interests
         follow(question.interests, session)
         readQueue.add(read)
         recount(read)
@@ -163,9 +164,14 @@ extension Engine {
         let state = job.takeNews()
         // An answer goes out behind the pushes of all that it includes.
         guard session.hasRoom, session.sent >= state.position else { return }
+        // The client has the new model by now, and would decode the rows by that one.
+        guard read.hasSent || read.modelPosition == committer.store.modelPosition else {
+            return fail(read, Self.otherModel(read))
+        }
         session.tookAt = clock.monotonicNanoseconds
         while session.outboundBytes < limits.partBytes, let message = job.takeMessage() {
             session.answer(message, to: read.id)
+            read.hasSent = true
             guard message.isLast else { continue }
             drop(session)
             return noteAnswered(read.message, session, since: read.arrival)
@@ -286,10 +292,11 @@ extension Engine {
         read.countedBytes = 0
     }
 
-    /// Forgets a session's read.
+    /// Removes a session's read. If no part of the answer was sent, the session's former interests are restored.
     func drop(_ session: Session) {
         guard let read = session.read else { return }
         session.read = nil
+        if !read.hasSent, let before = read.interestsBefore { audiences.move(session, to: before) }
         forget(read)
     }
 
