@@ -87,6 +87,8 @@ final class ReadsInTurns: ReadExecutor {
     private var news: [ReadJob] = []
     /// How many jobs it takes.
     var capacity = 2
+    /// How many times it carried out a job, as far as that went.
+    private(set) var carriedOut = 0
     /// Whether the next job is carried out in this turn.
     var isDue: () -> Bool = { true }
 
@@ -96,10 +98,11 @@ final class ReadsInTurns: ReadExecutor {
 
     func work() {
         guard !queue.isEmpty, isDue() else { return }
+        carriedOut += 1
         queue.removeFirst().advance { news.append($0) }
     }
 
-    var hasWork: Bool { !queue.isEmpty }
+    var hasWork: Bool { !queue.isEmpty || !news.isEmpty }
 
     func takeNews() -> [ReadJob] {
         defer { news = [] }

@@ -19,6 +19,7 @@ extension Engine {
         // Everything up to here was told it under the old interests, and the answer is of no earlier position.
         read.interestsBefore = session.interests
         follow(question.interests, session)
+        if readers.room == 0 { limitCounts.note(.readerThreads) }
         readQueue.add(read)
         recount(read)
     }
