@@ -168,6 +168,8 @@ extension DaemonLimits {
     /// The bytes of what happened that one question for verdicts decides on, about forty thousand changes; who is further behind
     /// fetches anew.
     static let windowBytes = 16 << 20
+    /// A read that looks at no more objects than this, which takes less than a millisecond, is answered at once.
+    static let littleWork = 2_048
     /// A question that is about at most so many transactions, and so many bytes of them, may be answered at once.
     static let littleHistory: UInt64 = 256
     static let littleHistoryBytes = 64 << 10
@@ -175,6 +177,8 @@ extension DaemonLimits {
     static let readCheckpointNanoseconds: UInt64 = 20_000_000
     /// A checkpoint that is due because of its pages should take no longer than this.
     static let checkpointNanoseconds: UInt64 = 25_000_000
+    /// Reads that found no read transaction free are tried again after so long.
+    static let noReaderNanoseconds: UInt64 = 10_000_000
     /// What follows a checkpoint (progress, retention, care for the store) is done at most so often.
     static let housekeepingNanoseconds: UInt64 = 100_000_000
     /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.

@@ -237,7 +237,8 @@ extension Limit {
                 \.readBytes, .bytes, 4_096...1 << 40,
                 "held by fetches and batches under way and by answers that are sent, of all "
                     + "connections; in one answer",
-                "limitExceeded for one that holds more alone, and for answers whose clients do not read")
+                "limitExceeded for one that holds more alone, and for answers whose clients do not read"
+            )
         case .lookBackTransactions:
             facts(
                 \.lookBackTransactions, .count, 1...1 << 40,

@@ -63,7 +63,8 @@ struct CandidateSearch {
                 owners.formUnion(predecessors(of: object, relationship))
                 try budget.expectAllWasRead()
                 try budget.take(
-                    1, heldBytes: (objects.count + owners.count)
+                    1,
+                    heldBytes: (objects.count + owners.count)
                         * MemoryLayout<ObjectReference>.stride * 2)
             }
             objects = owners

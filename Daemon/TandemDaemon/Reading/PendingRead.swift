@@ -25,8 +25,14 @@ final class PendingRead {
     private(set) var job: ReadJob?
     /// The bytes that are counted for it.
     var countedBytes = 0
-    /// Whether its answer has begun, so that it counts among those that are sent.
+    /// The interests of its session before the request, restored if the request is not answered.
+    var interestsBefore: Set<EntityTag>?
+    /// Whether its answer is being encoded, so that it counts among those that are sent.
     var isAnswered = false
+    /// Whether its client was sent the beginning of the answer.
+    var hasSent = false
+    /// Whether it was answered or given up, so that nothing is counted for it any more.
+    var isOver = false
 
     init(
         _ message: ClientMessage, _ id: UInt32, _ purpose: ReadJob.Purpose, of session: Session,
@@ -58,12 +64,13 @@ final class PendingRead {
         start = (committedBytes, time)
     }
 
-    /// Takes in transactions up to a position, until `budget` is used up; true when it stands there.
+    /// Takes in transactions up to a position, until `budget` is used up. Returns whether the window ends exactly there.
     ///
     /// Throws `historyExpired` where verdicts would be about more than one question may be, `limitExceeded` for more bytes than a read may hold.
     func follow(
         to position: UInt64, _ model: CompiledModel, _ limits: DaemonLimits,
-        _ counts: LimitCounts, _ budget: inout Int, _ transaction: (UInt64) throws -> EncodedTransaction
+        _ counts: LimitCounts, _ budget: inout Int,
+        _ transaction: (UInt64) throws -> EncodedTransaction
     ) throws -> Bool {
         guard let window else { return true }
         while window.position < position {
@@ -74,7 +81,7 @@ final class PendingRead {
             // To decode a kilobyte takes about as long as to look at an object.
             budget -= 1 + next.bytes.count / 1_024
         }
-        return true
+        return window.position == position
     }
 }
 

@@ -105,7 +105,7 @@ final class ReadJob: @unchecked Sendable {
             answer = nil
             note { state in
                 state.progress.failure = state.ending ?? error
-                state.progress.phase = .done
+                (state.progress.phase, state.readBytes) = (.done, 0)
             }
         }
         announceNews(announce)
@@ -180,8 +180,26 @@ final class ReadJob: @unchecked Sendable {
     /// Ends it, at the latest before the next object is looked at; it is done with the error as its failure.
     func end(_ error: TandemError) { note { $0.ending = $0.ending ?? error } }
 
-    /// Ends it; nobody wants to know what comes of it.
-    func cancel() { end(TandemError(.cancelled, "nobody waits for the read any more")) }
+    /// Ends the job, and drops its messages. Returns true if it is done with that, false if a reader has it.
+    func cancel() -> Bool {
+        end(TandemError(.cancelled, "the read was cancelled"))
+        let isDone = state.withLock { state in
+            (state.messages, state.encodedBytes) = ([], 0)
+            guard state.progress.phase == .resting || state.progress.phase == .done else {
+                return false
+            }
+            (state.progress.phase, state.readBytes) = (.done, 0)
+            return true
+        }
+        if isDone { answer = nil }
+        return isDone
+    }
+
+    /// Drops what the job holds, its snapshot included, if no reader will take it any more.
+    func discard() {
+        endReading()
+        answer = nil
+    }
 
     /// The next message that is encoded.
     func takeMessage() -> EncodedMessage? {

@@ -11,8 +11,8 @@ struct ReadRun {
     let counts: LimitCounts
     /// What happened between the positions of the question and the view's.
     var window: ReadWindow?
-    /// Whether only what is little work is answered; all else throws `interrupted`.
-    var isLittle = false
+    /// How many objects may be looked at before the read ends by `interrupted`; nil for as many as it takes.
+    var littleWork: Int?
     /// How many times as much work each object is as one that is only compared.
     var weight = 1
     /// How many related objects verdicts may look at, if that is not what a request may.
@@ -26,9 +26,6 @@ struct ReadRun {
         var list: ListInParts?
     }
 
-    /// So many objects are looked at where only little is: less than a millisecond.
-    private static var littleWork: Int { 2_048 }
-
     /// The position that the answer is of.
     var position: UInt64 { past?.position ?? view.appliedPosition }
 
@@ -38,7 +35,7 @@ struct ReadRun {
     /// A budget of one read.
     func budget(ofRequest reads: Int? = nil) -> ReadBudget {
         view.readBudget(
-            ofRequest: reads, work: isLittle ? Self.littleWork : .max, weight: weight,
+            ofRequest: reads, work: littleWork ?? .max, weight: weight,
             check: check)
     }
 
@@ -69,7 +66,7 @@ struct ReadRun {
         _ fetch: Fetch, _ request: CompiledRequest, inParts: Bool
     ) throws -> FetchResult {
         let part = try fetch.part(of: request)
-        guard isLittle else {
+        guard littleWork != nil else {
             return try view.fetch(
                 request, for: part, past: past, partBytes: inParts ? limits.partBytes : nil,
                 budget: budget())

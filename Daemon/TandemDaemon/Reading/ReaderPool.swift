@@ -87,6 +87,8 @@ final class ReadsInTurns: ReadExecutor {
     private var news: [ReadJob] = []
     /// How many jobs it takes.
     var capacity = 2
+    /// How many times it carried out a job, as far as that went.
+    private(set) var carriedOut = 0
     /// Whether the next job is carried out in this turn.
     var isDue: () -> Bool = { true }
 
@@ -96,6 +98,7 @@ final class ReadsInTurns: ReadExecutor {
 
     func work() {
         guard !queue.isEmpty, isDue() else { return }
+        carriedOut += 1
         queue.removeFirst().advance { news.append($0) }
     }
 
@@ -106,5 +109,5 @@ final class ReadsInTurns: ReadExecutor {
         return news
     }
 
-    func close() { queue = [] }
+    func close() { (queue, news) = ([], []) }
 }

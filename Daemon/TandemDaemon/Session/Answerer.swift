@@ -43,7 +43,7 @@ struct Answerer {
         guard try follow(window) else { return nil }
         let run = ReadRun(
             view: committer.store, model: try model, limits: limits,
-            counts: committer.limitCounts, window: window, isLittle: true,
+            counts: committer.limitCounts, window: window, littleWork: engine.littleWork,
             weight: question.weight, verdictReads: engine.verdictReads)
         do {
             let answer = try run.answer(question)

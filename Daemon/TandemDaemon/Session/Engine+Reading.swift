@@ -17,7 +17,9 @@ extension Engine {
             modelPosition: committer.store.modelPosition)
         session.read = read
         // Everything up to here was told it under the old interests, and the answer is of no earlier position.
+        read.interestsBefore = session.interests
         follow(question.interests, session)
+        if readers.room == 0 { limitCounts.note(.readerThreads) }
         readQueue.add(read)
         recount(read)
     }
@@ -27,24 +29,36 @@ extension Engine {
     /// Hands reads that wait to readers, as far as these have room; makes a checkpoint for them where they need one and it is time.
     func startReads() throws {
         readers.work()
-        readCheckpointDue = nil
+        readsDue = nil
         guard !readQueue.isEmpty, readers.room > 0 else { return }
         if readQueue.needed > committer.store.checkpointPosition {
-            readCheckpointDue = try committer.checkpointForReads()
+            readsDue = try committer.checkpointForReads()
         }
         var budget = limits.sliceReads
-        while readers.room > 0, let read = try readQueue.next({ try isReady($0, &budget) }) {
+        var failed: [(PendingRead, TandemError)] = []
+        while readers.room > 0,
+            let read = try readQueue.next({ try isReady($0, &budget, &failed) })
+        {
             do {
                 try start(read)
             } catch let error as StoreError where error.code == .noReader {
                 limitCounts.note(.storeReaders)
-                return readQueue.add(read)
+                // Those of processes that were killed are free again.
+                _ = try committer.store.checkReaders()
+                readQueue.add(read)
+                // Another process may hold them, and does not say when it is done.
+                readsDue = clock.monotonicNanoseconds + DaemonLimits.noReaderNanoseconds
+                break
             }
         }
+        // The queue must not change while it is searched.
+        for (read, error) in failed { fail(read, error) }
     }
 
     /// Whether a read can begin: its position is committed, and all transactions behind the positions that it names are taken in.
-    private func isReady(_ read: PendingRead, _ budget: inout Int) throws -> Bool {
+    private func isReady(
+        _ read: PendingRead, _ budget: inout Int, _ failed: inout [(PendingRead, TandemError)]
+    ) throws -> Bool {
         let position = committer.canCommit ? committer.store.checkpointPosition : committer.position
         guard read.needed <= position, let model = committer.store.model else { return false }
         do {
@@ -53,7 +67,7 @@ extension Engine {
                 try source.transaction(at: $0, committer.ring)
             }
         } catch let error as TandemError {
-            fail(read, error)
+            if !failed.contains(where: { $0.0 === read }) { failed.append((read, error)) }
             return false
         }
     }
@@ -70,13 +84,10 @@ extension Engine {
             window: read.window, verdictReads: verdictReads)
         let job = ReadJob(read.purpose, run, snapshot: snapshot)
         read.begin(job, committedBytes: committer.committedBytes, at: clock.monotonicNanoseconds)
-        if snapshot != nil {
-            running.append(read)
-            readers.submit(job)
-        } else {
-            job.advance { _ in }
-            take(read, job.takeNews())
-        }
+        running.append(read)
+        guard snapshot == nil else { return readers.submit(job) }
+        job.advance { _ in }
+        take(read, job.takeNews())
     }
 
     private static func otherModel(_ read: PendingRead) -> TandemError {
@@ -103,8 +114,9 @@ extension Engine {
     }
 
     private func take(_ read: PendingRead, _ state: ReadJob.Progress) {
-        recount(read)
         if state.phase == .done { running.removeAll { $0 === read } }
+        guard !read.isOver else { return }
+        recount(read)
         if read.isSearch { return takeSearch(read, state) }
         guard read.session.read === read else { return }
         if !read.isAnswered, state.phase != .reading, state.failure == nil {
@@ -123,6 +135,7 @@ extension Engine {
         } else {
             run.fail(told(state.failure))
         }
+        read.isOver = true
         uncount(read)
     }
 
@@ -144,9 +157,14 @@ extension Engine {
         let state = job.takeNews()
         // An answer goes out behind the pushes of all that it includes.
         guard session.hasRoom, session.sent >= state.position else { return }
+        // The client has the new model by now, and would decode the rows by that one.
+        guard read.hasSent || read.modelPosition == committer.store.modelPosition else {
+            return fail(read, Self.otherModel(read))
+        }
         session.tookAt = clock.monotonicNanoseconds
         while session.outboundBytes < limits.partBytes, let message = job.takeMessage() {
             session.answer(message, to: read.id)
+            read.hasSent = true
             guard message.isLast else { continue }
             drop(session)
             return noteAnswered(read.message, session, since: read.arrival)
@@ -164,13 +182,15 @@ extension Engine {
             return error.told(limits, limitCounts)
                 ?? TandemError(.storage, "\(error.message); run `tandem check`")
         default:
-            return TandemError(.storage, "the read failed: \(failure.map { "\($0)" } ?? "no answer")")
+            return TandemError(
+                .storage, "the read failed: \(failure.map { "\($0)" } ?? "no answer")")
         }
     }
 
     private func fail(_ read: PendingRead, _ error: TandemError) {
         if read.isSearch {
             readQueue.remove(read)
+            read.isOver = true
             (batches.current as? BatchRun)?.fail(error, of: read)
             return uncount(read)
         }
@@ -184,11 +204,16 @@ extension Engine {
 
     // MARK: Bounds
 
-    /// When the next snapshot has been read for too long, or a checkpoint is due that reads wait for; nil for never.
+    /// When the next snapshot has been read for too long, or it is time to go on with reads that wait; nil for never.
+    ///
+    /// A read that is past its deadline ends in the turn after the next commit, so nothing has to be scheduled for it.
     var nextReadDeadline: UInt64? {
-        let ends = running.lazy.filter(\.isBoundByTime).compactMap(\.start?.time).min()
-            .map { $0 + UInt64(limits.snapshotMilliseconds) * 1_000_000 }
-        return [ends, readCheckpointDue].compactMap(\.self).min()
+        let (now, time) = (
+            clock.monotonicNanoseconds, UInt64(limits.snapshotMilliseconds) * 1_000_000
+        )
+        let ends = running.lazy.filter { $0.isBoundByTime && $0.job?.isReading ?? false }
+            .compactMap(\.start?.time).map { $0 + time + 1 }.filter { $0 > now }.min()
+        return [ends, readsDue].compactMap(\.self).min()
     }
 
     /// Ends reads whose snapshots hold back pages for too long, or too many.
@@ -260,24 +285,28 @@ extension Engine {
         read.countedBytes = 0
     }
 
-    /// Forgets a session's read.
+    /// Removes a session's read. If no part of the answer was sent, the session's former interests are restored.
     func drop(_ session: Session) {
         guard let read = session.read else { return }
         session.read = nil
+        if !read.hasSent, let before = read.interestsBefore { audiences.move(session, to: before) }
         forget(read)
     }
 
     /// Ends a read that nobody waits for any more.
     func forget(_ read: PendingRead) {
         readQueue.remove(read)
-        read.job?.cancel()
+        read.isOver = true
+        if read.job?.cancel() ?? true { running.removeAll { $0 === read } }
         uncount(read)
     }
 
     /// Ends all reads, and the readers; before the store is closed.
     func closeReaders() {
-        for read in running { read.job?.cancel() }
+        for read in running { _ = read.job?.cancel() }
         readers.close()
+        // Some were never begun.
+        for read in running { read.job?.discard() }
         running = []
     }
 }

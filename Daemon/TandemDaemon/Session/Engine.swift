@@ -40,8 +40,10 @@ final class Engine {
     var readQueue = ReadQueue()
     /// Reads that readers have, or whose answers are not encoded to their end.
     var running: [PendingRead] = []
-    /// When a checkpoint is due for which reads wait; nil where none does.
-    var readCheckpointDue: UInt64?
+    /// When to retry reads that wait for a checkpoint or for a read transaction; nil if there are none.
+    var readsDue: UInt64?
+    /// How many objects a read that is answered at once looks at.
+    var littleWork = DaemonLimits.littleWork
     /// How many related objects a question for verdicts may look at, if that is not what a request may.
     var verdictReads: Int?
     /// The bytes that reads hold which wait, are carried out, or are being answered.
@@ -277,7 +279,7 @@ final class Engine {
 
     /// Whether reads wait for nothing but the daemon's next turn.
     private var hasReadsToStart: Bool {
-        !readQueue.isEmpty && readers.room > 0 && readCheckpointDue == nil
+        !readQueue.isEmpty && readers.room > 0 && readsDue == nil
     }
 
     /// Whether saves wait for the next round.
