@@ -110,8 +110,7 @@ struct FetchCandidates {
             let key = sortKey.flatMap { $0.key(entry.key) }
             walk.advance(to: entry)
             try matches.takeKeys(1)
-            // What was another then is looked at apart.
-            guard request.includes(tag: object.tag), !matches.isPast(object) else { continue }
+            guard request.includes(tag: object.tag) else { continue }
             if let key {
                 matches.take(object, key: key)
             } else {

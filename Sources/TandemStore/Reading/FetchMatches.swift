@@ -104,15 +104,22 @@ final class FetchMatches {
         return true
     }
 
-    /// Reads and evaluates an object, if there is one.
+    /// Reads and evaluates an object, if there is one and its row is the same at the position that is read.
     func look(at object: ObjectReference) throws(StoreError) {
         try budget.take(1, heldBytes: bytes)
-        if let net = past?.net(object) {
-            guard let row = net.before else { return }
-            let version = past?.position ?? 0
-            try row.withView { evaluate(object, version, $0) }?.raise()
-        } else if let value = try view.current.get(view.tables.rows, SmallKey(row: object)) {
-            try evaluate(object, value)
+        guard !isPast(object),
+            let value = try view.current.get(view.tables.rows, SmallKey(row: object))
+        else { return }
+        try evaluate(object, value)
+    }
+
+    /// Evaluates the objects whose rows changed since the position that is read, by the rows that they had there.
+    func lookAtChanged() throws(StoreError) {
+        guard let past else { return }
+        for object in past.changedObjects({ request.includes(tag: $0) }) {
+            try budget.take(1, heldBytes: bytes)
+            guard let row = past.net(object)?.before else { continue }
+            try row.withView { evaluate(object, past.position, $0) }?.raise()
         }
     }
 

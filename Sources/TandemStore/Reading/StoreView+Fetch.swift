@@ -70,10 +70,8 @@ extension StoreView {
         let matches = FetchMatches(request, plan, part, self, past, budget)
         var candidates = FetchCandidates(plan, request, part, self, matches, budget)
         try candidates.run()
-        // An index leads to everything that was there but what changed since.
-        for object in past?.changedObjects({ request.includes(tag: $0) }) ?? [] {
-            try matches.look(at: object)
-        }
+        // The candidates are all objects that were there, without those that changed since.
+        try matches.lookAtChanged()
         try matches.sort()
         result.count = matches.count
         result.rowsRead = matches.rowsRead + candidates.relatedRowsRead
