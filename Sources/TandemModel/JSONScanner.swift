@@ -214,7 +214,7 @@ struct JSONScanner {
             return nil
         }
         guard value != 0 else {
-            // What was rounded to zero is left to the decoder.
+            // A number that was rounded to zero is left to the decoder.
             let significand = digits.prefix { $0 != UInt8(ascii: "e") && $0 != UInt8(ascii: "E") }
             let isZero = !significand.contains { (UInt8(ascii: "1")...UInt8(ascii: "9")) ~= $0 }
             return isZero ? (value.sign == .minus ? .double(value) : .int(0)) : nil

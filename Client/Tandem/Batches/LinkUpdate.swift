@@ -5,7 +5,7 @@ import TandemWire
 package struct LinkUpdate {
     /// The object, which exists.
     package let object: ObjectID
-    /// The existing objects to which relationships shall lead: to-one ones to one, to-many ones to these as well.
+    /// The existing objects by relationship: the target of a to-one one, new members of a to-many one.
     package let links: [String: [ObjectID]]
 
     /// Sets links of an object; no relationship of them is ordered.
@@ -36,12 +36,13 @@ package struct LinkSave {
 }
 
 extension ManagedObjectContext {
-    /// Sends a save that sets links, without waiting for its answer; the daemon carries out saves in the order in which they are sent.
+    /// Sends a save that sets links, without waiting for its answer.
     ///
-    /// The save is not based on any version: it sets what it names, whatever others changed. Repeating it changes nothing, as
-    /// members that are there already stay. The context neither merges it nor shows it among its edits. After a failure, save the
-    /// same links as edits of objects, which also follows a change of the model. Throws `unknownEntity`, `unknownProperty` and
-    /// `usage` for links that do not fit the model.
+    /// The daemon carries out saves in the order in which they are sent. This one is not based on any
+    /// version, so it sets links whatever others changed. Repeating it changes nothing, as members that
+    /// are there stay. The context neither merges it nor shows it among its edits. After a failure,
+    /// save the same links as edits of objects, which also follows a change of the model. Throws
+    /// `unknownEntity`, `unknownProperty` and `usage` for links that do not fit the model.
     package func send(_ updates: [LinkUpdate]) throws -> LinkSave {
         try sendStep(updates).run(on: connection)
     }

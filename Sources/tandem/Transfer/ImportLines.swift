@@ -44,7 +44,9 @@ struct ImportLines {
         return true
     }
 
-    /// Fills the buffer up to the end of the next line, and returns that with the length of the line break; nil after the last line.
+    /// Fills the buffer up to the end of the next line, and returns that and the line break's length.
+    ///
+    /// Nil after the last line.
     private mutating func nextEnd() throws(IOError) -> (end: Int, ending: Int)? {
         var searched = start
         while true {

@@ -15,7 +15,7 @@ enum ImportValues {
         do throws(Misfit) {
             return try read(row.fields, isCopy: row.isCopy, of: entity, model)
         } catch {
-            // Of several problems, the same one in every run.
+            // Sorted, so that every run reports the same one of several problems.
             let fields = row.fields.sorted { $0.key < $1.key }
             return try read(fields, isCopy: row.isCopy, of: entity, model)
         }

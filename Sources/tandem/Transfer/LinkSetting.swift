@@ -2,9 +2,10 @@ import Tandem
 
 /// Sets the links of rows that are inserted, in saves of at most 1,000 rows.
 ///
-/// Saves without ordered relationships are written without objects in memory, and one is in flight while the next is prepared.
-/// Ordered relationships depend on the members that are there, so they are set in objects. The same happens to a save that fails:
-/// then the daemon refuses the links of single rows, which stand in the file of rejects, or the model has changed.
+/// Saves without ordered relationships are written without objects in memory, and one is in flight
+/// while the next is prepared. Ordered relationships depend on the members that are there, so they
+/// are set in objects. A save that fails is made again with objects; if the daemon refuses it, each
+/// row is saved alone, and those that it refuses go to the file of rejects.
 @MainActor final class LinkSetting {
     /// A row and its links.
     struct Row {
@@ -51,7 +52,7 @@ import Tandem
         self.rejects = rejects
     }
 
-    /// Sets the links of all rows that `next` returns; those whose links can't be set stand in the file of rejects.
+    /// Sets the links of all rows that `next` returns; rows whose links can't be set go to the rejects.
     func run(_ next: () throws -> Row?) throws {
         while let row = try next() { try add(row) }
         try sendUnordered()
@@ -78,7 +79,7 @@ import Tandem
     /// The objects to which a row's links lead; nil for a row that is not an object of this import.
     private func resolved(_ row: Row) throws(ImportValues.Misfit) -> Resolved? {
         if let problem = row.problem { throw ImportValues.Misfit(reason: problem) }
-        // Of an object that was there before the policy of the import decides, not its links.
+        // The import's policy decides about an object that was there before, not the row's links.
         guard let id = row.row.id, let object = targets.inserted(id) else { return nil }
         var resolved = Resolved(line: row.row.line, raw: row.row.raw, object: object)
         for (name, links) in row.links.sorted(by: { $0.key < $1.key }) {
@@ -109,7 +110,7 @@ import Tandem
         }
     }
 
-    /// Waits for the oldest save in flight; if it fails, its rows are saved again, and those after it in their order.
+    /// Waits for the oldest save in flight; if it fails, its rows and those after it are saved again.
     private func finishFirst() throws {
         let first = sent.removeFirst()
         do {
