@@ -2,8 +2,8 @@ public import FoundationEssentials
 
 /// A JSON value, with 64-bit integers kept exact.
 ///
-/// Parsing is Foundation's; printing sorts the keys, so that equal values print alike. Scalars that must not
-/// reach a terminal (``Swift/Unicode/Scalar/isPrintable``) are printed as `\u` escapes.
+/// Parsing accepts what Foundation's decoder accepts; printing sorts the keys, so that equal values print alike.
+/// Scalars that must not reach a terminal (``Swift/Unicode/Scalar/isPrintable``) are printed as `\u` escapes.
 public enum JSON: Hashable, Sendable {
     /// `null`.
     case null
@@ -26,7 +26,15 @@ public enum JSON: Hashable, Sendable {
     }
 
     /// Parses a JSON text; throws what Foundation's decoder throws.
-    public init(parsing text: String) throws { try self.init(parsing: Data(text.utf8)) }
+    public init(parsing text: String) throws {
+        var text = text
+        if let value = text.withUTF8({ JSONScanner.scan($0) }) {
+            self = value
+        } else {
+            // Rare forms, and the error of a text that is not JSON.
+            try self.init(parsing: Data(text.utf8))
+        }
+    }
 
     /// The value of a key, or nil when there is none or this is no object.
     public subscript(key: String) -> JSON? {

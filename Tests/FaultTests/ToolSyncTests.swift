@@ -157,4 +157,37 @@ import Testing
         #expect(lastSent == rows.count - 1)
         #expect(lines == rejected.count)
     }
+
+    @Test func `an import of linked rows sends few messages, however many rows have links`() throws
+    {
+        let daemon = try RecordedDaemon(place, under: [])
+        defer { stop(daemon) }
+        let model = """
+            {"entities": {
+                "Airport": {"relationships": {
+                    "runways": {"to": "Runway", "toMany": true, "ordered": true, "inverse": "airport"}}},
+                "Person": {"relationships": {"boss": {"to": "Person", "inverse": "staff"},
+                    "staff": {"to": "Person", "toMany": true, "inverse": "boss"}}},
+                "Runway": {"relationships": {
+                    "airport": {"to": "Airport", "inverse": "runways", "optional": false}}}}}
+            """
+        _ = try tandem([
+            "schema", "apply", try write("model.json", model), "--socket", place.socket,
+        ])
+        let count = 2_000
+        func row(_ entity: String, _ number: Int, _ link: String) -> String {
+            "{\"id\": \"\(entity)/\(number)\", \"values\": {\(link)}}"
+        }
+        let rows = (1...count).flatMap { number in
+            [
+                row("Airport", number, "\"runways\": [\"Runway/\(number)\"]"),
+                row("Runway", number, "\"airport\": \"Airport/\(number)\""),
+                row("Person", number, "\"boss\": \"Person/\(count + 1 - number)\""),
+            ]
+        }
+        let path = try write("rows.ndjson", rows.joined(separator: "\n") + "\n")
+        let records = try tandem(["import", path, "--socket", place.socket])
+        let sent = records.count { if case .send = $0 { true } else { false } }
+        #expect(sent > 0 && sent < count / 10, "\(sent) messages for \(3 * count) rows")
+    }
 }

@@ -33,11 +33,24 @@ struct ImportLines {
     ///
     /// Throws `EMSGSIZE` for a line that no row can have.
     mutating func next() throws(IOError) -> [UInt8]? {
+        guard let (end, ending) = try nextEnd() else { return nil }
+        return take(through: end, ending: ending)
+    }
+
+    /// Passes over the next line; false after the last one.
+    mutating func skip() throws(IOError) -> Bool {
+        guard let (end, ending) = try nextEnd() else { return false }
+        pass(end, ending: ending)
+        return true
+    }
+
+    /// Fills the buffer up to the end of the next line, and returns that and the line break's length.
+    ///
+    /// Nil after the last line.
+    private mutating func nextEnd() throws(IOError) -> (end: Int, ending: Int)? {
         var searched = start
         while true {
-            if let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) {
-                return take(through: end, ending: 1)
-            }
+            if let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) { return (end, 1) }
             searched = bytes.count - start
             bytes.removeSubrange(..<start)
             start = 0
@@ -52,7 +65,7 @@ struct ImportLines {
                 place.offset = 3
             }
             bytes += more
-            if more.isEmpty { return bytes.isEmpty ? nil : take(through: bytes.count, ending: 0) }
+            if more.isEmpty { return bytes.isEmpty ? nil : (bytes.count, 0) }
         }
     }
 
@@ -60,9 +73,13 @@ struct ImportLines {
         var line = Array(bytes[start..<end])
         endedInReturn = line.last == UInt8(ascii: "\r")
         if endedInReturn { line.removeLast() }
+        pass(end, ending: ending)
+        return line
+    }
+
+    private mutating func pass(_ end: Int, ending: Int) {
         place.offset += UInt64(end + ending - start)
         place.line += 1
         start = min(end + ending, bytes.count)
-        return line
     }
 }

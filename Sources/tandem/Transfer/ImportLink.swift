@@ -4,8 +4,10 @@ import Tandem
 struct ImportLink: Hashable {
     var id: ObjectID
     var key: UniqueKey?
+    /// The link as it is in the file.
+    private let json: JSON
     /// The text in the file.
-    var text: String
+    var text: String { json.text }
 }
 
 extension ImportLink {
@@ -28,7 +30,7 @@ extension ImportLink {
                 reason: "\(property.name) leads to objects of \(expected), not to \(id)")
         }
         self.id = id
-        self.text = json.text
+        self.json = json
         key = try json["key"].map { json throws(ImportValues.Misfit) in
             try Self.key(json, entity, property)
         }

@@ -46,8 +46,15 @@ struct ImportRow {
 protocol ImportReader {
     /// Where the next row begins.
     var place: ImportLines.Place { get }
-    /// The next row, also one that can't be read; nil behind the last.
-    mutating func next() throws -> ImportRow?
+    /// Returns the next row whose line is wanted, readable or not, or nil after the last one.
+    ///
+    /// Other lines are not parsed further than it takes to find their ends.
+    mutating func next(where isWanted: (_ line: Int) -> Bool) throws -> ImportRow?
+}
+
+extension ImportReader {
+    /// Returns the next row, readable or not, or nil after the last one.
+    mutating func next() throws -> ImportRow? { try next { _ in true } }
 }
 
 /// One JSON object a line: `{"entity": …, "values": {…}}`, or the values alone.
@@ -59,9 +66,13 @@ struct NDJSONReader: ImportReader {
         lines = ImportLines(file, from: place)
     }
 
-    mutating func next() throws -> ImportRow? {
+    mutating func next(where isWanted: (_ line: Int) -> Bool) throws -> ImportRow? {
         while true {
             let number = lines.place.line
+            guard isWanted(number) else {
+                guard try lines.skip() else { return nil }
+                continue
+            }
             guard let line = try lines.next() else { return nil }
             guard let text = String(validating: line, as: UTF8.self) else {
                 return .notUTF8(line, number)
@@ -104,8 +115,10 @@ struct CSVReader: ImportReader {
         if place.offset > 0 { table.go(to: place) }
     }
 
-    mutating func next() throws -> ImportRow? {
-        guard let record = try table.next() else { return nil }
+    mutating func next(where isWanted: (_ line: Int) -> Bool) throws -> ImportRow? {
+        var next = try table.next()
+        while let record = next, !isWanted(record.line) { next = try table.next() }
+        guard let record = next else { return nil }
         var row = ImportRow(line: record.line, raw: record.text)
         row.problem = record.problem
         guard row.problem == nil else { return row }

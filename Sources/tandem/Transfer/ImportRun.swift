@@ -42,6 +42,7 @@ struct ImportSettings {
     private(set) var counts: [String: Int] = [:]
     /// The entities of the rows, in the order in which they came up.
     private var entities: [String] = []
+    private var lines = LineEntities()
     /// The lines whose links are set at the end.
     private var pending: Set<Int> = []
 
@@ -92,6 +93,7 @@ struct ImportSettings {
                 let entity = try entity(of: row)
                 let (values, links) = try ImportValues.read(row, of: entity, model)
                 targets.record(row, values, links, of: entity)
+                lines.record(row.line, entity)
                 if !entities.contains(entity.name) { entities.append(entity.name) }
                 failures.didPass()
             } catch {
@@ -130,7 +132,7 @@ struct ImportSettings {
         var batch: ImportBatch?
         try await batches.run { _ in
             let rows = ImportBatch(
-                try settings.reader(from: ImportLines.Place()), settings.entity, entity, start,
+                try settings.reader(from: ImportLines.Place()), lines, entity, start,
                 (targets, rejects))
             rows.onRow = { [progress, size] in progress.update($0.offset, of: size) }
             batch = rows
@@ -150,10 +152,11 @@ struct ImportSettings {
         let (lines, refused) = (pending, rejects.lines())
         guard !lines.isEmpty else { return { nil } }
         return { [settings, model] in
-            while let row = try reader.next() {
-                guard lines.contains(row.line), !refused.contains(row.line),
-                    let entity = (row.entity ?? settings.entity).flatMap(model.entity)
-                else { continue }
+            while let row = try reader.next(where: { lines.contains($0) && !refused.contains($0) })
+            {
+                guard let entity = (row.entity ?? settings.entity).flatMap(model.entity) else {
+                    continue
+                }
                 do throws(ImportValues.Misfit) {
                     let links = try ImportValues.read(row, of: entity, model).links
                     return LinkSetting.Row(row: row, entity: entity, links: links)
@@ -163,6 +166,25 @@ struct ImportSettings {
             }
             return nil
         }
+    }
+}
+
+/// The entities of the lines of a file, so that a later pass parses only the rows that it needs.
+struct LineEntities {
+    /// By line, from 1; lines without a row that fits an entity have a tag that no entity has.
+    private var tags: [EntityTag] = []
+    private static let noEntity = EntityTag.max
+
+    /// Records the entity of a line.
+    mutating func record(_ line: Int, _ entity: CompiledEntity) {
+        while tags.count < line { tags.append(Self.noEntity) }
+        tags[line - 1] = entity.tag
+    }
+
+    /// The tag of a line's entity; nil for a line without a row that fits one.
+    func entity(of line: Int) -> EntityTag? {
+        guard line <= tags.count, tags[line - 1] != Self.noEntity else { return nil }
+        return tags[line - 1]
     }
 }
 
@@ -181,7 +203,7 @@ final class ImportBatch: ImportedRows {
     }
 
     private var reader: any ImportReader
-    private let usual: String?
+    private let lines: LineEntities
     private let entity: CompiledEntity
     private let start: Start
     private let targets: ImportTargets
@@ -194,11 +216,11 @@ final class ImportBatch: ImportedRows {
     private let model: CompiledModel
 
     init(
-        _ reader: any ImportReader, _ usual: String?, _ entity: CompiledEntity, _ start: Start,
+        _ reader: any ImportReader, _ lines: LineEntities, _ entity: CompiledEntity, _ start: Start,
         _ parts: (targets: ImportTargets, rejects: RejectFile)
     ) {
         self.reader = reader
-        self.usual = usual
+        self.lines = lines
         self.entity = entity
         self.start = start
         (targets, rejects) = parts
@@ -212,10 +234,9 @@ final class ImportBatch: ImportedRows {
 
     /// The next row that can be sent.
     func next() throws -> BatchValues? {
-        while let row = try reader.next() {
-            guard !start.refused.contains(row.line),
-                row.entity ?? usual == entity.name || row.problem != nil
-            else { continue }
+        while let row = try reader.next(where: {
+            lines.entity(of: $0) == entity.tag && !start.refused.contains($0)
+        }) {
             var reject = RejectFile.Reject(line: row.line, raw: row.raw, reason: "")
             do throws(ImportValues.Misfit) {
                 var values = try values(of: row)

@@ -12,16 +12,28 @@ enum ImportValues {
         _ row: ImportRow, of entity: CompiledEntity, _ model: CompiledModel
     ) throws(Misfit) -> (values: BatchValues, links: [String: [ImportLink]]) {
         if let problem = row.problem { throw Misfit(reason: problem) }
+        do throws(Misfit) {
+            return try read(row.fields, isCopy: row.isCopy, of: entity, model)
+        } catch {
+            // Sorted, so that every run reports the same one of several problems.
+            let fields = row.fields.sorted { $0.key < $1.key }
+            return try read(fields, isCopy: row.isCopy, of: entity, model)
+        }
+    }
+
+    private static func read(
+        _ fields: some Sequence<(key: String, value: ImportRow.Field)>, isCopy: Bool,
+        of entity: CompiledEntity, _ model: CompiledModel
+    ) throws(Misfit) -> (values: BatchValues, links: [String: [ImportLink]]) {
         var values = BatchValues([:])
         var links: [String: [ImportLink]] = [:]
-        for (name, field) in row.fields.sorted(by: { $0.key < $1.key }) {
+        for (name, field) in fields {
             guard let property = entity.property(named: name) else {
                 throw Misfit(reason: "\(entity.name) has no property \(name)")
             }
             if let problem = property.settingProblem { throw Misfit(reason: "\(name): \(problem)") }
             if let type = property.attribute?.type {
-                values.attributes[name] = try value(
-                    field, type, property, isCopy: row.isCopy)
+                values.attributes[name] = try value(field, type, property, isCopy: isCopy)
             } else {
                 links[name] = try self.links(field, property, model)
             }

@@ -1,7 +1,12 @@
 import Tandem
 
 /// Sets the links of rows that are inserted, in saves of at most 1,000 rows.
-@MainActor struct LinkSetting {
+///
+/// Saves without ordered relationships are written without objects in memory, and one is in flight
+/// while the next is prepared. Ordered relationships depend on the members that are there, so they
+/// are set in objects. A save that fails is made again with objects; if the daemon refuses it, each
+/// row is saved alone, and those that it refuses go to the file of rejects.
+@MainActor final class LinkSetting {
     /// A row and its links.
     struct Row {
         var row: ImportRow
@@ -11,10 +16,33 @@ import Tandem
         var problem: String?
     }
 
+    /// A row whose links lead to objects of the store.
+    private struct Resolved {
+        let line: Int
+        let raw: String
+        let object: ObjectID
+        /// The relationships with links, by name.
+        var links: [(property: CompiledProperty, targets: [ObjectID])] = []
+
+        var update: LinkUpdate {
+            LinkUpdate(
+                object,
+                Dictionary(uniqueKeysWithValues: links.map { ($0.property.name, $0.targets) }))
+        }
+    }
+
     private static let rowsOfSave = 1_000
+    /// One that the daemon carries out, and one that waits for it.
+    private static let savesInFlight = 2
     private let context: ManagedObjectContext
     private let targets: ImportTargets
     private let rejects: RejectFile
+    /// Rows of the next save without ordered relationships, and of the next one with them.
+    private var unordered: [Resolved] = []
+    private var ordered: [Resolved] = []
+    /// Rows whose links lead nowhere, and which are not in the file of rejects yet.
+    private var unfit: [RejectFile.Reject] = []
+    private var sent: [(rows: [Resolved], save: LinkSave)] = []
 
     init(
         _ context: ManagedObjectContext, _ targets: ImportTargets, _ rejects: RejectFile
@@ -24,65 +52,137 @@ import Tandem
         self.rejects = rejects
     }
 
-    /// Sets the links of all rows that `next` returns; those whose links can't be set stand in the file of rejects.
+    /// Sets the links of all rows that `next` returns; rows whose links can't be set go to the rejects.
     func run(_ next: () throws -> Row?) throws {
-        var rows: [Row] = []
-        while let row = try next() {
-            rows.append(row)
-            guard rows.count == Self.rowsOfSave else { continue }
-            try save(rows)
-            rows = []
+        while let row = try next() { try add(row) }
+        try sendUnordered()
+        try saveOrdered()
+        try reject()
+    }
+
+    private func add(_ row: Row) throws {
+        do throws(ImportValues.Misfit) {
+            guard let resolved = try resolved(row), !resolved.links.isEmpty else { return }
+            if resolved.links.contains(where: { $0.property.relationship?.isOrdered == true }) {
+                ordered.append(resolved)
+            } else {
+                unordered.append(resolved)
+            }
+        } catch {
+            unfit.append(Self.reject(row.row.line, row.row.raw, error.reason))
         }
+        if unordered.count == Self.rowsOfSave { try sendUnordered() }
+        if ordered.count == Self.rowsOfSave { try saveOrdered() }
+        if unfit.count == Self.rowsOfSave { try reject() }
+    }
+
+    /// The objects to which a row's links lead; nil for a row that is not an object of this import.
+    private func resolved(_ row: Row) throws(ImportValues.Misfit) -> Resolved? {
+        if let problem = row.problem { throw ImportValues.Misfit(reason: problem) }
+        // The import's policy decides about an object that was there before, not the row's links.
+        guard let id = row.row.id, let object = targets.inserted(id) else { return nil }
+        var resolved = Resolved(line: row.row.line, raw: row.row.raw, object: object)
+        for (name, links) in row.links.sorted(by: { $0.key < $1.key }) {
+            guard let property = row.entity.property(named: name) else { continue }
+            let found = try targets.targets(links, property, of: row.row).objects
+            if !found.isEmpty { resolved.links.append((property, found)) }
+        }
+        return resolved
+    }
+
+    // MARK: Saves in flight
+
+    private func sendUnordered() throws {
+        guard !unordered.isEmpty else { return }
+        let rows = unordered
+        unordered = []
+        try send(rows)
+        if sent.count == Self.savesInFlight { try finishFirst() }
+    }
+
+    private func send(_ rows: [Resolved]) throws {
+        do {
+            sent.append((rows, try context.send(rows.map(\.update))))
+        } catch is TandemError {
+            // Saving the rows again finds out what is wrong.
+            while !sent.isEmpty { try finishFirst() }
+            try save(rows)
+        }
+    }
+
+    /// Waits for the oldest save in flight; if it fails, its rows and those after it are saved again.
+    private func finishFirst() throws {
+        let first = sent.removeFirst()
+        do {
+            try first.save.wait()
+        } catch {
+            let later = sent
+            sent = []
+            for save in later { _ = Result { try save.save.wait() } }
+            try save(first.rows)
+            for save in later { try send(save.rows) }
+        }
+    }
+
+    // MARK: Saves of objects
+
+    private func saveOrdered() throws {
+        while !sent.isEmpty { try finishFirst() }
+        let rows = ordered
+        ordered = []
+        guard !rows.isEmpty else { return }
+        try loadMembers(of: rows)
         try save(rows)
     }
 
+    /// Loads the members of the ordered relationships of rows, by one request for each relationship.
+    private func loadMembers(of rows: [Resolved]) throws {
+        var owners: [String: [ManagedObject]] = [:]
+        for row in rows {
+            for (property, _) in row.links where property.relationship?.isOrdered == true {
+                owners[property.name, default: []].append(try context.object(with: row.object))
+            }
+        }
+        for (name, objects) in owners.sorted(by: { $0.key < $1.key }) {
+            try context.loadMembers(of: objects, name)
+        }
+    }
+
     /// Saves the links of some rows; if that is refused, those of each row on their own.
-    private func save(_ rows: [Row]) throws {
-        guard !rows.isEmpty else { return }
+    private func save(_ rows: [Resolved]) throws {
         do {
             for row in rows { try set(row) }
             try context.save()
-        } catch let error as ImportValues.Misfit {
-            try separate(rows, error.reason)
         } catch let error as TandemError where Self.isAboutRows(error) {
             let problems = error.problems.map(\.message).joined(separator: "; ")
             try separate(rows, problems.isEmpty ? error.message : problems)
         }
     }
 
-    private func separate(_ rows: [Row], _ reason: String) throws {
+    private func separate(_ rows: [Resolved], _ reason: String) throws {
         context.rollback()
         guard rows.count == 1 else {
             for row in rows { try save([row]) }
             return
         }
-        try rejects.add(
-            rows.map {
-                .init(
-                    line: $0.row.line, raw: $0.row.raw,
-                    reason: "imported without its links: \(reason)")
-            }, by: .links)
+        unfit += rows.map { Self.reject($0.line, $0.raw, reason) }
+        try reject()
     }
 
     private static func isAboutRows(_ error: TandemError) -> Bool {
         [.validation, .conflict, .unknownObject, .usage].contains(error.code)
     }
 
-    private func set(_ row: Row) throws {
-        if let problem = row.problem { throw ImportValues.Misfit(reason: problem) }
-        // Of an object that was there before the policy of the import decides, not its links.
-        guard let id = row.row.id, let source = targets.inserted(id) else { return }
-        let object = try living(source)
-        for (name, links) in row.links.sorted(by: { $0.key < $1.key }) {
-            guard let property = row.entity.property(named: name) else { continue }
-            let found = try targets.targets(links, property, of: row.row).objects
-            let members = try found.map { try living($0) }
+    private func set(_ row: Resolved) throws {
+        let object = try living(row.object)
+        for (property, targets) in row.links {
+            let members = try targets.map { try living($0) }
             if !property.isToMany {
-                if let member = members.first { object.setObject(member, for: name) }
+                if let member = members.first { object.setObject(member, for: property.name) }
             } else if property.relationship?.isOrdered == true {
-                if !members.isEmpty { object.setOrderedObjects(members, for: name) }
+                object.setOrderedObjects(members, for: property.name)
             } else {
-                for member in members { object.add(member, to: name) }
+                for member in members { object.add(member, to: property.name) }
             }
         }
     }
@@ -94,5 +194,17 @@ import Tandem
             throw TandemError(.unknownObject, "\(id) was deleted during the import")
         }
         return object
+    }
+
+    // MARK: Rejects
+
+    private static func reject(_ line: Int, _ raw: String, _ reason: String) -> RejectFile.Reject {
+        .init(line: line, raw: raw, reason: "imported without its links: \(reason)")
+    }
+
+    /// Puts the rows whose links can't be set into the file of rejects.
+    private func reject() throws {
+        try rejects.add(unfit, by: .links)
+        unfit = []
     }
 }

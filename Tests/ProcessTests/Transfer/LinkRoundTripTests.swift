@@ -202,4 +202,33 @@ import Testing
         expect(try CommandRun("tandem", options), 0)
         #expect(try world(other) == before)
     }
+
+    @Test func `of rows whose links are refused, the others keep theirs`() throws {
+        let model = """
+            {"entities": {"Person": {"attributes": {"label": {"type": "string"}},
+                "relationships": {"boss": {"to": "Person", "inverse": "staff"},
+                    "staff": {"to": "Person", "toMany": true, "inverse": "boss", "max": 1}}}}}
+            """
+        expect(try tandem("schema", "apply", try file("model.json", model)), 0)
+        // Two rows in the middle of the second save have one boss.
+        let rows = (1...2_500).map { number in
+            let boss = number == 1_400 ? 1_301 : number % 2_500 + 1
+            return
+                #"{"id": "Person/\#(number)", "values": {"label": "\#(number)", "boss": "Person/\#(boss)"}}"#
+        }
+        let path = try file("rows.ndjson", rows.joined(separator: "\n"))
+        expect(try tandem("import", path), 1, "1 row was rejected")
+        let reject = try String(contentsOfFile: path + ".rejects", encoding: .utf8)
+        #expect(reject.contains("imported without its links"), "\(reject)")
+        #expect(reject.contains(#""line":1400"#), "\(reject)")
+        let exported = try tandem("export").json
+        var labels: [String: String] = [:]
+        for row in exported { labels[row["id"]?.string ?? ""] = row["values"]?["label"]?.string }
+        #expect(exported.count == 2_500)
+        for row in exported {
+            let number = row["values"]?["label"]?.string.flatMap { Int($0) } ?? 0
+            let boss = row["values"]?["boss"]?.string.flatMap { labels[$0] }
+            #expect(boss == (number == 1_400 ? nil : "\(number % 2_500 + 1)"), "\(number)")
+        }
+    }
 }
