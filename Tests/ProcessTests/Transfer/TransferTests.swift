@@ -301,6 +301,27 @@ import Testing
         #expect(try tandem("count", "Team").output == "3\n")
     }
 
+    @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
+    func `law 3: an import whose list of ids can't be read says so and leaves the list as it is`()
+        throws
+    {
+        try install()
+        let path = try file(
+            "rows.ndjson",
+            """
+            {"entity": "Team", "id": "Team/1", "values": {"name": "A"}}
+            {"entity": "Player", "id": "Player/2", "values": {"name": "B", "team": "Team/1"}}
+            """)
+        let list = try file("rows.ndjson.rejects.ids", "import mine\nTeam/1 7\nPlayer/2 8\n")
+        let words = ["import", path, "--id", "mine", "--socket", place.socket]
+        let reads = try FailingReads(path: list).run(words) { run in
+            expect(run, 1, list, "EIO")
+            let kept = try String(contentsOfFile: list, encoding: .utf8)
+            #expect(kept == "import mine\nTeam/1 7\nPlayer/2 8\n")
+        }
+        #expect(reads > 1)
+    }
+
     @Test(arguments: ["/dev/null", "/"])
     func `rejects that would not stay are refused before anything is imported`(
         rejects: String
