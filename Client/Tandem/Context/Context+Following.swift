@@ -49,7 +49,8 @@ extension ManagedObjectContext {
         connection.payloads.publish(
             ConnectionEvent(
                 state: .mergeFailed, position: position,
-                reason: "context \(name) could not merge what others saved: \(error)"))
+                reason: "context \(name) could not merge what others saved: \(error)",
+                context: name, error: error))
     }
 
     /// Whether the last attempt to merge what others saved failed, so that the context may show an older position.
