@@ -83,6 +83,7 @@ extension Engine {
     private func begin(_ answer: Fetched, _ read: ReadUnderWay) throws(TandemError) {
         fetchBytes -= read.countedBytes
         read.begin(answer, partBytes: limits.partBytes)
+        noteFreed(read.countedBytes - read.bytes)
         read.countedBytes = read.bytes
         answerBytes += read.countedBytes
         // What goes out at once takes nobody's room.
@@ -146,8 +147,19 @@ extension Engine {
 
     private func count(_ read: ReadUnderWay) {
         let bytes = read.bytes
+        noteFreed(read.countedBytes - bytes)
         fetchBytes += bytes - read.countedBytes
         read.countedBytes = bytes
+    }
+
+    /// Records bytes that a read holds no more.
+    private func noteFreed(_ bytes: Int) {
+        if bytes > 0 { freed.noteRead(bytes: bytes, now: clock.monotonicNanoseconds) }
+    }
+
+    /// Whether memory that reads freed is to be released now; see ``FreedMemory``.
+    func takeFreedDue() -> Bool {
+        freed.takeDue(clock.monotonicNanoseconds, room: limits.readBytes - heldBytes)
     }
 
     /// Lets the fetch that holds most go on alone, of those whose clients read: as many others as have to begin anew, and those
@@ -202,7 +214,7 @@ extension Engine {
         let bytes = session.read?.countedBytes ?? 0
         if session.isFetching { fetchBytes -= bytes } else { answerBytes -= bytes }
         session.read = nil
-        if bytes > 0 { freed.noteRead(bytes: bytes, now: clock.monotonicNanoseconds) }
+        noteFreed(bytes)
     }
 }
 
