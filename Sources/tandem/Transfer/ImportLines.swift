@@ -29,10 +29,10 @@ struct ImportLines {
 
     private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 
-    /// The next line without its end; nil behind the last.
+    /// Returns the next line without its end, or nil after the last one.
     ///
-    /// Throws `EMSGSIZE` for a line that no row can have.
-    mutating func next() throws(IOError) -> [UInt8]? {
+    /// Throws ``CommandFailure`` for a line that is longer than any row.
+    mutating func next() throws -> [UInt8]? {
         var searched = start
         while true {
             if let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) {
@@ -42,8 +42,10 @@ struct ImportLines {
             bytes.removeSubrange(..<start)
             start = 0
             guard bytes.count <= Self.longest else {
-                throw IOError(
-                    .read, file.path, errno: 90, detail: "line \(place.line) is too long")
+                throw CommandFailure(
+                    "\(file.path) line \(place.line) is longer than \(Self.longest >> 20) MiB, the most "
+                        + "that a row can have; split or remove the line, or check the file's line ends"
+                )
             }
             var more = try file.read(count: 1 << 16, at: filled)[...]
             filled += UInt64(more.count)
