@@ -28,8 +28,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public var message: String
     /// True for the system's `EIO`.
     private(set) var isInputOutput = false
-    /// True if the process may not have more memory or files for now.
-    public private(set) var isShortOfMeans = false
+    /// Whether the process may not have more memory or files for now.
+    public private(set) var isOutOfResources = false
 
     /// An error of a kind with its message.
     public init(_ code: Code, _ message: String) {
@@ -52,7 +52,7 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
             code = .failed
             message = what + "; another process opened it with a larger map: run this again"
         case ENOMEM, EAGAIN, EMFILE, ENFILE:
-            (code, isShortOfMeans) = (.failed, true)
+            (code, isOutOfResources) = (.failed, true)
             message =
                 what + "; nothing is lost: allow the process more (`ulimit -a`), then start again"
         case MDB_INVALID, MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC:
