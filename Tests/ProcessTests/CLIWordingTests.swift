@@ -10,10 +10,8 @@ import Testing
     let place: Place
 
     init() throws {
-        place = try Place()
-        try place.serve()
-        let model = #"{"entities": {"Team": {"attributes": {"name": {"type": "string"}}}}}"#
-        expect(try tandem("schema", "apply", try file("model.json", model)), 0)
+        place = try .serving(
+            #"{"entities": {"Team": {"attributes": {"name": {"type": "string"}}}}}"#)
     }
 
     @Test func `an entity that is not there is told alike by all verbs`() throws {

@@ -28,10 +28,8 @@ import Testing
         """
 
     init() throws {
-        place = try Place()
-        try place.serve()
+        place = try .serving(Self.model)
         relay = try RefusingRelay(place.path + "/relay", to: place.socket)
-        expect(try tandem("schema", "apply", try file("model.json", Self.model)), 0)
     }
 
     /// The progress of one run through the relay.
