@@ -9,9 +9,9 @@ public enum BusErrors {
         let bytes = Array((line + "\n").utf8)
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
         room.copyBytes(from: bytes)
-        lastWords = (UnsafeRawBufferPointer(room), code)
+        exitMessage = (UnsafeRawBufferPointer(room), code)
         _ = signal(SIGBUS) { _ in
-            let (line, code) = lastWords
+            let (line, code) = exitMessage
             _ = write(2, line.baseAddress, line.count)
             _exit(code)
         }
@@ -19,6 +19,6 @@ public enum BusErrors {
 }
 
 // Set by the main thread before the handler is installed, which only reads it.
-nonisolated(unsafe) private var lastWords: (line: UnsafeRawBufferPointer, code: Int32) = (
+nonisolated(unsafe) private var exitMessage: (line: UnsafeRawBufferPointer, code: Int32) = (
     UnsafeRawBufferPointer(start: nil, count: 0), 0
 )

@@ -87,7 +87,7 @@ import Testing
         // Its answer names a position that the context does not come to.
         #expect(try reader.ask(#"{"do": "schema"}"#)["position"] == .int(3))
         let failure = try JSON.of(
-            #"{"event": "failure", "context": "main", "error": {"code": "timeout", "message": "too busy"}}"#
+            #"{"event": "failure", "context": "main", "position": 2, "error": {"code": "timeout", "message": "too busy"}}"#
         )
         #expect(reader.takeEvents() == [failure])
         relay.refuse(nil)
@@ -95,6 +95,43 @@ import Testing
         let events = reader.takeEvents()
         #expect(events.map { $0["event"]?.string } == ["change"], "\(events)")
         #expect(events.first?["position"] == .int(3))
+        #expect(try reader.finish() == .exited(0))
+    }
+
+    @Test func `a merge that fails is a failure without any request, once until it succeeds`()
+        throws
+    {
+        let daemon = try BridgedDaemon()
+        defer { daemon.daemon.end(SIGTERM) }
+        let saver = try daemon.first("saver")
+        let path = daemon.place.path + "/relay"
+        let relay = try RefusingRelay(path, to: daemon.place.socket)
+        let reader = try BridgeProcess(path)
+        func save(_ player: String) throws {
+            try saver.ask(
+                #"{"do": "save", "ops": [{"insert": "Player", "set": {"name": "\#(player)", "team": "Team/1"}}]}"#
+            )
+        }
+        try saver.ask(#"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "A"}}]}"#)
+        try reader.ask(
+            #"{"do": "open", "controller": "c", "entity": "Team", "sort": ["name"], "where": "ANY players.name IN {'x', 'y'}"}"#
+        )
+        for (position, player) in [(2, "x"), (5, "y")] {
+            relay.refuse(TandemError(.timeout, "too busy"))
+            try save(player)
+            let failure = try JSON.of(
+                #"{"event": "failure", "context": "main", "position": \#(position), "error": {"code": "timeout", "message": "too busy"}}"#
+            )
+            #expect(try reader.event() == failure)
+            try save("other")
+            try reader.ask(#"{"do": "schema"}"#)
+            #expect(reader.takeEvents().isEmpty)
+            relay.refuse(nil)
+            try saver.ask(
+                #"{"do": "save", "ops": [{"update": "Team/1", "set": {"name": "\#(player)"}}]}"#)
+            let change = try reader.event()
+            #expect(change["event"] == .string("change"), "\(change)")
+        }
         #expect(try reader.finish() == .exited(0))
     }
 

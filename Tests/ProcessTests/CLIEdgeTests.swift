@@ -80,9 +80,9 @@ import Testing
         expectLine(try tandem("wait", "1", "--timeout=nan"), 2, "--timeout")
         for words in [["-n=-5"], ["-n", "-5"], ["-n-5"]] {
             let run = try CommandRun("tandem", ["log"] + words)
-            expectLine(run, 2, "a count is a number from 0 on, or all")
+            expectLine(run, 2, "-n takes a number from 0 on, or all")
         }
-        expectLine(try tandem("history", "Team/1", "-n", "-5"), 2, "a count is a number from 0 on")
+        expectLine(try tandem("history", "Team/1", "-n", "-5"), 2, "-n takes a number from 0 on")
     }
 
     @Test func `watch ends when the list's order is no longer in the model`() throws {

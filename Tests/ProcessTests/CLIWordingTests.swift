@@ -10,10 +10,8 @@ import Testing
     let place: Place
 
     init() throws {
-        place = try Place()
-        try place.serve()
-        let model = #"{"entities": {"Team": {"attributes": {"name": {"type": "string"}}}}}"#
-        expect(try tandem("schema", "apply", try file("model.json", model)), 0)
+        place = try .serving(
+            #"{"entities": {"Team": {"attributes": {"name": {"type": "string"}}}}}"#)
     }
 
     @Test func `an entity that is not there is told alike by all verbs`() throws {
@@ -44,7 +42,8 @@ import Testing
             (["log", "--color", "pink"], "'never'; see `tandem log --help`"),
             (["status", "--name", "../../etc"], "`../../etc` is not the name of a daemon"),
             (["check", "--name", "a/b"], "`a/b` is not the name of a daemon"),
-            (["log", "-n", "abc"], "`abc` is not FIELD=VALUE; FIELD is one of author"),
+            (["log", "-n", "abc"], "-n takes a number from 0 on, or all"),
+            (["log", "abc"], "`abc` is not FIELD=VALUE; FIELD is one of author"),
             (["backup"], "Missing expected argument '<target>'; see `tandem backup --help`"),
         ] {
             let run = try CommandRun("tandem", words)

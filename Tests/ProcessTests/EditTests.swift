@@ -7,9 +7,8 @@ import Testing
     let place: Place
 
     init() throws {
-        place = try Place()
-        try place.serve()
-        let model = """
+        place = try .serving(
+            """
             {"entities": {
                 "Team": {"attributes": {"name": {"type": "string", "optional": false},
                         "wins": {"type": "int"}, "founded": {"type": "date"}, "note": {"type": "string"}},
@@ -17,8 +16,7 @@ import Testing
                     "uniqueness": [["name"]]},
                 "Player": {"attributes": {"name": {"type": "string"}},
                     "relationships": {"team": {"to": "Team", "inverse": "players"}}}}}
-            """
-        expect(try tandem("schema", "apply", try file("model.json", model)), 0)
+            """)
     }
 
     private func values(_ entity: String) throws -> [JSON] {

@@ -11,6 +11,8 @@ final class RefusingRelay: Sendable {
     private let daemon: String
     /// What is answered in the daemon's place; nil if everything is handed on.
     private let refusal = Locked<TandemError?>(nil)
+    /// Called with each message of a client before it is forwarded.
+    private let watch = Locked<(@Sendable (ClientMessage) throws -> Void)?>(nil)
 
     /// Takes connections at `path` and carries them to the daemon at another path.
     init(_ path: String, to daemon: String) throws {
@@ -29,6 +31,11 @@ final class RefusingRelay: Sendable {
     /// Answers questions about lists with an error from now on; nil hands them on.
     func refuse(_ error: TandemError?) { refusal.withLock { $0 = error } }
 
+    /// Calls `body` with each message of a client before it is forwarded, from now on.
+    func beforeForwarding(_ body: @escaping @Sendable (ClientMessage) throws -> Void) {
+        watch.withLock { $0 = body }
+    }
+
     private func carry(_ client: Socket) throws {
         let daemon = try Socket.connect(path: daemon)
         // Both threads write to the client, so each message is written as a whole.
@@ -38,6 +45,7 @@ final class RefusingRelay: Sendable {
             var handedOn: [UInt8] = []
             decoder.append(bytes)
             while let envelope = try decoder.next() {
+                try watch.withLock { $0 }?(envelope.message)
                 if case .verdicts = envelope.message, let error = refusal.withLock({ $0 }) {
                     var answer: [UInt8] = []
                     try FrameEncoder.encode(

@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// A suite whose tests each have a place, and run `tandem` on the daemon that serves it.
 protocol StoreSuite {
@@ -17,5 +18,22 @@ extension StoreSuite {
         let path = place.path + "/" + name
         try text.write(toFile: path, atomically: true, encoding: .utf8)
         return path
+    }
+}
+
+extension Place {
+    /// Creates a place whose daemon serves, with a model if one is given.
+    static func serving(_ model: String? = nil) throws -> Place {
+        let place = try Place()
+        try place.serve()
+        if let model { try place.install(model) }
+        return place
+    }
+
+    /// Installs a model in the store that the daemon serves.
+    func install(_ model: String) throws {
+        let path = path + "/model.json"
+        try model.write(toFile: path, atomically: true, encoding: .utf8)
+        expect(try CommandRun("tandem", ["schema", "apply", path, "--socket", socket]), 0)
     }
 }

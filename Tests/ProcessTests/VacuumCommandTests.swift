@@ -67,6 +67,19 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
+    @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
+    func `a segment whose time can't be read is an error, not a young segment`() throws {
+        let journal = try MadeJournal(transactions: 1_000, bytes: 100, segmentBytes: 64 << 10) {
+            $0 - 1_500_000_000
+        }
+        try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
+        let words = ["vacuum", "--time", "1day", "--dry-run", "-D", journal.store]
+        expect(try CommandRun("tandem", words), 0, "would remove 4 segments")
+        let first = journal.store + "/journal/0000000000000001.journal"
+        let reads = try FailingReads(path: first).run(words) { expect($0, 1, first, "EIO") }
+        #expect(reads > 2)
+    }
+
     @Test func `wrong input is told in one line`() throws {
         expect(try tandem("vacuum"), 2, "give --size, --time or --before")
         expect(try tandem("vacuum", "--size", "many"), 2, "512M or 2G, not many")

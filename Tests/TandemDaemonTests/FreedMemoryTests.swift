@@ -1,3 +1,6 @@
+import TandemModel
+import TandemQuery
+import TandemWire
 import Testing
 
 @testable import TandemDaemon
@@ -10,14 +13,51 @@ import Testing
         freed.noteRead(bytes: DaemonLimits.largeReadBytes, now: 100)
         freed.noteRead(bytes: 50 * DaemonLimits.largeReadBytes, now: 300)
         #expect(freed.due == 300 + pause)
-        let taken = [100, 300, 400].map { freed.takeDue($0 + pause) }
+        let taken = [100, 300, 400].map { freed.takeDue($0 + pause, room: .max) }
         #expect(taken == [false, true, false] && freed.due == nil)
+    }
+
+    @Test func `law 8: it goes at once if it takes more than reads leave of their limit`() {
+        var freed = FreedMemory()
+        let kept = Int(DaemonLimits.keptMemoryBytes)
+        for now in UInt64(1)...3 {
+            freed.noteRead(bytes: kept, now: now)
+            // That much is always kept, and more if there is room.
+            let isTaken = [Int(now) * kept, -1].map { freed.takeDue(now, room: $0) }
+            #expect(isTaken == [false, now == 2])
+            if now == 2 { #expect(freed.bytes == 0 && freed.due == nil) }
+        }
+        #expect(freed.bytes == kept)
+    }
+
+    @Test func `law 8: refused fetches do not add up to more memory than reads may hold`() throws {
+        var limits = DaemonLimits()
+        limits.readBytes = 8 << 20
+        let bench = try EngineBench(limits: limits)
+        let client = try bench.client()
+        let text = Value.string(String(repeating: "x", count: 60_000))
+        for number in UInt64(1)...200 {
+            try client.save([try bench.bench.insert("Node", number, ["name": text])])
+        }
+        var released = 0
+        for _ in 0..<40 {
+            // Each fetch is refused when it holds 8 MiB.
+            let error = #expect(throws: TandemError.self) {
+                try client.fetch(Fetch(request: FetchRequest(entity: "Node"), kind: .rows))
+            }
+            #expect(error?.code == .limitExceeded)
+            if bench.engine.takeFreedDue() { released += 1 }
+            #expect(
+                bench.engine.freed.bytes <= Int(DaemonLimits.keptMemoryBytes) + 2 * limits.readBytes
+            )
+        }
+        #expect(released > 1)
     }
 
     @Test func `small reads wake nobody`() {
         var freed = FreedMemory()
         freed.noteRead(bytes: DaemonLimits.largeReadBytes - 1, now: 100)
-        let isTaken = freed.takeDue(.max)
+        let isTaken = freed.takeDue(.max, room: 0)
         #expect(freed.due == nil && !isTaken)
     }
 }

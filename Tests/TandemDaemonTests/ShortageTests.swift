@@ -24,6 +24,24 @@ import Testing
         return 0
     }
 
+    /// Sends saves that are one batch on a full disk, expects that all are refused, and waits until the daemon asks for room again.
+    ///
+    /// Returns the errors, in the order of the saves.
+    private func refuse(
+        _ saves: [SaveRequest], of clients: [Peer], _ bench: EngineBench, _ clock: ManualClock
+    ) throws -> [TandemError] {
+        bench.bench.disk.faults.failingWrite = 1
+        bench.bench.disk.faults.writeErrno = 28
+        let ids = try zip(clients, saves).map { try $0.send(.save($1)) }
+        let errors = try zip(clients, ids).compactMap { client, id -> TandemError? in
+            guard case .failure(let error) = try client.answer(id) else { return nil }
+            return error
+        }
+        #expect(errors.map(\.code) == saves.map { _ in .readOnly })
+        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        return errors
+    }
+
     @Test func `laws 3 and 8: who listens is told of a full disk and of the room that comes back`()
         throws
     {
@@ -86,21 +104,11 @@ import Testing
         let clock = ManualClock()
         let bench = try EngineBench(clock: clock)
         let (one, two) = (try bench.client(), try bench.client())
-        bench.bench.disk.faults.failingWrite = 1
-        bench.bench.disk.faults.writeErrno = 28
         let saves = [
             one.saveRequest([try bench.bench.insert("Node", 1)]),
             two.saveRequest([try bench.bench.insert("Node", 2)]),
         ]
-        let ids = [try one.send(.save(saves[0])), try two.send(.save(saves[1]))]
-        for (client, id) in zip([one, two], ids) {
-            guard case .failure(let error) = try client.answer(id) else {
-                Issue.record("a save that never happened was answered")
-                return
-            }
-            #expect(error.code == .readOnly)
-        }
-        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        _ = try refuse(saves, of: [one, two], bench, clock)
         for (client, save) in zip([one, two], saves) {
             guard case .saved(let saved) = try client.ask(.save(save)) else {
                 Issue.record("the repeated save was refused")
@@ -116,21 +124,11 @@ import Testing
         let bench = try EngineBench(clock: clock)
         let (one, two) = (try bench.client(), try bench.client())
         try one.save([try bench.bench.insert("Node", 1)])
-        bench.bench.disk.faults.failingWrite = 1
-        bench.bench.disk.faults.writeErrno = 28
         // The second save has no effect of its own because of the first one in the same batch.
         let saves = try [one, two].map { client in
             client.saveRequest([try bench.bench.update("Node", 1, ["name": Value.string("x")])])
         }
-        let ids = [try one.send(.save(saves[0])), try two.send(.save(saves[1]))]
-        for (client, id) in zip([one, two], ids) {
-            guard case .failure(let error) = try client.answer(id) else {
-                Issue.record("a save that never happened was answered")
-                return
-            }
-            #expect(error.code == .readOnly)
-        }
-        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        _ = try refuse(saves, of: [one, two], bench, clock)
         guard case .saved(let saved) = try two.ask(.save(saves[1])) else {
             Issue.record("the repeated save was refused")
             return
@@ -146,23 +144,14 @@ import Testing
         let (one, two) = (try bench.client(), try bench.client())
         try one.save([try bench.bench.insert("Node", 1)])
         let version = try bench.bench.version("Node", 1)
-        bench.bench.disk.faults.failingWrite = 1
-        bench.bench.disk.faults.writeErrno = 28
         let saves = try [one, two].enumerated().map { index, client in
             let name = ["name": Value.string("\(index)")]
             return client.saveRequest([
                 try bench.bench.update("Node", 1, name, version: version)
             ])
         }
-        let ids = [try one.send(.save(saves[0])), try two.send(.save(saves[1]))]
-        for (client, id) in zip([one, two], ids) {
-            guard case .failure(let error) = try client.answer(id) else {
-                Issue.record("a save that never happened was answered")
-                return
-            }
-            #expect(error.code == .readOnly && error.conflicts.isEmpty)
-        }
-        clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
+        let errors = try refuse(saves, of: [one, two], bench, clock)
+        #expect(errors.flatMap(\.conflicts).isEmpty)
         // Whoever repeats first is the first.
         guard case .saved(let saved) = try two.ask(.save(saves[1])),
             case .failure(let error) = try one.ask(.save(saves[0]))

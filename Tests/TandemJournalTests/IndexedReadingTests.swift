@@ -41,6 +41,29 @@ import Testing
         }
     }
 
+    @Test func `an index that can't be compared is a problem, whichever open fails`() throws {
+        var random = SeededGenerator(seed: seed)
+        var log = try KeyedLog()
+        try log.fill(segments: 2, &random)
+        let segments = log.journal.segments
+        let check = IndexCheck(directory: directory, fileSystem: log.disk)
+        func problem() -> String? {
+            check.problem(
+                of: segments[0].first, before: segments[1].first, comparing: KeyedLog.keys)
+        }
+        #expect(problem() == nil)
+        var call = 0
+        repeat {
+            call += 1
+            log.disk.faults.failingOpen = call
+            let found = problem()
+            guard log.disk.faults.failingOpen == nil else { break }
+            #expect(found != nil, "open \(call)")
+        } while true
+        // The index twice, and both segments at least once.
+        #expect(call > 4)
+    }
+
     @Test func `what is wanted of a long journal is read, and little else`() throws {
         var random = SeededGenerator(seed: seed)
         let disk = SimulatedFileSystem()

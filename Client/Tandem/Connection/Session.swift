@@ -43,6 +43,10 @@ public struct ConnectionEvent: Hashable, Sendable {
     public var skipped = 0
     /// Why saves are refused, and what to do, or why a context could not merge; empty in other states.
     public var reason = ""
+    /// The name of the context that could not merge; empty in other states.
+    public var context = ""
+    /// Why a context could not merge; nil in other states.
+    public var error: TandemError?
 }
 
 /// What a connection tells of the moment it happens.

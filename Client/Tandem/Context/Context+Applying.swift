@@ -72,8 +72,8 @@ extension ManagedObjectContext {
             }
         }
         standing.told = group.isOtherLog ? group.to : max(standing.told, group.to)
-        standing.tell(standing.takeNotices() + touched)
-        if standing.hasUntold { postpone { [standing] in standing.tell([]) } }
+        standing.tell(standing.drainNotices() + touched)
+        if standing.hasUnreportedNotices { postpone { [standing] in standing.tell([]) } }
         processPendingChanges()
         deliver()
     }
@@ -105,7 +105,7 @@ extension ManagedObjectContext {
             for child in children { child.value?.giveUp(changes[at].object.number) }
             record.fault()
             record.isMissing = true
-            noteDeletion(of: record)
+            recordDeletion(of: record)
             edited.remove(record)
             record.pending = Edits()
             return
@@ -230,7 +230,7 @@ extension ManagedObjectContext {
         old.pending = Edits()
         old.fault()
         old.isMissing = true
-        noteDeletion(of: old)
+        recordDeletion(of: old)
         notifyObservers(of: old.reference.number)
     }
 }

@@ -9,7 +9,7 @@ extension ManagedObjectContext {
     ) -> [UInt8]? {
         let content = content(of: blob)
         if content == nil {
-            noteFailedRead(property.slot, of: record)
+            recordFailedRead(property.slot, of: record)
         } else if record.isUnreadable {
             noteLoaded(record)
             dropDoubtfulEdits()

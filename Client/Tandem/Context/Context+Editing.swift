@@ -71,7 +71,7 @@ extension ManagedObjectContext {
         undoStack.clear()
         lostEdits = LostEdits()
         failedReads.forgetDropped()
-        _ = unseenDeletions.takeDropped()
+        _ = unseenDeletions.drainDropped()
         for object in edited.objects {
             let record = object.record
             touch(record, .refresh)

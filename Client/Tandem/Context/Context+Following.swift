@@ -29,7 +29,7 @@ extension ManagedObjectContext {
     ///
     /// Otherwise the context tries again when the connection is restored, or with the next save by others.
     private nonisolated(nonsending) func recover(from error: TandemError) async {
-        noteFailedMerge(error)
+        reportFailedMerge(error)
         guard !error.isPassing, standing.pin == nil, let now = connection.knownSession else {
             return
         }
@@ -37,11 +37,11 @@ extension ManagedObjectContext {
             try await restartStep(in: now).runAsync(on: connection) { self.standing.pin == nil }
             standing.isStale = false
         } catch {
-            noteFailedMerge(error as? TandemError ?? TandemError(.storage, "\(error)"))
+            reportFailedMerge(error as? TandemError ?? TandemError(.storage, "\(error)"))
         }
     }
 
-    private func noteFailedMerge(_ error: TandemError) {
+    private func reportFailedMerge(_ error: TandemError) {
         standing.isStale = true
         if let debug { debug.tell(.merge, name, since: debug.now, [("error", "\(error)")]) }
         // The loss of the connection has an event of its own.
@@ -49,7 +49,8 @@ extension ManagedObjectContext {
         connection.payloads.publish(
             ConnectionEvent(
                 state: .mergeFailed, position: position,
-                reason: "context \(name) could not merge what others saved: \(error)"))
+                reason: "context \(name) could not merge what others saved: \(error)",
+                context: name, error: error))
     }
 
     /// Whether the last attempt to merge what others saved failed, so that the context may show an older position.

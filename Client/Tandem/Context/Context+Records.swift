@@ -234,7 +234,7 @@ extension ManagedObjectContext {
             let record = record(missing)
             record.fault()
             record.isMissing = record.pending.kind != .insert && record.inFlight.kind != .insert
-            if record.isMissing { noteDeletion(of: record) }
+            if record.isMissing { recordDeletion(of: record) }
             noteLoaded(record)
         }
         for list in answer.members {
@@ -249,7 +249,7 @@ extension ManagedObjectContext {
     /// Takes over a row that was read at the context's position.
     func adopt(_ stored: StoredObject) throws(TandemError) {
         _ = try entity(of: stored.object)
-        guard let record = recordBefore(stored) else { return }
+        guard let record = recordToUpdate(with: stored) else { return }
         guard stored.row.isValid(for: record.entity) else {
             throw Self.unreadable(stored.object, record.entity)
         }
@@ -258,11 +258,11 @@ extension ManagedObjectContext {
 
     /// Takes over a row that was read at the context's position, and checked (``checkRows(_:)``).
     func adopt(checked stored: StoredObject) {
-        if let record = recordBefore(stored) { hold(stored, in: record) }
+        if let record = recordToUpdate(with: stored) { hold(stored, in: record) }
     }
 
-    /// The record of an object, unless it holds a later row.
-    private func recordBefore(_ stored: StoredObject) -> ObjectRecord? {
+    /// Returns the record that a stored row updates, or nil if the record has a later row.
+    private func recordToUpdate(with stored: StoredObject) -> ObjectRecord? {
         correct(stored.object)
         let record = record(stored.object)
         return record.row == nil || stored.version >= record.version ? record : nil

@@ -65,7 +65,7 @@ struct FailedReads {
     }
 
     /// The edits to drop; afterwards there are none.
-    mutating func takeDoubtful() -> [(record: ObjectRecord, slots: PropertyMask)] {
+    mutating func drainDoubtful() -> [(record: ObjectRecord, slots: PropertyMask)] {
         defer { doubtful = [] }
         return doubtful
     }
@@ -142,13 +142,13 @@ struct FailedReads {
 
 extension ManagedObjectContext {
     /// Notes that a property was read and could not be loaded; an object that is gone reads as null, which is no failure.
-    func noteFailedRead(_ slot: Int, of record: ObjectRecord) {
+    func recordFailedRead(_ slot: Int, of record: ObjectRecord) {
         guard !record.isGone else { return }
         failedReads.note(slot, of: record, faultFailure)
     }
 
     /// Records a value that the type of its property can't show.
-    func noteUnknownValue(
+    func recordUnknownValue(
         _ value: Value, _ slot: Int, of record: ObjectRecord, _ type: Any.Type
     ) {
         let error = TandemError(
@@ -187,7 +187,7 @@ extension ManagedObjectContext {
 
     /// Drops edits that may be computed from failed reads, here and in children.
     func dropDoubtfulEdits() {
-        for (record, slots) in failedReads.takeDoubtful() where !record.isGone {
+        for (record, slots) in failedReads.drainDoubtful() where !record.isGone {
             for slot in slots {
                 failedReads.noteDropped(slot, of: record)
                 dropEdit(of: slot, record)

@@ -28,12 +28,12 @@ final class Standing {
     /// The changes to notify observers of when the current merge is complete; nil outside of a merge.
     private var notices: [ObserverNotice]?
     /// The changes that were recorded while a property was being loaded; observers are notified afterwards.
-    private var untold: [ObserverNotice] = []
+    private var unreported: [ObserverNotice] = []
     private let link: ContextLink
 
     init(_ link: ContextLink) { self.link = link }
 
-    /// Keeps what is noted of objects until ``takeNotices()``: who hears of a change reads, and would see half a merge.
+    /// Keeps what is noted of objects until ``drainNotices()``: who hears of a change reads, and would see half a merge.
     func holdNotices() { notices = notices ?? [] }
 
     /// Keeps a note, if notes are kept.
@@ -44,20 +44,20 @@ final class Standing {
     }
 
     /// Ends the keeping, and gives what was kept.
-    func takeNotices() -> [ObserverNotice] {
+    func drainNotices() -> [ObserverNotice] {
         defer { notices = nil }
         return notices ?? []
     }
 
     /// Whether something is to be told that was noted while somebody read.
-    var hasUntold: Bool { !untold.isEmpty }
+    var hasUnreportedNotices: Bool { !unreported.isEmpty }
 
     /// Tells those who observe objects, unless somebody reads who may be about to: it would never hear of it.
     func tell(_ more: [ObserverNotice]) {
-        untold += more
+        unreported += more
         guard loads == 0 else { return }
-        let all = untold
-        untold = []
+        let all = unreported
+        unreported = []
         for notice in all { notice.context?.notifyObservers(of: notice.number, notice.slots) }
     }
 }

@@ -28,7 +28,7 @@ struct UnseenDeletions {
     mutating func drop(_ id: ObjectID) { edited.insert(id) }
 
     /// Forgets the dropped edits and returns their objects.
-    mutating func takeDropped() -> [ObjectID] {
+    mutating func drainDropped() -> [ObjectID] {
         defer { edited = [] }
         return edited.sorted()
     }
@@ -36,7 +36,7 @@ struct UnseenDeletions {
 
 extension ManagedObjectContext {
     /// Records that others deleted an object, if that was merged while a property was read.
-    func noteDeletion(of record: ObjectRecord) {
+    func recordDeletion(of record: ObjectRecord) {
         guard standing.loads > 0 else { return }
         let root = root
         if root.unseenDeletions.isEmpty {
@@ -46,7 +46,7 @@ extension ManagedObjectContext {
     }
 
     /// Drops an edit of a deleted object, if its deletion is unseen; returns whether it is.
-    func dropsEdit(of record: ObjectRecord) -> Bool {
+    func discardsEdit(of record: ObjectRecord) -> Bool {
         guard record.isGone, root.unseenDeletions.contains(record.reference.number) else {
             return false
         }
@@ -56,7 +56,7 @@ extension ManagedObjectContext {
 
     /// Throws `conflict` under the policy `error` if edits were dropped, once.
     func checkUnseenDeletions(_ policy: MergePolicy?) throws(TandemError) {
-        let dropped = unseenDeletions.takeDropped()
+        let dropped = unseenDeletions.drainDropped()
         guard !dropped.isEmpty, policy ?? mergePolicy == .error else { return }
         let names = dropped.map(\.description).joined(separator: ", ")
         var error = TandemError(

@@ -197,7 +197,7 @@ open class ManagedObject: Observable {
         }
         // Loading may have brought another model.
         guard let slot = record.entity.slot(of: relationship) else { return nil }
-        if record.members(slot) == nil { context.noteFailedRead(slot, of: record) }
+        if record.members(slot) == nil { context.recordFailedRead(slot, of: record) }
         return slot
     }
 
@@ -266,7 +266,7 @@ open class ManagedObject: Observable {
         // Loading may have brought another model.
         guard let slot = record.entity.slot(of: name) else { return .null }
         if let value = record.value(slot) { return shown(value) }
-        context.noteFailedRead(slot, of: record)
+        context.recordFailedRead(slot, of: record)
         return .null
     }
 
@@ -286,7 +286,7 @@ open class ManagedObject: Observable {
             let value = record.committedValue(slot), !value.isNull, record.value(slot) == value,
             value.outside.map({ context.root.blobs[$0] != nil }) ?? true
         else { return nil }
-        context.noteUnknownValue(value, slot, of: record, type)
+        context.recordUnknownValue(value, slot, of: record, type)
         return record.entity.defaults[slot]
     }
 
@@ -324,7 +324,7 @@ open class ManagedObject: Observable {
         }
         guard record.isDeleted else { return context }
         precondition(
-            context.dropsEdit(of: record),
+            context.discardsEdit(of: record),
             "\(id) was deleted, so an edit would be lost; check isDeleted first.")
         return nil
     }
@@ -336,7 +336,7 @@ open class ManagedObject: Observable {
         checkContext(of: object)
         guard object.record.isDeleted else { return true }
         precondition(
-            managedObjectContext?.dropsEdit(of: object.record) == true,
+            managedObjectContext?.discardsEdit(of: object.record) == true,
             "\(object.id) was deleted, so nothing can lead to it; check isDeleted first.")
         return false
     }

@@ -29,7 +29,7 @@ public struct SettingAssembly: Sendable {
     public private(set) var problems: [String] = []
     private let lookup: NameLookup
     /// Whether a key of the journal's retention was given: the defaults of all three hold only together.
-    private var isRetentionGiven = false
+    private var hasRetentionSettings = false
 
     /// Begins with the defaults.
     public init(_ configuration: DaemonConfiguration, lookup: NameLookup = .system) {
@@ -54,10 +54,10 @@ public struct SettingAssembly: Sendable {
     public mutating func set(_ given: GivenSetting) {
         guard let setting = Setting.named(given.name) else { return refuseUnknown([given]) }
         do throws(Setting.Rejection) {
-            if setting.isOfRetention, !isRetentionGiven {
+            if setting.isRetentionSetting, !hasRetentionSettings {
                 // Beside a bound that was chosen, those that were not would be a surprise.
                 configuration.retention = RetentionPolicy()
-                isRetentionGiven = true
+                hasRetentionSettings = true
             }
             try setting.write(given.values, &configuration, lookup)
             configuration.origins[setting.name] = given.origin
@@ -104,7 +104,7 @@ public struct SettingAssembly: Sendable {
 
 extension Setting {
     /// Whether it is a bound of what is kept of the journal.
-    fileprivate var isOfRetention: Bool {
+    fileprivate var isRetentionSetting: Bool {
         ["journal.keepBytes", "journal.keepSeconds", "journal.capBytes"].contains(name)
     }
 }

@@ -85,7 +85,7 @@ public final class Daemon {
         case let error as JournalError
         where error.code == .noSpace || error.cause?.isOutOfSpace == true:
             DaemonError(.noSpace, error.description)
-        case let error as StoreError where error.code == .noSpace || error.isShortOfMeans:
+        case let error as StoreError where error.code == .noSpace || error.isOutOfResources:
             DaemonError(.noSpace, error.description)
         default: DaemonError(.storage, "\(error)")
         }

@@ -78,7 +78,7 @@ final class ServiceLoop {
         try watchAnew()
         checkHandshakes()
         engine.reportWithheldLines()
-        if engine.freed.takeDue(engine.clock.monotonicNanoseconds) { ThisProcess.releaseMemory() }
+        if engine.takeFreedDue() { ThisProcess.releaseMemory() }
         engine.supervision.passed(engine.summary)
         return isStopping
     }

@@ -276,13 +276,24 @@ extension Engine {
     private func recount(_ read: PendingRead) {
         let bytes = read.bytes
         heldBytes += bytes - read.countedBytes
+        noteFreed(read.countedBytes - bytes)
         read.countedBytes = bytes
     }
 
     private func uncount(_ read: PendingRead) {
         heldBytes -= read.countedBytes
-        freed.noteRead(bytes: read.countedBytes, now: clock.monotonicNanoseconds)
+        noteFreed(read.countedBytes)
         read.countedBytes = 0
+    }
+
+    /// Records bytes that a read holds no more.
+    private func noteFreed(_ bytes: Int) {
+        if bytes > 0 { freed.noteRead(bytes: bytes, now: clock.monotonicNanoseconds) }
+    }
+
+    /// Whether memory that reads freed is to be released now; see ``FreedMemory``.
+    func takeFreedDue() -> Bool {
+        freed.takeDue(clock.monotonicNanoseconds, room: limits.readBytes - heldBytes)
     }
 
     /// Removes a session's read. If no part of the answer was sent, the session's former interests are restored.

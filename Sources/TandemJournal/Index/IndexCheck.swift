@@ -42,7 +42,13 @@ package struct IndexCheck {
     ) -> String? {
         let maker = SegmentIndexMaker(
             directory: directory, fileSystem: fileSystem, reading: reading)
-        guard let made = try? maker.bytes(of: first, before: next) else { return nil }
+        let made: [UInt8]
+        do throws(JournalError) {
+            made = try maker.bytes(of: first, before: next)
+        } catch {
+            if error.code == .damaged || isGone(first) { return nil }
+            return "the segment can't be read to compare it: \(error)"
+        }
         do throws(IOError) {
             let found = try fileSystem.contents(
                 of: path(of: first), maximumBytes: header.fileBytes)

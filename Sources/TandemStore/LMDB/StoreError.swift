@@ -32,8 +32,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public var message: String
     /// True for the system's `EIO`.
     private(set) var isInputOutput = false
-    /// True if the process may not have more memory or files for now.
-    public private(set) var isShortOfMeans = false
+    /// Whether the process may not have more memory or files for now.
+    public private(set) var isOutOfResources = false
 
     /// An error of a kind with its message.
     public init(_ code: Code, _ message: String) {
@@ -59,7 +59,7 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
             code = .noReader
             message = what + "; end a process that reads the store, or wait"
         case ENOMEM, EAGAIN, EMFILE, ENFILE:
-            (code, isShortOfMeans) = (.failed, true)
+            (code, isOutOfResources) = (.failed, true)
             message =
                 what + "; nothing is lost: allow the process more (`ulimit -a`), then start again"
         case MDB_INVALID, MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC:

@@ -16,13 +16,19 @@ import TandemIO
     var aliases: [String: BridgeAlias] = [:]
     /// The model that took effect last while the bridge listened, and whether it was told.
     private let news = Locked(BridgeNews())
+    private let failures: MergeFailures
 
     init(container: PersistentContainer) {
         self.container = container
+        let failures = MergeFailures(output)
+        self.failures = failures
         let (output, news) = (output, news)
         container.onConnectionNotice { [weak self] notice in
             switch notice {
             case .connection(let event):
+                if let error = event.error {
+                    return failures.report(error, of: event.context, at: event.position.number)
+                }
                 // That no saves are taken is for a save to say.
                 guard event.state == .lost || event.state == .restored else { return }
                 output.write(Bridge.json(event))
@@ -141,17 +147,11 @@ import TandemIO
             } catch let error as TandemError where error.code == .disconnected {
                 // The loss of the connection is an event of its own; the context follows when it is back.
             } catch {
-                tellFailure(of: name, error)
+                // Events that an answer should come after may be missing.
+                failures.report(
+                    BridgeErrors.tandemError(error), of: name, at: position.number)
             }
         }
-    }
-
-    /// Reports that a context does not follow, so that events which an answer should come after may be missing.
-    private func tellFailure(of context: String, _ error: any Error) {
-        output.write([
-            "event": .string("failure"), "context": .string(context),
-            "error": BridgeErrors.json(BridgeErrors.tandemError(error)),
-        ])
     }
 
     /// Writes the events of models that took effect, after what came before them.

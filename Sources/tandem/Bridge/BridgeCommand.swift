@@ -12,6 +12,9 @@ struct BridgeCommand: AsyncParsableCommand {
             When history no longer reaches back to what an observer heard last, a `connection` event says so, with \
             state `restored`, the position from which it goes on, and a key more: `missed`, with the observer and the \
             position behind which saves were missed (`after`).
+
+            When a context can't merge what others saved, a `failure` event has its name (`context`) instead of a \
+            controller's, and the position at which it stays; lists follow with the next merge.
             """)
 
     @OptionGroup var global: GlobalOptions

@@ -16,7 +16,9 @@ struct IndexVerification {
             return problem.map { problem in
                 VerifyProblem(
                     kind: .index, path: check.path(of: first), positions: first...(next - 1),
-                    message: "\(problem); remove it, and the daemon makes it anew when it starts")
+                    message:
+                        "\(problem); remove the index, and the daemon makes it again when it starts"
+                )
             }
         }
     }

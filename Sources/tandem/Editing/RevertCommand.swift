@@ -28,6 +28,7 @@ struct RevertCommand: ParsableCommand {
             let context = container.makeContext(name: "revert \(number)")
             var revert = Revert(context, try container.storeModel())
             try revert.prepare(try Self.entry(number, source))
+            let saved = isDryRun ? nil : try revert.save()
             let conflicts = revert.conflicts
             guard conflicts.isEmpty else {
                 conflicts.forEach { printLine("conflict: \($0)") }
@@ -36,8 +37,7 @@ struct RevertCommand: ParsableCommand {
                         + "conflict\(conflicts.count == 1 ? "" : "s"); nothing was saved")
             }
             revert.lines.forEach(printLine)
-            if isDryRun { return printLine("nothing was saved (--dry-run)") }
-            let saved = try context.save()
+            guard let saved else { return printLine("nothing was saved (--dry-run)") }
             printLine("reverted \(number) by \(saved.number)")
         }
     }
@@ -98,6 +98,34 @@ struct RevertCommand: ParsableCommand {
         for change in changes where change.kind == .insert { try delete(change, entry) }
     }
 
+    /// Saves the edits and returns the position; if others changed or deleted an object meanwhile, records conflicts and returns nil.
+    mutating func save() throws -> Position? {
+        guard conflicts.isEmpty else { return nil }
+        do {
+            return try context.save()
+        } catch let error as TandemError where error.code == .conflict {
+            for conflict in context.details(of: error) {
+                let change = conflict.theirs == nil ? "deleted" : "changed"
+                conflicts.append("\(conflict.object): it was \(change) later")
+            }
+        } catch let error as TandemError where error.code == .unknownObject {
+            conflicts.append(error.message)
+        }
+        return nil
+    }
+
+    /// Whether objects can be edited; records a conflict for each that others deleted after it was loaded.
+    private mutating func areEditable(_ objects: ManagedObject...) -> Bool {
+        let deleted = objects.filter(\.isDeleted)
+        for object in deleted { addDeletion(of: "\(object.id)") }
+        return deleted.isEmpty
+    }
+
+    private mutating func addDeletion(of id: String) {
+        let conflict = "\(id): it was deleted later"
+        if !conflicts.contains(conflict) { conflicts.append(conflict) }
+    }
+
     private mutating func undo(
         _ change: Change, _ entry: LogEntry, _ old: CompiledModel
     ) throws {
@@ -107,7 +135,7 @@ struct RevertCommand: ParsableCommand {
         }
         let id = entry.id(change.object)
         guard let object = try returned[change.object.number] ?? existing(change.object, old) else {
-            conflicts.append("\(id): it was deleted later")
+            addDeletion(of: id)
             return
         }
         if let row = change.deleted {
@@ -145,7 +173,8 @@ struct RevertCommand: ParsableCommand {
         // It follows from others, which are undone as well.
         if present.derivation != nil { return }
         guard let target = value.reference else {
-            object[property.name] = try context.withContent(value)
+            let content = try context.withContent(value)
+            if areEditable(object) { object[property.name] = content }
             return
         }
         guard let other = try returned[target.number] ?? existing(target, old) else {
@@ -153,7 +182,7 @@ struct RevertCommand: ParsableCommand {
                 "\(object.id): \(property.name) led to \(old.id(of: target)), which was deleted")
             return
         }
-        object.setObject(other, for: property.name)
+        if areEditable(object, other) { object.setObject(other, for: property.name) }
     }
 
     /// Undoes the links whose other end is to-many; others follow from to-one relationships.
@@ -185,6 +214,7 @@ struct RevertCommand: ParsableCommand {
                 )
                 continue
             }
+            guard areEditable(object, other) else { continue }
             if link.isAdded {
                 object.remove(other, from: property.name)
             } else {
@@ -198,7 +228,7 @@ struct RevertCommand: ParsableCommand {
         guard let old = entry.model, let entity = entry.entity(of: change),
             let object = try existing(change.object, old)
         else {
-            conflicts.append("\(id): it was deleted later")
+            addDeletion(of: id)
             return
         }
         guard object.version == entry.transaction.position else {
@@ -215,6 +245,7 @@ struct RevertCommand: ParsableCommand {
                 conflicts.append("\(id): \(property.name) has \(other.id) since")
             }
         }
+        guard areEditable(object) else { return }
         context.delete(object)
         lines.append("delete \(id)")
     }

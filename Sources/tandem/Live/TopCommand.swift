@@ -87,13 +87,13 @@ struct TopCommand: AsyncParsableCommand {
                 screen.frame = TopFrame(before: screen.frame.now, now: now)
                 left -= 1
             }
-            screen.draw(secondsWithoutAnswer: silence(since: now))
+            screen.draw(secondsWithoutAnswer: secondsWithoutAnswer(since: now))
             StandardStream.output.noticeReader()
         }
     }
 
     /// Whole seconds for which a status is overdue; nil if it is not.
-    private func silence(since look: TopLook) -> Int? {
+    private func secondsWithoutAnswer(since look: TopLook) -> Int? {
         let age = Double(SystemClock().monotonicNanoseconds - look.time) / 1e9
         return age >= delay + 2 ? Int(age) : nil
     }

@@ -64,14 +64,14 @@ final class CursorKeeper: Sendable {
     }
 
     private func end() {
-        var tries = 0
-        while tries < Self.attempts, !enter(.closed) {
+        var attempt = 0
+        while attempt < Self.attempts, !enter(.closed) {
             KernelThread.sleep(nanoseconds: Self.pause)
-            tries += 1
+            attempt += 1
         }
         guard let cursor = last.withLock({ $0 }) else { return }
         // The process ends by the signal even if the file can't be written.
         try? record(cursor)
-        if isShown, tries < Self.attempts { printLine("-- cursor: \(cursor)") }
+        if isShown, attempt < Self.attempts { printLine("-- cursor: \(cursor)") }
     }
 }

@@ -22,7 +22,7 @@ extension LogRun {
             let table = StatisticsTable(
                 statistics: statistics, width: Self.terminalWidth, style: style,
                 clock: WallClock(isUTC: options.utc))
-            table.lines.forEach(output.paintedLine)
+            table.lines.forEach(output.styledLine)
         }
         try conclude(range)
     }
@@ -40,7 +40,7 @@ extension LogRun {
             try write(TimelineSVG.text(timeline, look), path)
         } else {
             TimelineText(timeline: timeline, look: look, style: style)
-                .lines(width: Self.terminalWidth).forEach(output.paintedLine)
+                .lines(width: Self.terminalWidth).forEach(output.styledLine)
         }
         try conclude(range)
     }

@@ -110,7 +110,7 @@ final class LogRun {
         }
         let write = { [self] () -> String? in
             output.write { format.append(entry, to: &$0) }
-            return cursorOfFlushed(entry)
+            return flushedCursor(entry)
         }
         // Without --follow the file is written at the end or by a signal: a reader that leaves early, such as `head`, has not
         // read everything that was written.
@@ -119,7 +119,7 @@ final class LogRun {
     }
 
     /// The cursor of a transaction that was just written, unless some of it waits to be flushed or the reader is gone.
-    private func cursorOfFlushed(_ entry: LogEntry) -> String? {
+    private func flushedCursor(_ entry: LogEntry) -> String? {
         guard !output.isPending else { return nil }
         output.noticeReader()
         guard !output.isClosed else { return nil }

@@ -33,7 +33,7 @@ struct BlameCommand: ParsableCommand {
         if output == .json {
             blame.items.forEach { lines.line(blame.json($0).text) }
         } else {
-            blame.table(options.look(source)).forEach(lines.paintedLine)
+            blame.table(options.look(source)).forEach(lines.styledLine)
         }
         try source.conclude()
     }

@@ -43,7 +43,7 @@ struct DiffCommand: ParsableCommand {
             if output == .json {
                 lines.line(object.json.text)
             } else {
-                object.lines(style).forEach(lines.paintedLine)
+                object.lines(style).forEach(lines.styledLine)
             }
         }
         for remark in try migrations(source, floor, top) {

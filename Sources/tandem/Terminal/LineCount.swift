@@ -22,7 +22,7 @@ enum LineCount: Equatable {
     /// The same for an option; throws for what is no count.
     static func counted(_ argument: String) throws -> LineCount {
         guard let count = LineCount(argument: argument) else {
-            throw ValidationError("a count is a number from 0 on, or all")
+            throw ValidationError("-n takes a number from 0 on, or all")
         }
         return count
     }

@@ -48,10 +48,10 @@ final class LineOutput {
     }
 
     /// Appends a line, with only what may reach a terminal.
-    func line(_ text: String) { paintedLine(text.printable) }
+    func line(_ text: String) { styledLine(text.printable) }
 
     /// Appends a line that may have colours, whose texts the caller has made printable.
-    func paintedLine(_ text: String) {
+    func styledLine(_ text: String) {
         write { $0.put(text, "\n") }
     }
 

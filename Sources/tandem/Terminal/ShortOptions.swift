@@ -8,6 +8,8 @@ struct ShortOptions {
     let valued: Set<Character>
     /// Whether `-n` may stand without its number.
     private let countsLines: Bool
+    /// Whether a word can be an argument of the verb.
+    private let isArgument: (String) -> Bool
 
     /// The letters of a verb.
     init(of verb: String) {
@@ -15,6 +17,9 @@ struct ShortOptions {
         self.flags = Set(flags)
         self.valued = Set(valued)
         countsLines = verb == "log" || verb == "history"
+        isArgument =
+            verb == "history"
+            ? { $0.contains("/") } : { $0.contains("=") || ["+", "show"].contains($0) }
     }
 
     private static func letters(_ verb: String) -> (flags: String, valued: String) {
@@ -79,15 +84,16 @@ struct ShortOptions {
         guard countsLines else { return words }
         return words.indices.map { place in
             guard ["-n", "--lines"].contains(words[place]) else { return words[place] }
-            guard place + 1 < words.endIndex, Self.isMeant(asCount: words[place + 1]) else {
+            guard place + 1 < words.endIndex, isCount(words[place + 1]) else {
                 return "\(words[place])=\(LineCount.usual)"
             }
             return words[place]
         }
     }
 
-    /// Whether a word behind `-n` is its number, or one below zero, which is to be refused as such.
-    private static func isMeant(asCount word: String) -> Bool {
-        LineCount(argument: word) != nil || Int(word) != nil
+    /// Whether a word after `-n` is its value, right or wrong, and not another argument of the verb.
+    private func isCount(_ word: String) -> Bool {
+        if Int(word) != nil { return true }
+        return !word.hasPrefix("-") && !isArgument(word)
     }
 }

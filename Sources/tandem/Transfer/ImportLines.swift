@@ -29,16 +29,16 @@ struct ImportLines {
 
     private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 
-    /// The next line without its end; nil behind the last.
+    /// Returns the next line without its end, or nil after the last one.
     ///
-    /// Throws `EMSGSIZE` for a line that no row can have.
-    mutating func next() throws(IOError) -> [UInt8]? {
+    /// Throws ``CommandFailure`` for a line that is longer than any row.
+    mutating func next() throws -> [UInt8]? {
         guard let (end, ending) = try nextEnd() else { return nil }
         return take(through: end, ending: ending)
     }
 
     /// Passes over the next line; false after the last one.
-    mutating func skip() throws(IOError) -> Bool {
+    mutating func skip() throws -> Bool {
         guard let (end, ending) = try nextEnd() else { return false }
         pass(end, ending: ending)
         return true
@@ -47,7 +47,7 @@ struct ImportLines {
     /// Fills the buffer up to the end of the next line, and returns that and the line break's length.
     ///
     /// Nil after the last line.
-    private mutating func nextEnd() throws(IOError) -> (end: Int, ending: Int)? {
+    private mutating func nextEnd() throws -> (end: Int, ending: Int)? {
         var searched = start
         while true {
             if let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) { return (end, 1) }
@@ -55,8 +55,10 @@ struct ImportLines {
             bytes.removeSubrange(..<start)
             start = 0
             guard bytes.count <= Self.longest else {
-                throw IOError(
-                    .read, file.path, errno: 90, detail: "line \(place.line) is too long")
+                throw CommandFailure(
+                    "\(file.path) line \(place.line) is longer than \(Self.longest >> 20) MiB, the most "
+                        + "that a row can have; split or remove the line, or check the file's line ends"
+                )
             }
             var more = try file.read(count: 1 << 16, at: filled)[...]
             filled += UInt64(more.count)

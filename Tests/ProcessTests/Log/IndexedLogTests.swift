@@ -118,7 +118,8 @@ import Testing
         #expect(damaged.code == 1)
         #expect(
             damaged.output.contains(
-                "index: \(path): the checksum of page 0 does not match; remove it, and the daemon"))
+                "index: \(path): the checksum of page 0 does not match; remove the index, and the daemon"
+            ))
         for path in try paths(".index") { try files.remove(path) }
         try makeIndexes { _ in nil }
         #expect(try tandem(["verify"]).code == 0)

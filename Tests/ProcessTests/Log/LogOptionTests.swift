@@ -53,7 +53,21 @@ import Testing
         #expect(try lines("log", "-nall", "-e") == 31)
         #expect(try lines("log", "--lines=all", "-r") == 31)
         #expect(try lines("history", "Team/1", "-ocat", "-n") == 1)
-        #expect(try run(["log", "-n", "some"]).code == 2)
+    }
+
+    @Test func `a word after n that is no number is refused as its value`() throws {
+        for words in [
+            ["log", "-n", "abc"], ["log", "--lines", "abc", "author=x"], ["log", "-rn", "1x"],
+            ["history", "-n", "abc", "Team/1"],
+        ] {
+            expect(try run(words), 2, "-n takes a number from 0 on, or all")
+        }
+        for words in [
+            ["log", "-n", "author=setup"], ["log", "-n", "show", "2"], ["history", "-n", "Team/1"],
+        ] {
+            expect(try run(words), 0)
+        }
+        expect(try run(["log", "-n", "+"]), 2, "+ stands between matches")
     }
 
     @Test func `words that are no options stay as they are`() {

@@ -56,6 +56,14 @@ import Testing
         #expect(Set(positions) == Set(left))
     }
 
+    @Test func `a model that can't be decoded is reported by a range after it`() throws {
+        let journal = try MadeJournal(transactions: 3, bytes: 10)
+        let words = ["log", "-D", journal.store, "--from", "6"]
+        try journal.addCutModel()
+        let run = try CommandRun("tandem", words)
+        expect(run, 1, "transaction 5: ", "1 gap in \(journal.store)/journal", "Team/90")
+    }
+
     @Test func `a time may begin with a dash, and no number is too large`() throws {
         let journal = try MadeJournal(transactions: 20, bytes: 10)
         #expect(try log(journal, "-U", "-1h") == log(journal))

@@ -76,7 +76,19 @@ struct MadeJournal {
             segmentBytes: segmentBytes)
     }
 
-    private func write(_ transactions: some Sequence<Transaction>, segmentBytes: Int) throws {
+    /// Appends a model whose bytes end too early to be decoded, and a transaction after it.
+    func addCutModel() throws {
+        var writer = ByteWriter()
+        model.encode(into: &writer)
+        try write(
+            [transaction(0, "setup", .model(writer.bytes))], segmentBytes: 1 << 20, cutBytes: 4)
+        let row = insert("Team", 90, ["name": .string("Ghana")])
+        try write([transaction(0, "later", .objects([row]))], segmentBytes: 1 << 20)
+    }
+
+    private func write(
+        _ transactions: some Sequence<Transaction>, segmentBytes: Int, cutBytes: Int = 0
+    ) throws {
         var options = JournalOptions()
         options.segmentBytes = segmentBytes
         options.durability = .relaxed
@@ -87,7 +99,7 @@ struct MadeJournal {
         for var transaction in transactions {
             transaction.position = journal.bounds.last + 1
             var batch = BatchBuilder()
-            batch.append(transaction.encoded().bytes)
+            batch.append(Array(transaction.encoded().bytes.dropLast(cutBytes)))
             try journal.append(expected: journal.bounds.last, batch: &batch)
         }
     }

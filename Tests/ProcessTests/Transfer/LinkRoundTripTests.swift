@@ -9,10 +9,7 @@ import Testing
 @Suite(.ownThread) struct LinkRoundTripTests: StoreSuite {
     let place: Place
 
-    init() throws {
-        place = try Place()
-        try place.serve()
-    }
+    init() throws { place = try .serving(Self.model) }
 
     private static let model = """
         {"entities": {
@@ -38,12 +35,6 @@ import Testing
             with:
                 #""inverse": "country"}, "people": {"to": "Person", "toMany": true, "inverse": "home"}},"#
         )
-
-    private func install(_ place: Place) throws {
-        let path = try file("model.json", Self.model)
-        expect(
-            try CommandRun("tandem", ["schema", "apply", path, "--socket", place.socket]), 0)
-    }
 
     /// The rows of a random world, with ids of their own.
     private func rows(_ count: Int) -> [String] {
@@ -111,7 +102,6 @@ import Testing
 
     @Test(arguments: ["empty", "filled"])
     func `a whole export is the same world after an import into any store`(_ kind: String) throws {
-        try install(place)
         let count = Volume.of(400, deep: 180_000)
         let path = try file("rows.ndjson", rows(count).joined(separator: "\n") + "\n")
         let first = try tandem("import", path)
@@ -119,9 +109,7 @@ import Testing
         let before = try world(place)
         #expect(before.values.contains { $0["spouse"] != .null && $0["spouse"] != nil })
         let exported = try file("export.ndjson", try tandem("export").output)
-        let other = try Place()
-        try other.serve()
-        try install(other)
+        let other = try Place.serving(Self.model)
         if kind == "filled" {
             // The numbers of both stores begin with 1.
             let rows = (1...50).map { number in
@@ -139,7 +127,6 @@ import Testing
 
     @Test(arguments: ["ndjson", "csv"])
     func `a link with a unique key leads to the object with this key`(_ format: String) throws {
-        try install(place)
         let path = try file(
             "rows.ndjson",
             """
@@ -152,9 +139,7 @@ import Testing
             try file("\(entity).\(format)", try tandem("export", entity, "-o", format).output)
         }
         let (airports, people) = (try export("Airport"), try export("Person"))
-        let other = try Place()
-        try other.serve()
-        try install(other)
+        let other = try Place.serving(Self.model)
         func elsewhere(_ arguments: String...) throws -> CommandRun {
             try CommandRun("tandem", arguments + ["--socket", other.socket])
         }
@@ -180,14 +165,11 @@ import Testing
     @Test func `law 3: an import of links that was killed is the same world when it goes on`()
         throws
     {
-        try install(place)
         let path = try file(
             "rows.ndjson", rows(Volume.of(1_500, deep: 4_000)).joined(separator: "\n") + "\n")
         expect(try tandem("import", path), 0)
         let before = try world(place)
-        let other = try Place()
-        try other.serve()
-        try install(other)
+        let other = try Place.serving(Self.model)
         let options = ["import", path, "--id", "mine", "--socket", other.socket]
         let child = try ChildProcess.start(
             DaemonProcess.products + "/tandem", options, output: .null)

@@ -8,10 +8,7 @@ import Testing
 @Suite(.ownThread) struct RoundTripTests: StoreSuite {
     let place: Place
 
-    init() throws {
-        place = try Place()
-        try place.serve()
-    }
+    init() throws { place = try .serving() }
 
     private static let model = """
         {"entities": {

@@ -9,10 +9,7 @@ import Testing
 @Suite(.ownThread) struct TransferTests: StoreSuite {
     let place: Place
 
-    init() throws {
-        place = try Place()
-        try place.serve()
-    }
+    init() throws { place = try .serving() }
 
     private static let model = """
         {"entities": {
@@ -23,10 +20,6 @@ import Testing
             "Player": {"attributes": {"name": {"type": "string"}},
                 "relationships": {"team": {"to": "Team", "inverse": "players"}}}}}
         """
-
-    private func install() throws {
-        expect(try tandem("schema", "apply", try file("model.json", Self.model)), 0)
-    }
 
     private func rejects(_ path: String) throws -> [JSON] {
         try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
@@ -68,11 +61,8 @@ import Testing
     func `what was exported is the same after an import elsewhere`(format: String) throws {
         try seed()
         let out = try tandem("export", "Team", "-o", format).output
-        let other = try Place()
-        try other.serve()
+        let other = try Place.serving(Self.model)
         let at = ["--socket", other.socket]
-        let model = try file("model.json", Self.model)
-        expect(try CommandRun("tandem", ["schema", "apply", model] + at), 0)
         // Links are of objects that are not there.
         let path = try file("teams.\(format)", out.replacing("Player/3 Player/4", with: ""))
         let ids = #","players":["Player/3","Player/4"]"#
@@ -89,7 +79,7 @@ import Testing
     }
 
     @Test func `bad rows go to a file with their lines, and the rest is imported`() throws {
-        try install()
+        try place.install(Self.model)
         let path = try file(
             "rows.ndjson",
             """
@@ -124,7 +114,7 @@ import Testing
     }
 
     @Test func `a file that holds no rejects of this import stays as it is`() throws {
-        try install()
+        try place.install(Self.model)
         let rows = #"{"name": "A"}"#
         let path = try file("own.ndjson", rows)
         let more = ["--entity", "Team", "--id", "x", "--rejects", path]
@@ -147,7 +137,7 @@ import Testing
     @Test func `a table may begin with a byte order mark, have inch marks, and other line ends`()
         throws
     {
-        try install()
+        try place.install(Self.model)
         let text = "\u{FEFF}name,note\r\n5\" pipe,a\r\n6\" pipe,\"b\r\nc\"\r\n"
         expect(
             try tandem("import", try file("inch.csv", text), "--entity", "Team"), 0,
@@ -158,7 +148,7 @@ import Testing
     }
 
     @Test func `a table's cells take the types of the model, quoted ones may be empty`() throws {
-        try install()
+        try place.install(Self.model)
         let path = try file(
             "teams.csv",
             "name,wins,note,founded\r\nA,1,,2026-01-02T00:00:00Z\r\n\"B \"\"b\"\"\nb\",,\"\",1970-01-01 00:00:05\r\n"
@@ -190,7 +180,7 @@ import Testing
             with:
                 #""share": {"type": "double"}, "old": {"type": "bool"}, "price": {"type": "decimal"}, "note": {"type""#
         )
-        expect(try tandem("schema", "apply", try file("model.json", model)), 0)
+        try place.install(model)
         let columns = ["founded", "wins", "share", "old", "price"]
         let cells = Self.ambiguous.map { name, cell, _ in
             columns.map { $0 == name ? cell : "" }.joined(separator: ",")
@@ -211,7 +201,7 @@ import Testing
     }
 
     @Test func `a number is a date only where a table was exported`() throws {
-        try install()
+        try place.install(Self.model)
         let numbers = Self.ambiguous.filter { $0.2 == "date" && Double($0.1) != nil }.map(\.1)
         // What was exported says which object it was; there dates are seconds.
         let copies = numbers.map { "Team/1,\($0)\n" }.joined()
@@ -228,7 +218,7 @@ import Testing
     }
 
     @Test func `two imports at once do not share a file of rejects`() throws {
-        try install()
+        try place.install(Self.model)
         let path = place.path + "/rows.ndjson"
         // The first one opens its rows behind the file of rejects, and waits there for somebody who writes.
         #expect(mkfifo(path, 0o600) == 0)
@@ -260,7 +250,7 @@ import Testing
     }
 
     @Test func `where nothing is rejected no file stays that was not there before`() throws {
-        try install()
+        try place.install(Self.model)
         let path = try file("rows.ndjson", "{\"name\": \"A\"}\n")
         for _ in 0..<2 {
             expect(
@@ -275,7 +265,7 @@ import Testing
 
     @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
     func `where files have no locks it says so and goes on`() throws {
-        try install()
+        try place.install(Self.model)
         func unlocked(_ arguments: String...) throws -> CommandRun {
             let words = [
                 "-f", "-qq", "-o", "/dev/null", "-e", "trace=flock", "-e",
@@ -301,11 +291,32 @@ import Testing
         #expect(try tandem("count", "Team").output == "3\n")
     }
 
+    @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
+    func `law 3: an import whose list of ids can't be read says so and leaves the list as it is`()
+        throws
+    {
+        try place.install(Self.model)
+        let path = try file(
+            "rows.ndjson",
+            """
+            {"entity": "Team", "id": "Team/1", "values": {"name": "A"}}
+            {"entity": "Player", "id": "Player/2", "values": {"name": "B", "team": "Team/1"}}
+            """)
+        let list = try file("rows.ndjson.rejects.ids", "import mine\nTeam/1 7\nPlayer/2 8\n")
+        let words = ["import", path, "--id", "mine", "--socket", place.socket]
+        let reads = try FailingReads(path: list).run(words) { run in
+            expect(run, 1, list, "EIO")
+            let kept = try String(contentsOfFile: list, encoding: .utf8)
+            #expect(kept == "import mine\nTeam/1 7\nPlayer/2 8\n")
+        }
+        #expect(reads > 1)
+    }
+
     @Test(arguments: ["/dev/null", "/"])
     func `rejects that would not stay are refused before anything is imported`(
         rejects: String
     ) throws {
-        try install()
+        try place.install(Self.model)
         let path = try file("rows.ndjson", "{\"name\": \"A\"}\n")
         expect(
             try tandem("import", path, "--entity", "Team", "--rejects", rejects), 2,
@@ -314,7 +325,7 @@ import Testing
     }
 
     @Test func `what was killed before it rejected anything leaves no file in the way`() throws {
-        try install()
+        try place.install(Self.model)
         let path = try file("rows.ndjson", "{\"name\": \"A\"}\n{\n")
         try file("rows.ndjson.rejects", "")
         expect(try tandem("import", path, "--entity", "Team"), 1, "imported 1 objects of Team")
@@ -324,7 +335,7 @@ import Testing
     @Test func `law 3: an import that was killed goes on under its id, and no row comes twice`()
         throws
     {
-        try install()
+        try place.install(Self.model)
         let count = 30_000
         var names = (0..<count).map { "team \($0)" }
         // The daemon refuses these, one before the kill, one very likely behind it.

@@ -1,0 +1,225 @@
+import Foundation
+import Tandem
+import TandemIO
+import TandemWire
+import Testing
+
+/// Another process deletes an object between any two messages of an import, a revert or a save of the bridge.
+///
+/// Run N deletes the object before message N reaches the daemon, so every moment between two messages is tested.
+@Suite(.ownThread) struct DeletionRaceTests: StoreSuite {
+    let place: Place
+    private let relay: RefusingRelay
+    private var relayed: String { place.path + "/relay" }
+
+    private static let model = """
+        {"entities": {
+            "Team": {"attributes": {"name": {"type": "string"}},
+                "relationships": {"people": {"to": "Person", "toMany": true, "inverse": "team"}},
+                "uniqueness": [["name"]]},
+            "Person": {"attributes": {"name": {"type": "string"}, "age": {"type": "int"}},
+                "relationships": {"team": {"to": "Team", "inverse": "people"},
+                    "boss": {"to": "Person", "inverse": "staff"},
+                    "staff": {"to": "Person", "toMany": true, "inverse": "boss"},
+                    "friends": {"to": "Person", "toMany": true, "inverse": "friendOf"},
+                    "friendOf": {"to": "Person", "toMany": true, "inverse": "friends"},
+                    "heirs": {"to": "Person", "toMany": true, "ordered": true, "inverse": "heirOf"},
+                    "heirOf": {"to": "Person", "inverse": "heirs"}}}}}
+        """
+
+    init() throws {
+        place = try .serving(Self.model)
+        relay = try RefusingRelay(place.path + "/relay", to: place.socket)
+    }
+
+    /// The progress of one run through the relay.
+    private struct Progress {
+        var hasBegun = false
+        var messages = 0
+        var hasSaved = false
+        /// Whether the object was deleted before the first save.
+        var isDeletedEarly = false
+    }
+
+    /// Calls `action` until a run has fewer messages than runs were made; before message N of run N reaches the daemon, the
+    /// object of the entity that is named `gone N` is deleted, if it exists by then.
+    ///
+    /// Messages count from the first one that satisfies `isFirst`.
+    /// `prepare` gets the number of the run; its result is passed to `action`, which returns after the last message, and to `check`
+    /// with the result of `action`, and whether the object was deleted before the first save.
+    private func atEachMessage<Input, Output>(
+        from isFirst: @escaping @Sendable (ClientMessage) -> Bool = { _ in true },
+        deleting entity: String = "Person", _ prepare: (_ run: Int) throws -> Input,
+        running action: (Input) throws -> Output,
+        check: (Input, Output, _ isDeletedEarly: Bool) throws -> Void
+    ) throws {
+        for run in 1...100 {
+            let input = try prepare(run)
+            let progress = Locked(Progress())
+            let socket = place.socket
+            relay.beforeForwarding { message in
+                let isDue = progress.withLock { progress in
+                    if isFirst(message) { progress.hasBegun = true }
+                    if progress.hasBegun { progress.messages += 1 }
+                    return progress.messages == run
+                }
+                let isDeleted = isDue ? try Self.delete(entity, "gone \(run)", socket) : false
+                progress.withLock { progress in
+                    if isDeleted { progress.isDeletedEarly = !progress.hasSaved }
+                    if case .save = message { progress.hasSaved = true }
+                }
+            }
+            let output = try action(input)
+            relay.beforeForwarding { _ in }
+            let end = progress.withLock { $0 }
+            try check(input, output, end.isDeletedEarly)
+            if end.messages < run { return }
+        }
+        Issue.record("a run has more than 100 messages")
+    }
+
+    /// Deletes the newest object of a name; false if there is none.
+    private static func delete(_ entity: String, _ name: String, _ socket: String) throws -> Bool {
+        let at = ["--socket", socket]
+        let found = try CommandRun(
+            "tandem", ["fetch", entity, "--where", "name = '\(name)'", "-o", "json"] + at)
+        guard let id = found.json.last?["id"]?.string else { return false }
+        expect(try CommandRun("tandem", ["delete", id] + at), 0)
+        return true
+    }
+
+    @Test(arguments: ["Person", "Team"])
+    func `an import rejects links to an object that was deleted meanwhile by line`(
+        _ entity: String
+    ) throws {
+        let isInsert = { @Sendable (message: ClientMessage) in
+            if case .insert = message { true } else { false }
+        }
+        try atEachMessage(from: isInsert, deleting: entity) { run in
+            let (team, person) =
+                entity == "Team" ? ("gone \(run)", "c") : ("team \(run)", "gone \(run)")
+            return try file(
+                "rows \(run).ndjson",
+                """
+                {"entity": "Team", "id": "Team/7", "values": {"name": "\(team)"}}
+                {"entity": "Person", "id": "Person/1", "values": {"name": "a", "boss": "Person/3"}}
+                {"entity": "Person", "id": "Person/2", "values": {"name": "b \(run)", "boss": "Person/1"}}
+                {"entity": "Person", "id": "Person/3", "values": {"name": "\(person)", "boss": "Person/2"}}
+                {"entity": "Person", "id": "Person/4", "values": {"name": "c", "heirs": ["Person/2", "Person/3"]}}
+                {"entity": "Person", "id": "Person/5", "values": {"name": "d", "team": "Team/7", "friends": ["Person/3"]}}
+
+                """)
+        } running: { path in
+            try CommandRun("tandem", ["import", path, "--socket", relayed])
+        } check: { path, run, isDeletedEarly in
+            #expect(run.code == (isDeletedEarly ? 1 : 0), "\(run.output)")
+            guard isDeletedEarly else { return }
+            let rejects = try String(contentsOfFile: path + ".rejects", encoding: .utf8)
+                .split(separator: "\n").map { try JSON(parsing: String($0)) }
+            // The rows that lead to the object, and its own.
+            #expect(
+                rejects.compactMap { $0["line"]?.int }.sorted()
+                    == (entity == "Team" ? [6] : [2, 4, 5, 6]))
+            for reject in rejects {
+                let reason = reject["error"]?.string ?? ""
+                #expect(
+                    reason.contains("does not exist")
+                        || reason.contains("was deleted during the import")
+                        || reason.contains("there is no Team with this unique key"), "\(reason)")
+                #expect(reason.contains("\(entity)/"), "\(reason)")
+            }
+            // All other links are set.
+            let name = path.split(separator: " ").last?.prefix { $0 != "." } ?? ""
+            let others = "name = 'b \(name)' AND boss.name = 'a'"
+            #expect(try tandem("count", "Person", "--where", others).output == "1\n")
+        }
+    }
+
+    @Test(arguments: ["insert", "update", "delete", "unlink"])
+    func `revert lists objects that were deleted meanwhile as conflicts`(_ kind: String) throws {
+        let bridge = try BridgeProcess(place.socket)
+        try atEachMessage { run in
+            let (gone, other) = try people(run, bridge)
+            let op =
+                switch kind {
+                case "insert":
+                    #"{"insert": "Person", "set": {"name": "gone \#(run)", "boss": "\#(other)"}}"#
+                case "update":
+                    #"{"update": "\#(gone)", "set": {"age": 2, "boss": "\#(other)"}, "add": {"friends": ["\#(other)"]}}"#
+                case "delete": #"{"delete": "\#(other)"}"#
+                default:
+                    #"{"update": "\#(other)", "set": {"boss": null}, "remove": {"friends": ["\#(gone)"], "heirs": ["\#(gone)"]}}"#
+                }
+            return try #require(
+                try bridge.ask(#"{"do": "save", "ops": [\#(op)]}"#)["position"]?.text)
+        } running: { position in
+            try CommandRun("tandem", ["revert", position, "--socket", relayed])
+        } check: { position, run, isDeletedEarly in
+            guard isDeletedEarly else { return expect(run, 0, "reverted \(position) by") }
+            // What is to be deleted may have been deleted by others.
+            if kind == "insert", run.code == 0 { return }
+            expect(
+                run, 1, "conflict: Person/", "transaction \(position) can't be reverted: ",
+                "; nothing was saved")
+            #expect(!run.lines.contains { $0.hasPrefix("update ") }, "\(run.output)")
+        }
+    }
+
+    /// Saves two people who are linked in every way, the first of them named `gone N`.
+    private func people(
+        _ run: Int, _ bridge: BridgeProcess
+    ) throws -> (gone: String, other: String) {
+        let objects = try bridge.ask(
+            #"""
+            {"do": "save", "ops": [{"insert": "Person", "as": "gone", "set": {"name": "gone \#(run)", "age": 1}},
+            {"insert": "Person", "as": "other", "set": {"name": "b", "boss": "$gone", "friends": ["$gone"], "heirs": ["$gone"]}}]}
+            """#)["objects"]
+        return (
+            try #require(objects?["gone"]?.string), try #require(objects?["other"]?.string)
+        )
+    }
+
+    /// Ops with a person that another process deletes, and one that stays.
+    private static let ops = [
+        #"{"update": "GONE", "set": {"age": 2}}"#,
+        #"{"update": "GONE", "set": {"boss": "OTHER", "friends": ["OTHER"], "heirs": ["OTHER"]}}"#,
+        #"{"update": "GONE", "add": {"friends": ["OTHER"], "heirs": ["OTHER"]}, "remove": {"staff": ["OTHER"]}}"#,
+        #"{"update": "OTHER", "set": {"boss": "GONE", "age": 3}, "remove": {"friends": ["GONE"]}}"#,
+        #"{"update": "OTHER", "add": {"staff": ["GONE"], "friendOf": ["GONE"], "heirs": ["GONE"]}}"#,
+        #"{"update": "OTHER", "set": {"friendOf": ["GONE"], "staff": ["GONE"]}}"#,
+    ]
+
+    /// Ops that may also find that everything is as they want it after the deletion.
+    private static let opsWithoutEffect = [
+        #"{"update": "OTHER", "set": {"heirs": ["GONE"]}}"#,
+        #"{"update": "OTHER", "remove": {"heirs": ["GONE"]}}"#,
+        #"{"delete": "GONE"}"#,
+    ]
+
+    @Test(arguments: ops + opsWithoutEffect)
+    func `a save of the bridge with an object that was deleted meanwhile is an error by name`(
+        _ op: String
+    ) throws {
+        let honest = try BridgeProcess(place.socket)
+        let bridge = try BridgeProcess(relayed)
+        try bridge.ask(#"{"do": "schema"}"#)
+        try atEachMessage { run in
+            let (gone, other) = try people(run, honest)
+            let text = op.replacing("GONE", with: gone).replacing("OTHER", with: other)
+            return (gone: gone, text: #"{"do": "save", "context": "c\#(run)", "ops": [\#(text)]}"#)
+        } running: { request in
+            try bridge.answer(request.text)
+        } check: { request, answer, isDeletedEarly in
+            guard isDeletedEarly, answer["ok"] == nil || !Self.opsWithoutEffect.contains(op) else {
+                #expect(answer["ok"] != nil, "\(answer)")
+                return
+            }
+            let error = answer["error"]
+            #expect(error?["message"]?.string?.contains(request.gone) == true, "\(answer)")
+            guard error?["code"]?.string != "unknownObject" else { return }
+            #expect(error?["code"]?.string == "conflict", "\(answer)")
+            let objects = error?["conflicts"]?.array?.compactMap { $0["object"]?.string }
+            #expect(objects?.contains(request.gone) == true, "\(answer)")
+        }
+    }
+}
