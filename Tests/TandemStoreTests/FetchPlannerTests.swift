@@ -7,40 +7,7 @@ import Testing
 
 /// The plan that is taken reads what it has to and no more.
 @Suite(.ownThread) struct FetchPlannerTests {
-    /// 2,000 files in 20 folders of 100 each, one of which is rare, with sizes from 0 to 99; every 500th has the one red label.
-    private func bench() throws -> StoreBench {
-        let bench = try StoreBench(model: shelfModel)
-        let files = try (UInt64(100)..<2_100).map { try bench.reference("File", $0) }
-        let red = try bench.reference("Label", 50)
-        let labelled = files.filter { $0.number % 500 == 0 }
-        var changes = [
-            try bench.insert("Label", 50, ["color": .string("red")]),
-            try bench.insert("Label", 51, ["color": .string("blue")]),
-            try bench.touch("Label", 50, "files", added: labelled),
-        ]
-        for folder in UInt64(1)...20 {
-            let kind = Value.string(folder == 7 ? "rare" : "usual")
-            let members = files.filter { $0.number % 20 == folder % 20 }
-            changes.append(try bench.insert("Folder", folder, ["kind": kind]))
-            changes.append(try bench.touch("Folder", folder, "files", added: members))
-        }
-        for file in files {
-            let number = file.number
-            let folder = try bench.reference("Folder", number % 20 == 0 ? 20 : number % 20)
-            let values: [String: Value] = [
-                "size": .int(Int64(number % 100)), "kind": .string(number < 200 ? "a" : "b"),
-                "rate": .double(Double(number)), "folder": .reference(folder),
-                "code": .int(Int64(number)), "shelf": .int(Int64(number / 100)),
-                "place": .int(Int64(number % 100)),
-            ]
-            changes.append(try bench.insert("File", number, values))
-        }
-        for file in labelled {
-            changes.append(try bench.touch("File", file.number, "labels", added: [red]))
-        }
-        try bench.apply(changes)
-        return bench
-    }
+    private func bench() throws -> StoreBench { try StoreBench.files() }
 
     private static func codes(_ range: Range<Int>) -> String {
         range.map(String.init).joined(separator: ", ")
@@ -118,10 +85,8 @@ import Testing
             FetchRequest(entity: "Player", predicate: predicate), in: try bench.model)
         for part in [FetchPart.rows, .count] {
             for plan in FetchPlan.plans(for: request, part) {
-                let cursor = try FetchCursor(request, by: plan, for: part, in: bench.store)
-                var budget = Int.max
-                #expect(try cursor.step(&budget))
-                #expect(try cursor.result().count == count, "\(part) by \(plan.access)")
+                let found = try bench.store.fetch(request, by: plan, for: part)
+                #expect(found.count == count, "\(part) by \(plan.access)")
             }
         }
     }
@@ -187,37 +152,34 @@ import Testing
         for _ in 0..<200 {
             let request = try shelf.request()
             let compiled = try CompiledRequest(request, in: try shelf.bench.model)
-            let scan = FetchPlan.plans(for: compiled, .rows)[0]
-            let cursor = try FetchCursor(compiled, by: scan, for: .rows, in: shelf.bench.store)
-            var budget = Int.max
-            while !(try cursor.step(&budget)) {}
+            let plan = FetchPlan.plans(for: compiled, .rows)[0]
+            let scan = try shelf.bench.store.fetch(compiled, by: plan, for: .rows)
             let found = try shelf.bench.fetch(request)
             let isRelated = found.plan.hasPrefix("related")
             // What samples say of related objects is an estimate.
-            let most = isRelated ? 2 * cursor.rowsRead : cursor.rowsRead
+            let most = isRelated ? 2 * scan.rowsRead : scan.rowsRead
             #expect(found.rowsRead <= most, "seed \(seed) \(request) by \(found.plan)")
         }
     }
 
-    @Test func `law 7: unique values are looked up some at a time`() throws {
+    @Test func `law 7: a read of many unique values ends when it has looked at enough`() throws {
         let bench = try bench()
         let predicate = try ObjectPredicate(format: "code IN {\(Self.codes(0..<600))}")
         let request = try CompiledRequest(
             FetchRequest(entity: "File", predicate: predicate), in: try bench.model)
-        let cursor = try FetchCursor(request, for: .count, in: bench.store)
-        #expect(cursor.plan.access.description == "unique (code)")
-        var (most, before, isDone) = (0, 0, false)
-        while !isDone {
-            var budget = 10
-            isDone = try cursor.step(&budget)
-            most = max(most, cursor.keysRead - before)
-            before = cursor.keysRead
+        let found = try bench.store.fetch(request, for: .count)
+        #expect(found.plan == "unique (code)" && found.count == 500 && found.keysRead == 600)
+        for work in [0, 10, 100, 599] {
+            let error = #expect(throws: StoreError.self, "work \(work)") {
+                let budget = bench.store.readBudget(work: work)
+                _ = try bench.store.fetch(request, for: .count, budget: budget)
+            }
+            #expect(error?.code == .interrupted)
         }
-        #expect(try cursor.result().count == 500)
-        #expect(cursor.keysRead == 600 && most == 10, "\(most)")
     }
 
-    @Test func `law 7: the members that a related object leads to are read some at a time`() throws
+    @Test func `law 7: the budget is checked while the members of related objects are read`()
+        throws
     {
         let bench = try StoreBench(model: shelfModel)
         let files = try (UInt64(100)..<4_100).map { try bench.reference("File", $0) }
@@ -238,16 +200,15 @@ import Testing
         let condition = try #require(request.relatedConditions.first)
         let target = try CompiledRequest(condition.target, in: try bench.model)
         let plan = FetchPlan(access: .related(condition, target, FetchPlan(access: .scan)))
-        let cursor = try FetchCursor(request, by: plan, for: .count, in: bench.store)
-        var (steps, most, before, isDone) = (0, 0, 0, false)
-        while !isDone {
-            var budget = 10
-            isDone = try cursor.step(&budget)
-            most = max(most, cursor.keysRead - before)
-            before = cursor.keysRead
-            steps += 1
+        var (calls, mostHeld) = (0, 0)
+        let budget = bench.store.readBudget { held in
+            calls += 1
+            mostHeld = max(mostHeld, held)
         }
-        #expect(try cursor.result().count == 4_000)
-        #expect(cursor.keysRead >= 4_007 && most <= 80 && steps >= 50, "\(most) \(steps)")
+        let found = try bench.store.fetch(request, by: plan, for: .count, budget: budget)
+        #expect(found.count == 4_000 && found.keysRead >= 4_007)
+        #expect(calls >= 4_007 / 1_024, "\(calls) calls")
+        // The last call comes at most about a thousand objects before the end.
+        #expect(mostHeld >= 2_900 * MemoryLayout<ObjectReference>.stride, "\(mostHeld) bytes")
     }
 }

@@ -12,14 +12,14 @@ import Testing
         try bench.apply([try bench.insert("File", 1, ["size": .int(1)])])
         let past = PastGraph(at: bench.store.appliedPosition)
         let label = try bench.reference("Label", 1)
-        #expect(try past.stored(label, in: bench.store) == nil)
+        #expect(try bench.store.stored(label, past) == nil)
         let change = try bench.update("File", 1, ["size": .int(2)])
         try bench.apply([change])
         past.undo(change, try bench.entity("File"))
-        #expect(try past.stored(label, in: bench.store) == nil)
+        #expect(try bench.store.stored(label, past) == nil)
         #expect(past.net(label) == nil)
         #expect(past.members([label], of: label, slot: 0) == [label])
-        let before = try #require(try past.stored(bench.reference("File", 1), in: bench.store))
+        let before = try #require(try bench.store.stored(bench.reference("File", 1), past))
         #expect(before.row == (try bench.row("File", ["size": .int(1)])))
     }
 }

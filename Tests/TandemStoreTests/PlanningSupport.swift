@@ -40,6 +40,43 @@ let shelfModel = Model {
     }
 }
 
+extension StoreBench {
+    /// 2,000 files in 20 folders of 100 each, one of which is rare, with sizes from 0 to 99; every 500th has the one red label.
+    static func files() throws -> StoreBench {
+        let bench = try StoreBench(model: shelfModel)
+        let files = try (UInt64(100)..<2_100).map { try bench.reference("File", $0) }
+        let red = try bench.reference("Label", 50)
+        let labelled = files.filter { $0.number % 500 == 0 }
+        var changes = [
+            try bench.insert("Label", 50, ["color": .string("red")]),
+            try bench.insert("Label", 51, ["color": .string("blue")]),
+            try bench.touch("Label", 50, "files", added: labelled),
+        ]
+        for folder in UInt64(1)...20 {
+            let kind = Value.string(folder == 7 ? "rare" : "usual")
+            let members = files.filter { $0.number % 20 == folder % 20 }
+            changes.append(try bench.insert("Folder", folder, ["kind": kind]))
+            changes.append(try bench.touch("Folder", folder, "files", added: members))
+        }
+        for file in files {
+            let number = file.number
+            let folder = try bench.reference("Folder", number % 20 == 0 ? 20 : number % 20)
+            let values: [String: Value] = [
+                "size": .int(Int64(number % 100)), "kind": .string(number < 200 ? "a" : "b"),
+                "rate": .double(Double(number)), "folder": .reference(folder),
+                "code": .int(Int64(number)), "shelf": .int(Int64(number / 100)),
+                "place": .int(Int64(number % 100)),
+            ]
+            changes.append(try bench.insert("File", number, values))
+        }
+        for file in labelled {
+            changes.append(try bench.touch("File", file.number, "labels", added: [red]))
+        }
+        try bench.apply(changes)
+        return bench
+    }
+}
+
 /// A random shelf, in which objects come, change, and go.
 struct RandomShelf {
     let bench: StoreBench
@@ -293,95 +330,28 @@ struct RandomShelf {
         return request
     }
 
-    // MARK: Carrying out
-
-    /// Carries a fetch out, in one step or in many between which things change; what changed is told after each step, or, as the daemon does it,
-    /// not before all was looked at.
-    mutating func carryOut(
-        _ cursor: FetchCursor, _ request: CompiledRequest, isMoving: Bool
-    ) throws {
-        let tellsLate = isMoving && Bool.random(using: &random)
-        var changes = 0
-        var altered: Set<ObjectReference> = []
-        while true {
-            if !tellsLate || cursor.isScanned {
-                cursor.touch(altered)
-                altered = []
-            }
-            var budget = isMoving ? Int.random(in: 1...6, using: &random) : .max
-            let isDone = try cursor.step(&budget)
-            if isDone, altered.isEmpty { return }
-            guard isMoving, !isDone, changes < 12, Bool.random(using: &random) else { continue }
-            changes += 1
-            let before = try state(request)
-            try step()
-            let after = try state(request)
-            altered.formUnion(
-                Set(before.keys).union(after.keys).filter { before[$0] != after[$0] })
-        }
-    }
-
     // MARK: What is expected
 
-    /// The state of an object as a request sees it: the version of its row, the objects on its key paths, and the sort key if it matches.
-    ///
-    /// An object that matches by another way than before has to be told: a search may have missed both ways.
-    func state(_ request: CompiledRequest) throws -> [ObjectReference: [UInt8]] {
-        let reader = StoreReader(bench.store)
-        var state: [ObjectReference: [UInt8]] = [:]
-        for (number, name) in living {
-            let object = try bench.reference(name, number)
-            guard request.includes(tag: object.tag), let stored = try bench.store.stored(object)
-            else { continue }
-            let isMatch = request.matches(object, stored.row, reader) == true
-            var key = request.sortKey(object, stored.row, reader) ?? []
-            key += request.sectionName(object, stored.row, reader).utf8
-            state[object] =
-                StoreKey.number(stored.version)
-                + reached(from: object, request, reader).flatMap(StoreKey.number)
-                + (isMatch ? [1] + key : [0])
-        }
-        return state
-    }
-
-    /// The numbers of the objects that the key paths of a request lead over.
-    private func reached(
-        from object: ObjectReference, _ request: CompiledRequest, _ reader: StoreReader
-    ) -> [ObjectNumber] {
-        request.paths.flatMap { path in
-            var objects = [object]
-            return path.hops.flatMap { hop in
-                objects = objects.flatMap { object -> [ObjectReference] in
-                    guard let entity = request.model.entity(tagged: object.tag),
-                        let relationship = entity.properties[hop.slot].relationship
-                    else { return [] }
-                    if relationship.toMany {
-                        return reader.members(of: object, relationship, slot: hop.slot) ?? []
-                    }
-                    guard case .row(let row) = reader.row(of: object) else { return [] }
-                    return row.reference(hop.slot, in: entity).map { [$0] } ?? []
-                }
-                return objects.map(\.number)
-            }
-        }
-    }
-
-    /// What a request gives: every living object judged, and all that match sorted by key.
+    /// The objects that match a request, sorted by key: found by evaluating every living object.
     func expected(_ request: FetchRequest) throws -> [ObjectReference] {
-        let compiled = try CompiledRequest(request, in: try bench.model)
+        try matches(try CompiledRequest(request, in: try bench.model)).map(\.object)
+    }
+
+    /// The rows that match a request, sorted by key: found by evaluating every living object.
+    func matches(_ request: CompiledRequest) throws -> [StoredObject] {
         let reader = StoreReader(bench.store)
-        var found: [(key: [UInt8], object: ObjectReference)] = []
+        var found: [(key: [UInt8], stored: StoredObject)] = []
         for (number, name) in living {
             let object = try bench.reference(name, number)
-            guard compiled.includes(tag: object.tag),
-                let row = try bench.store.stored(object)?.row,
-                compiled.matches(object, row, reader) == true
+            guard request.includes(tag: object.tag), let stored = try bench.store.stored(object),
+                request.matches(object, stored.row, reader) == true
             else { continue }
-            found.append((try #require(compiled.sortKey(object, row, reader)), object))
+            found.append((try #require(request.sortKey(object, stored.row, reader)), stored))
         }
         return found.sorted {
-            $0.key == $1.key ? $0.object < $1.object : $0.key.lexicographicallyPrecedes($1.key)
-        }.map(\.object)
+            $0.key == $1.key
+                ? $0.stored.object < $1.stored.object : $0.key.lexicographicallyPrecedes($1.key)
+        }.map(\.stored)
     }
 }
 

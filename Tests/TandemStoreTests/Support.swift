@@ -157,11 +157,8 @@ final class StoreBench {
         let request = try CompiledRequest(
             FetchRequest(entity: entity, predicate: predicate), in: try model)
         let plans = FetchPlan.plans(for: request, .references)
-        let found = try plans.map { plan in
-            let cursor = try FetchCursor(request, by: plan, for: .references, in: store)
-            var budget = Int.max
-            while !(try cursor.step(&budget)) {}
-            return try cursor.result().references
+        let found = try plans.map {
+            try store.fetch(request, by: $0, for: .references).references
         }
         #expect(found.allSatisfy { $0 == found[0] }, "\(format)")
         return plans.count > 1 ? plans[1].access.description : ""
@@ -174,6 +171,17 @@ final class StoreBench {
                 predicate: try ObjectPredicate(
                     format: format, arguments: arguments.map { .value($0) }))
         ).objects.map(\.object.number)
+    }
+}
+
+extension StoreView {
+    /// Fetches by a plan, with all that a request may look at.
+    func fetch(
+        _ request: CompiledRequest, by plan: FetchPlan, for part: FetchPart,
+        past: PastGraph? = nil, partBytes: Int? = nil
+    ) throws -> FetchResult {
+        try fetch(
+            request, by: plan, for: part, past: past, partBytes: partBytes, budget: readBudget())
     }
 }
 

@@ -1,0 +1,125 @@
+import TandemIO
+import Testing
+
+@Suite(.ownThread) struct WorkQueueTests {
+    /// Threads that take elements until the queue is closed.
+    private struct Takers {
+        private let taken: Locked<[[Int]]>
+        private let threads: [KernelThread]
+
+        /// Starts `count` threads, each of which calls `visit` with every element that it takes.
+        init(
+            _ count: Int, _ queue: WorkQueue<Int>,
+            visit: @escaping @Sendable (Int) -> Void = { _ in }
+        ) throws {
+            let taken = Locked([[Int]](repeating: [], count: count))
+            self.taken = taken
+            threads = try (0..<count).map { at in
+                try KernelThread.start(name: "taker") {
+                    while let element = queue.take() {
+                        taken.withLock { $0[at].append(element) }
+                        visit(element)
+                    }
+                }
+            }
+        }
+
+        /// Waits for all threads to end, and returns the elements that each took, in order.
+        func finished() -> [[Int]] {
+            for thread in threads { thread.join() }
+            return taken.withLock(\.self)
+        }
+    }
+
+    @Test func `elements come in the order in which they were added`() {
+        let queue = WorkQueue<Int>()
+        for round in 0..<3 {
+            for element in 0..<100 { queue.add(round * 100 + element) }
+            #expect((0..<100).map { _ in queue.take() } == (0..<100).map { round * 100 + $0 })
+        }
+    }
+
+    @Test func `a thread that waits gets each element, in order`() throws {
+        let queue = WorkQueue<Int>()
+        let left = Locked(1_000)
+        let waiter = WorkQueue<Void>()
+        let takers = try Takers(1, queue) { _ in
+            if left.withLock({
+                $0 -= 1; return $0
+            }) == 0 {
+                waiter.add(())
+            }
+        }
+        for element in 0..<1_000 { queue.add(element) }
+        #expect(waiter.take() != nil)
+        queue.close()
+        #expect(takers.finished() == [Array(0..<1_000)])
+    }
+
+    @Test func `each element goes to one of several threads, in order`() throws {
+        let queue = WorkQueue<Int>()
+        let left = Locked(3_000)
+        let waiter = WorkQueue<Void>()
+        let takers = try Takers(4, queue) { _ in
+            if left.withLock({
+                $0 -= 1; return $0
+            }) == 0 {
+                waiter.add(())
+            }
+        }
+        let adders = try (0..<3).map { adder in
+            try KernelThread.start(name: "adder") {
+                for element in 0..<1_000 { queue.add(adder * 1_000 + element) }
+            }
+        }
+        for adder in adders { adder.join() }
+        #expect(waiter.take() != nil)
+        queue.close()
+        let taken = takers.finished()
+        #expect(taken.joined().sorted() == Array(0..<3_000))
+        // The elements that one thread added are taken in order.
+        for own in taken {
+            for adder in 0..<3 {
+                let part = own.filter { $0 / 1_000 == adder }
+                #expect(part == part.sorted())
+            }
+        }
+    }
+
+    @Test(arguments: 0..<20) func `the end wakes all who wait, whenever it comes`(
+        elements: Int
+    ) throws {
+        let queue = WorkQueue<Int>()
+        let takers = try Takers(4, queue)
+        for element in 0..<elements { queue.add(element) }
+        queue.close()
+        let taken = takers.finished().joined().sorted()
+        // Elements left in the queue at its end are dropped; these are the last ones.
+        #expect(taken == Array(0..<taken.count) && taken.count <= elements)
+        #expect(queue.take() == nil)
+    }
+
+    @Test func `after the end there are no elements, neither old nor new ones`() {
+        let queue = WorkQueue<Int>()
+        queue.add(1)
+        queue.close()
+        #expect(queue.take() == nil)
+        queue.add(2)
+        queue.close()
+        #expect(queue.take() == nil)
+    }
+
+    @Test func `elements that are dropped are released`() {
+        final class Element: Sendable {}
+        let queue = WorkQueue<Element>()
+        weak var held: Element?
+        do {
+            let element = Element()
+            held = element
+            queue.add(element)
+        }
+        #expect(held != nil)
+        queue.close()
+        #expect(held == nil)
+    }
+}
