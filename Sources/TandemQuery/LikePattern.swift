@@ -26,6 +26,9 @@ struct LikePattern: Sendable {
         var place = 0
         while place < pattern.count {
             switch pattern[place] {
+            // One star behind another is none: each would be looked for in every text.
+            case UInt8(ascii: "*") where parts.count > 1 && parts[parts.count - 1].elements.isEmpty:
+                break
             case UInt8(ascii: "*"): parts.append(Part())
             case UInt8(ascii: "?"):
                 parts[parts.count - 1].elements.append(nil)
