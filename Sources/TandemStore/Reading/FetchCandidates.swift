@@ -73,11 +73,11 @@ struct FetchCandidates {
                 let object = try view.object(endOf: key, value, in: table)
                 guard request.includes(tag: object.tag) else { return }
                 if let places {
-                    guard take(object, key, places) else { return try matches.look(at: object) }
+                    guard take(object, key, places) else { return try matches.consider(object) }
                 } else if let made = sortKey.map({ $0.key(key) }) ?? [] {
                     matches.take(object, key: made)
                 } else {
-                    try matches.look(at: object)
+                    try matches.consider(object)
                 }
             }
         }
@@ -115,7 +115,7 @@ struct FetchCandidates {
             if let key {
                 matches.take(object, key: key)
             } else {
-                try matches.look(at: object)
+                try matches.consider(object)
             }
         }
     }
@@ -127,7 +127,7 @@ struct FetchCandidates {
         var last: ObjectReference?
         for object in objects where object != last && request.includes(tag: object.tag) {
             guard !matches.hasEnough else { return }
-            try matches.look(at: object)
+            try matches.consider(object)
             last = object
         }
     }

@@ -104,6 +104,11 @@ final class FetchMatches {
         return true
     }
 
+    /// Reads and evaluates a candidate; objects that changed since an earlier position are evaluated apart.
+    func consider(_ object: ObjectReference) throws(StoreError) {
+        if !isPast(object) { try look(at: object) }
+    }
+
     /// Reads and evaluates an object, if there is one.
     func look(at object: ObjectReference) throws(StoreError) {
         try budget.take(1, heldBytes: bytes)
