@@ -45,7 +45,7 @@ import Testing
         guard Self.seed == nil, Self.worlds >= 20 else { return }
         // The worlds have to be worth something.
         #expect(sum.crashes > 10 && sum.trims > 3 && sum.full > 3, "\(sum)")
-        #expect(sum.batches > 3 && sum.looks > 20, "\(sum)")
+        #expect(sum.batches > 3 && sum.looks > 20 && sum.jobs > 50, "\(sum)")
     }
 
     /// Half as many, as each takes longer.

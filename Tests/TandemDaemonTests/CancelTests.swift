@@ -7,11 +7,10 @@ import Testing
 
 /// Questions that their clients give up.
 @Suite(.ownThread) struct CancelTests {
-    /// Nodes that no index finds, and a daemon that looks at ten of them in a turn.
+    /// Nodes that no index finds, and readers that wait for the test.
     private func bench(_ count: UInt64 = 300) throws -> EngineBench {
-        var limits = DaemonLimits()
-        limits.sliceReads = 10
-        let bench = try EngineBench(limits: limits)
+        let bench = try EngineBench.ofReaders()
+        bench.holdReaders(true)
         try bench.bench.save(try (1...count).map { try bench.bench.insert("Node", $0) })
         return bench
     }
@@ -36,21 +35,23 @@ import Testing
         let first = try client.send(try question(bench))
         let second = try client.send(
             .fetch(Fetch(request: FetchRequest(entity: "Tag"), kind: .count)))
-        try bench.turn()
+        try bench.turnsUntilRead(client)
         let read = try #require(client.session.read)
-        #expect(read.id == first && bench.engine.readBytes > 0)
+        #expect(read.id == first && bench.engine.heldBytes > 0)
+        #expect(client.session.interests.count == 1)
         try client.write(.cancel, id: first)
         try bench.turn()
-        #expect(client.session.read == nil && bench.engine.readBytes == 0)
+        #expect(client.session.read !== read)
         #expect(failure(try client.answer(first)) == .cancelled)
+        bench.holdReaders(false)
         guard case .fetched(let found) = try client.answer(second) else {
             Issue.record("no answer")
             return
         }
         #expect(found.count == 0)
-        let looked = try #require(read.cursor).rowsRead
         for _ in 0..<5 { try bench.turn() }
-        #expect(looked < 300 && read.cursor?.rowsRead == looked)
+        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
+        #expect(read.job?.heldBytes == 0)
         // What is not answered makes the client follow nothing.
         #expect(client.session.interests.isEmpty && counts(bench) == [1, 0])
         #expect(client.session.machine.inFlightCount == 0)
@@ -70,6 +71,7 @@ import Testing
         #expect(failure(try client.answer(sync)) == .cancelled)
         #expect(client.session.inboundBytes < bytes && client.session.syncs.isEmpty)
         #expect(bench.engine.nextDeadline == nil)
+        bench.holdReaders(false)
         #expect(failure(try client.answer(first)) == nil)
         #expect(failure(try client.answer(third)) == nil)
         #expect(counts(bench) == [2, 0])
@@ -113,13 +115,58 @@ import Testing
         let client = try bench.client()
         _ = try client.send(try question(bench))
         _ = try client.send(try question(bench))
-        try bench.turn()
-        let read = try #require(client.session.read)
-        let looked = try #require(read.cursor).rowsRead
+        try bench.turnsUntilRead(client)
+        #expect(bench.engine.heldBytes > 0)
         client.socket.shutdown()
+        try bench.turn()
+        #expect(bench.engine.sessions.isEmpty && bench.engine.heldBytes == 0)
+        bench.holdReaders(false)
         for _ in 0..<5 { try bench.turn() }
-        #expect(bench.engine.sessions.isEmpty && bench.engine.readBytes == 0)
-        #expect(read.cursor?.rowsRead == looked && !bench.engine.hasWork)
+        #expect(bench.engine.running.isEmpty && bench.engine.heldBytes == 0)
+        #expect(!bench.engine.hasWork)
+    }
+
+    /// Where a read is when it is given up.
+    enum Stage: CaseIterable { case waits, hasReader, isAnswered }
+
+    @Test(arguments: Stage.allCases)
+    func `law 8: a read that is given up frees its memory and its reader, wherever it is`(
+        _ stage: Stage
+    ) throws {
+        var limits = DaemonLimits()
+        limits.partBytes = 1
+        let bench = try EngineBench.ofReaders(limits: limits)
+        try bench.bench.save(try (1...300).map { try bench.bench.insert("Node", $0) })
+        bench.holdReaders(true)
+        // Two jobs are with the readers, and a third waits.
+        let others = stage == .waits ? try (0..<2).map { _ in try bench.client() } : []
+        for other in others { _ = try other.send(try question(bench)) }
+        for _ in 0..<5 { try bench.turn() }
+        let held = bench.engine.heldBytes
+        let client = try bench.client()
+        let id = try client.send(try question(bench))
+        for _ in 0..<5 { try bench.turn() }
+        let read = try #require(client.session.read)
+        #expect((read.job == nil) == (stage == .waits))
+        if stage == .isAnswered {
+            bench.holdReaders(false)
+            for _ in 0..<3 { try bench.turn() }
+            #expect(read.hasSent && client.session.read === read)
+        }
+        #expect(bench.engine.heldBytes > held)
+        try client.write(.cancel, id: id)
+        try bench.turn()
+        #expect(failure(try client.answer(id)) == .cancelled)
+        #expect(bench.engine.heldBytes == held && client.session.read == nil)
+        bench.holdReaders(false)
+        for other in others {
+            #expect(try other.answer(1).fetched.objects.count == 300)
+        }
+        for _ in 0..<5 { try bench.turn() }
+        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
+        #expect(bench.engine.readers.room == 2 && bench.bench.store.readers.count == 0)
+        // Its id is free, and the next answer has nothing of it.
+        #expect(try client.fetch(try question(bench).fetch).objects.count == 300)
     }
 
     @Test func `before the welcome nothing can be given up`() throws {
@@ -129,5 +176,14 @@ import Testing
         try bench.turn()
         try peer.read()
         #expect(peer.isClosed)
+    }
+}
+
+extension ClientMessage {
+    fileprivate var fetch: Fetch {
+        get throws {
+            guard case .fetch(let fetch) = self else { throw TandemError(.usage, "no fetch") }
+            return fetch
+        }
     }
 }

@@ -47,9 +47,12 @@ final class EngineBench {
             supervision: supervision)
     }
 
+    deinit { engine.closeReaders() }
+
     /// A daemon's death and another's start, on the same journal and store.
     func crash() throws {
         clients = []
+        engine.closeReaders()
         try bench.crash()
         engine = EngineBench.engine(bench, log, roles)
     }
@@ -57,6 +60,7 @@ final class EngineBench {
     /// The same with a store that is made anew from the journal.
     func rebuild() throws {
         clients = []
+        engine.closeReaders()
         try bench.rebuild()
         engine = EngineBench.engine(bench, log, roles)
     }
@@ -65,6 +69,11 @@ final class EngineBench {
     var dropped: Int { log.lines.count { $0.contains("connection-dropped: reason=") } }
 
     var position: Position { engine.position }
+
+    /// Holds back what readers have, or lets them go on.
+    func holdReaders(_ isHeld: Bool) {
+        (engine.readers as? ReadsInTurns)?.isDue = { !isHeld }
+    }
 
     /// A connection that has not said hello, of this process or of who is made up.
     func peer(as credentials: PeerCredentials? = nil) throws -> Peer {
@@ -108,9 +117,13 @@ final class EngineBench {
         return peer
     }
 
+    /// Whether a turn makes the checkpoint that reads wait for without regard to the clock.
+    var makesCheckpoints = true
+
     /// One turn of the daemon's loop, over everything that was written to its sockets.
     func turn() throws {
         for peer in clients { try peer.carry() }
+        if makesCheckpoints, engine.readsDue != nil { try bench.committer.checkpoint() }
         try engine.turn()
         for session in engine.sessions.values where !engine.isScheduled(session) {
             Issue.record("session \(session.id) is left behind")

@@ -128,9 +128,22 @@ import Testing
                 try client.save([try bench.bench.insert("Tag", number, values)])
             }
             return failure(try client.ask(.fetch(Fetch(request: try related))))
-        case .sliceReads, .readBytes:
+        case .sliceReads:
             for number in UInt64(1)...100 { try save(number) }
+            return failure(try client.ask(.history(HistoryRequest(from: 1, interests: [1_000]))))
+        case .readBytes:
+            // Less than what is answered at once is not worth counting.
+            for part in UInt64(0)..<3 {
+                try client.save(
+                    try (1...1_000).map { try bench.bench.insert("Tag", 1_000 * part + $0) })
+            }
             return failure(try client.ask(.fetch(Fetch(request: FetchRequest(entity: "Tag")))))
+        case .readerThreads, .storeReaders:
+            try save(1)
+            return try waiting(limit, bench)
+        case .snapshotMilliseconds, .snapshotBytes:
+            try save(1)
+            return try outlasted(bench, clock)
         case .consumers:
             _ = try bench.bench.committer.register("one", at: 0)
             return bench.failure { _ = try $0.committer.register("two", at: 0) }
@@ -295,6 +308,41 @@ import Testing
         return nil
     }
 
+    /// A read that waits until others, which have the readers or the read transactions, are done.
+    private func waiting(_ limit: Limit, _ bench: EngineBench) throws -> TandemError? {
+        bench.engine.littleWork = 0
+        if limit == .storeReaders { (bench.engine.readers as? ReadsInTurns)?.capacity = 9 }
+        bench.holdReaders(true)
+        let fetch = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Tag")))
+        let clients = try (0..<3).map { _ in try bench.client() }
+        for client in clients {
+            _ = try client.send(fetch)
+            for _ in 0..<3 { try bench.turn() }
+        }
+        #expect(bench.engine.running.count == 2 && bench.engine.readQueue.count == 1)
+        bench.holdReaders(false)
+        for client in clients { #expect(try client.answer(1).fetched.count == 1) }
+        return nil
+    }
+
+    /// A read that takes too long while others commit much.
+    private func outlasted(_ bench: EngineBench, _ clock: ManualClock) throws -> TandemError? {
+        bench.engine.littleWork = 0
+        bench.holdReaders(true)
+        let (client, saver) = (try bench.client(), try bench.client())
+        let id = try client.send(.fetch(Fetch(request: FetchRequest(entity: "Tag"))))
+        try bench.turnsUntilRead(client)
+        clock.advance(byNanoseconds: 11_000_000)
+        try saver.save(
+            try (UInt64(2)...2_000).map {
+                try bench.bench.insert("Tag", $0, ["label": .string("label \($0)")])
+            })
+        try bench.bench.committer.checkpoint()
+        try bench.turn()
+        bench.holdReaders(false)
+        return failure(try client.answer(id))
+    }
+
     /// The failure with which a connection ended.
     private func end(of client: Peer) throws -> TandemError? {
         try client.carry()
@@ -343,6 +391,9 @@ extension Limit {
             .readBytes, .unfinishedBytes, .unfinishedBytesPerUser:
             4_096
         case .checkpointPages: 16
+        case .snapshotMilliseconds: 10
+        case .snapshotBytes: 64 << 10
+        case .storeReaders: 2
         default: 1
         }
     }
@@ -357,7 +408,8 @@ extension Limit {
             .unfinishedBytes, .unfinishedBytesPerUser, .consumersPerUser,
             .sortKeys, .comparisons, .constantBytes:
             .limitExceeded
-        case .handshakeMilliseconds, .messageMilliseconds: .timeout
+        case .handshakeMilliseconds, .messageMilliseconds, .snapshotMilliseconds, .snapshotBytes:
+            .timeout
         case .attributeBytes, .blobBytes: .validation
         case .savesKept: .unknownOutcome
         case .verdictTransactions, .pinSeconds: .historyExpired

@@ -19,10 +19,10 @@ import Testing
     }
 
     /// Papers in seven folders whose names are in another order than their numbers, some in none.
-    private func bench(partBytes: Int, sliceReads: Int = 4_096) throws -> EngineBench {
+    private func bench(partBytes: Int) throws -> EngineBench {
         var limits = DaemonLimits()
-        (limits.partBytes, limits.sliceReads) = (partBytes, sliceReads)
-        let bench = try EngineBench(model: Self.model, limits: limits)
+        limits.partBytes = partBytes
+        let bench = try EngineBench.ofReaders(model: Self.model, limits: limits)
         var operations = try (1...7 as ClosedRange<UInt64>).map {
             try bench.bench.insert("Folder", $0, ["name": .string("folder \(9 - $0)")])
         }
@@ -46,18 +46,14 @@ import Testing
     }
 
     /// With less than seven there are more folders than what is reached may be.
-    @Test(arguments: [1, 100, 3_000], [(1, 2), (1, 7), (4_096, 2), (4_096, 7)])
+    @Test(arguments: [1, 100, 3_000], [2, 7] as [UInt32])
     func `law 4: a list in parts is the one that comes whole`(
-        _ partBytes: Int, _ bounds: (sliceReads: Int, rowsUpTo: UInt32)
+        _ partBytes: Int, _ rowsUpTo: UInt32
     ) throws {
-        let (sliceReads, rowsUpTo) = bounds
-        let (parts, whole) = (
-            try bench(partBytes: partBytes, sliceReads: sliceReads), try bench(partBytes: 1 << 20)
-        )
+        let (parts, whole) = (try bench(partBytes: partBytes), try bench(partBytes: 1 << 20))
         let client = try parts.client()
         let id = try client.send(.fetch(try fetch(parts, rowsUpTo: rowsUpTo)))
-        while client.session.read?.answer == nil { try parts.turn() }
-        #expect(client.session.read?.answer?.isList == true)
+        while client.session.read?.hasSent != true { try parts.turn() }
         guard case .fetched(let found) = try client.answer(id) else {
             Issue.record("no answer")
             return
@@ -65,18 +61,18 @@ import Testing
         let expected = try whole.client().fetch(try fetch(whole, rowsUpTo: rowsUpTo))
         #expect(found == expected && found.count == 300 && found.places?.count == 300)
         #expect(found.places?.hops == (rowsUpTo < 7 ? 0 : 1))
-        #expect(parts.engine.answerBytes == 0 && parts.engine.readBytes == 0)
+        #expect(parts.engine.heldBytes == 0)
     }
 
     @Test func `law 2: what others save while a list is put in order is pushed behind it`() throws {
         let (bench, other) = (try bench(partBytes: 200), try bench(partBytes: 1 << 20))
         let (client, writer) = (try bench.client(), try bench.client())
         let id = try client.send(.fetch(try fetch(bench)))
-        while client.session.read?.answer == nil { try bench.turn() }
+        while client.session.read?.hasSent != true { try bench.turn() }
         let position = bench.position.number
         for number in 100...399 as ClosedRange<UInt64> {
-            guard let read = client.session.read, read.answer?.isDone == false else { break }
-            #expect(bench.engine.answerBytes == read.bytes)
+            guard let read = client.session.read else { break }
+            #expect(bench.engine.heldBytes == read.countedBytes && read.countedBytes > 0)
             let folder = try bench.bench.reference("Folder", number % 7 + 1)
             try writer.save([
                 number % 5 == 0

@@ -70,20 +70,6 @@ import Testing
         }
     }
 
-    /// Carries a read out in small steps, between which others save.
-    private func run(
-        _ read: ReadUnderWay, _ graph: inout RandomGraph, _ random: inout SplitMix64
-    ) throws {
-        var (budget, saves) = (1, 0)
-        while !(try read.step(graph.bench.committer, &budget)) {
-            if saves < 2, Int.random(in: 0..<100, using: &random) == 0 {
-                try graph.step()
-                saves += 1
-            }
-            budget = Int.random(in: 1...5, using: &random)
-        }
-    }
-
     private func check(
         _ fetch: Fetch, _ expected: FetchResult, _ graph: inout RandomGraph,
         _ random: inout SplitMix64, _ what: String
@@ -92,14 +78,16 @@ import Testing
         if Int.random(in: 0..<3, using: &random) == 0 {
             fetch.request.limit = Int.random(in: 0...5, using: &random)
         }
-        let read = try ReadUnderWay(
-            .fetch(fetch), fetch, at: fetch.at, id: 1, in: graph.bench.model, graph.bench.committer)
-        try run(read, &graph, &random)
-        let found = try #require(try read.cursor?.result())
+        let message = ClientMessage.fetch(fetch)
+        let (answer, again) = try graph.inSnapshot(message, &random) {
+            try $0.answer(message).fetched
+        }
+        let found = try answer.fetched
+        #expect(found == again, "\(what)")
         let wanted = Array(expected.objects.prefix(fetch.request.limit ?? .max))
         #expect(found.objects.map(\.object) == wanted.map(\.object), "\(what)")
         #expect(found.objects.map(\.row) == wanted.map(\.row), "\(what)")
-        #expect(found.count == min(expected.count, fetch.request.limit ?? .max), "\(what)")
+        #expect(found.count == UInt64(min(expected.count, fetch.request.limit ?? .max)), "\(what)")
         // What is undone has the position as its version, which a later change is above.
         let versions = zip(wanted, found.objects).allSatisfy {
             $0.version <= $1.version && $1.version <= fetch.at
@@ -110,23 +98,21 @@ import Testing
     private func check(
         _ moment: Moment, _ graph: inout RandomGraph, _ random: inout SplitMix64, _ what: String
     ) throws {
-        let committer = graph.bench.committer
         let request = Read(
             objects: moment.rows.keys.sorted(), members: Array(moment.members.keys),
             modelVersion: try graph.bench.model.version, at: moment.position)
-        let read = try ReadUnderWay(
-            .read(request), nil, at: moment.position, id: 1, in: graph.bench.model, committer)
-        try run(read, &graph, &random)
-        let past = try #require(read.past)
-        for (object, row) in moment.rows {
-            #expect(try past.stored(object, in: committer.store)?.row == row, "\(what) \(object)")
+        let message = ClientMessage.read(request)
+        let (answer, again) = try graph.inSnapshot(message, &random) {
+            try $0.answer(message).objects
         }
-        for (request, members) in moment.members {
-            let entity = try #require(try graph.bench.model.entity(tagged: request.owner.tag))
-            let relationship = try #require(entity.properties[request.slot].relationship)
-            let now = try committer.store.members(of: request.owner.number, relationship)
-            let then = past.members(now, of: request.owner, slot: request.slot)
-            #expect(then == members, "\(what) \(request)")
+        let found = try answer.objects
+        #expect(found == again && found.position == moment.position && found.missing.isEmpty)
+        let rows = Dictionary(uniqueKeysWithValues: found.objects.map { ($0.object, $0.row) })
+        #expect(rows == moment.rows, "\(what)")
+        #expect(found.members.count == moment.members.count)
+        for list in found.members {
+            let expected = moment.members[MemberRequest(owner: list.owner, slot: list.slot)]
+            #expect(list.members == expected, "\(what) \(list.owner)")
         }
     }
 
@@ -172,7 +158,7 @@ import Testing
         }
         // Nothing of it moved what the session was told.
         #expect(try client.fetch(Fetch(request: nodes)).position == bench.position.number)
-        #expect(bench.engine.readBytes == 0)
+        #expect(bench.engine.heldBytes == 0)
     }
 
     @Test func `what can't be looked back at says why, and what can`() throws {
@@ -199,82 +185,42 @@ import Testing
         #expect(expired?.message.contains("the oldest that can be read at is \(end + 1)") == true)
     }
 
-    @Test func `law 7: what a look back has missed since it had caught up is undone in steps`()
-        throws
-    {
+    @Test func `law 7: what a look back undoes is taken in by and by, between batches`() throws {
         var limits = DaemonLimits()
-        limits.batchSaves = 8
-        limits.lookBackTransactions = 100
+        limits.sliceReads = 5
         let bench = try bench(limits)
-        let client = try bench.client()
-        let committer = bench.bench.committer
-        let at = bench.position.number - 10
-        let fetch = Fetch(request: nodes, at: at)
-        let read = try ReadUnderWay(
-            .fetch(fetch), fetch, at: at, id: 1, in: bench.bench.model, committer)
-        func save(_ count: Int) throws {
-            for rank in 0..<count {
-                let values = ["rank": Value.int(Int64(rank % 50))]
-                try client.save([try bench.bench.update("Node", 1, values)])
-            }
+        bench.engine.littleWork = 0
+        let (client, saver) = (try bench.client(), try bench.client())
+        let at = bench.position.number - 30
+        let id = try client.send(.fetch(Fetch(request: nodes, at: at)))
+        var windows: [UInt64] = []
+        while client.session.read?.job == nil, windows.count < 100 {
+            let number = 100 + UInt64(windows.count)
+            let save = try saver.send(
+                .save(saver.saveRequest([try bench.bench.insert("Node", number)])))
+            try bench.turn()
+            try saver.read()
+            #expect(saver.received.last?.id == save)
+            windows.append(client.session.read?.window?.position ?? 0)
         }
-        var budget = 12
-        #expect(try read.step(committer, &budget) == false)
-        #expect(read.position == committer.position)
-        // What a turn brings is undone at once, and what came while nobody took a step by and by.
-        try save(8)
-        budget = 5
-        #expect(try read.step(committer, &budget) == false)
-        #expect(read.position == committer.position)
-        try save(60)
-        let before = read.position
-        budget = 5
-        #expect(try read.step(committer, &budget) == false)
-        #expect(read.position == before + 5 && budget <= 0)
-        var isDone = false
-        for _ in 0..<100 where !isDone {
-            budget = 5
-            isDone = try read.step(committer, &budget)
-        }
-        #expect(isDone && read.position == committer.position)
-        #expect(try read.cursor?.result().count == 20)
-        // With more than that it is refused where it would have been at first.
-        try save(40)
-        let error = #expect(throws: TandemError.self) { try read.step(committer, &budget) }
-        #expect(error?.code == .limitExceeded)
-    }
-
-    @Test func `law 7: a look back ends, however many are saved between two of its steps`() throws {
-        var limits = DaemonLimits()
-        limits.batchSaves = 2
-        let bench = try bench(limits)
-        let client = try bench.client()
-        let committer = bench.bench.committer
-        let fetch = Fetch(request: nodes, at: bench.position.number - 10)
-        let read = try ReadUnderWay(
-            .fetch(fetch), fetch, at: fetch.at, id: 1, in: bench.bench.model, committer)
-        var (steps, isDone) = (0, false)
-        while !isDone, steps < 200 {
-            var budget = steps == 0 ? 11 : 2
-            isDone = try read.step(committer, &budget)
-            steps += 1
-            for rank in Int64(0)..<4 {
-                try client.save([try bench.bench.update("Node", 1, ["rank": .int(rank)])])
-            }
-        }
-        #expect(isDone && steps < 200)
+        let steps = zip(windows, windows.dropFirst()).map { $1 - $0 }
+        #expect(steps.allSatisfy { $0 <= 5 } && windows.count >= 6 && windows.count < 100)
+        let found = try client.answer(id).fetched
+        #expect(found.position == at && found.count == 10)
+        #expect(bench.engine.heldBytes == 0)
     }
 
     @Test func `a look back needs what it undoes until it is done`() throws {
         var limits = DaemonLimits()
         limits.sliceReads = 1
         let bench = try bench(limits)
+        bench.engine.littleWork = 0
         let client = try bench.client()
         let at = bench.position.number - 30
         let id = try client.send(.fetch(Fetch(request: nodes, at: at)))
         for _ in 0..<5 { try bench.turn() }
         #expect(client.session.needed > at && client.session.needed < at + 10)
-        #expect(bench.engine.readBytes > 0)
+        #expect(bench.engine.heldBytes > 0)
         guard case .fetched(let found) = try client.answer(id) else {
             Issue.record("no answer")
             return

@@ -77,7 +77,7 @@ import Testing
         #expect(found.position == first + 1)
     }
 
-    @Test func `law 8: it counts in what a slice reads, and none is left over`() throws {
+    @Test func `law 7: however many ask, none is left over`() throws {
         var limits = DaemonLimits()
         limits.sliceReads = 1
         let bench = try EngineBench(limits: limits)

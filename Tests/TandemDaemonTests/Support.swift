@@ -99,6 +99,7 @@ final class CommitBench {
         options.savesKept = UInt64(settings.limits.savesKept)
         options.objectReads = settings.limits.objectReads
         options.requestReads = settings.limits.requestReads
+        options.readers = settings.limits.storeReaders
         if let kept = settings.savesKept { options.savesKept = kept }
         let store = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1),

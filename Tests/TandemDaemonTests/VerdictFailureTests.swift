@@ -26,17 +26,10 @@ import Testing
     private func verdicts(
         _ format: String, _ bench: CommitBench, after from: UInt64
     ) throws -> [Bool] {
-        let model = try bench.model
-        let request = try CompiledRequest(
-            FetchRequest(entity: "Node", predicate: try ObjectPredicate(format: format)), in: model)
-        var window = TransactionWindow()
-        for transaction in try bench.transactions(from: from + 1) {
-            for change in transaction.changes {
-                window.add(change, try #require(model.entity(tagged: change.object.tag)))
-            }
-        }
-        return try VerdictEvaluator(request, window, bench.store)
-            .verdicts(AnswerSize(bench.committer)).verdicts.map(\.matches)
+        let request = FetchRequest(entity: "Node", predicate: try ObjectPredicate(format: format))
+        let answer = try bench.verdicts(
+            VerdictRequest(from: from, items: [VerdictItem(request: request)]))
+        return answer.items[0].map(\.matches)
     }
 
     private func code(_ body: () throws -> Void) -> TandemError.Code? {

@@ -59,17 +59,8 @@ import Testing
         _ item: VerdictItem, _ old: ListSnapshot, _ from: UInt64, _ bench: CommitBench,
         _ what: String
     ) throws {
-        let model = try bench.model
-        let compiled = try item.compiled(model)
-        var window = TransactionWindow()
-        for transaction in try bench.transactions(from: from + 1) {
-            for change in transaction.changes {
-                window.add(change, try #require(model.entity(tagged: change.object.tag)))
-            }
-        }
-        let verdicts = try VerdictEvaluator(compiled, window, bench.store)
-            .verdicts(AnswerSize(bench.committer)).verdicts
-        try VerdictTests.check(verdicts, item, old, bench, what)
+        let answer = try bench.verdicts(VerdictRequest(from: from, items: [item]))
+        try VerdictTests.check(answer.items[0], item, old, bench, what)
     }
 
     /// Whether verdicts speak of all that is another than it was, and say of each object what is so.

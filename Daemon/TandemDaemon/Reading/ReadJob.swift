@@ -211,6 +211,9 @@ final class ReadJob: @unchecked Sendable {
         }
     }
 
+    /// Whether it announced something that the daemon's thread has yet to look at.
+    var hasNews: Bool { state.withLock(\.hasNews) }
+
     /// Whether messages wait to be taken.
     var hasMessages: Bool { state.withLock { !$0.messages.isEmpty } }
 

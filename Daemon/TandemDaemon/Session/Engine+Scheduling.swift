@@ -56,6 +56,7 @@ extension Engine {
         switch wait(of: session) {
         case .nothing: return session.held.isEmpty
         case .reader: return session.read != nil
+        case .turn(.reads) where session.read?.job?.hasNews ?? false: return true
         case .socket: return session.wants.contains(.write)
         case .turn: return !session.marks.isDisjoint(with: [.requests, .pushes, .reads])
         }

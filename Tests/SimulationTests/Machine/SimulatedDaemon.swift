@@ -13,6 +13,8 @@ final class SimulatedDaemon {
     let engine: Engine
     let loop: ServiceLoop
     let readiness = SimulatedReadiness()
+    /// Jobs are carried out on the daemon's thread, one in a turn.
+    let readers = ReadsInTurns()
 
     /// What a world decides once for all its daemons.
     struct Settings {
@@ -24,6 +26,10 @@ final class SimulatedDaemon {
         var batchObjects = WireLimits.batchObjects
         var durability = Durability.full
         var salt: UInt32 = 1
+        /// Objects that a read which is answered at once looks at.
+        var littleWork = DaemonLimits.littleWork
+        /// With what chance a job is carried out in a turn.
+        var readPercent = 100
     }
 
     /// Starts on what is on the machine's disk and in the store's directory.
@@ -52,6 +58,8 @@ final class SimulatedDaemon {
             committer: committer, clock: machine.clock, storePath: settings.directory,
             log: DaemonLog { _, _ in })
         engine.batches.most = settings.batchObjects
+        engine.littleWork = settings.littleWork
+        engine.readers = readers
         loop = try ServiceLoop(engine, listener: nil, poller: readiness)
     }
 
@@ -63,6 +71,9 @@ final class SimulatedDaemon {
         loop.watch(session)
     }
 
-    /// The process is gone: LMDB drops the open transaction, the kernel closes the files.
-    func vanish() { committer.store.close() }
+    /// The process is gone: LMDB drops the open transactions, the kernel closes the files.
+    func vanish() {
+        engine.closeReaders()
+        committer.store.close()
+    }
 }

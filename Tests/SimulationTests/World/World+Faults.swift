@@ -106,6 +106,7 @@ extension World {
     private func restart() {
         guard let daemon else { return }
         note("restart")
+        daemon.engine.closeReaders()
         do {
             try daemon.committer.close()
         } catch {
@@ -126,6 +127,7 @@ extension World {
         guard let backup else {
             restart()
             guard let daemon else { return }
+            daemon.engine.closeReaders()
             try? daemon.committer.close()
             for pipe in pipes { pipe.shutdown() }
             self.daemon = nil

@@ -13,13 +13,10 @@ extension World {
 
     /// Rounds that the clients' open requests may take.
     ///
-    /// Each may be a fetch that looks at every object there is or was, and then merges runs of as many as a slice has, which takes
-    /// fewer looks; all of them share a slice's budget a round.
+    /// Each may be a fetch of every object there is or was, each of which is a message of its own; one job goes on in a round.
     private var patience: Int {
-        let looks = clients.reduce(0) { $0 + $1.requests.count } * 4 * oracle.truth.numbers.count
-        // Verdicts on a few lists, each with rounds of its own.
-        let all = traits.looks ? looks * SimulatedList.allCases.count : looks
-        return Self.patience + all / settings.limits.sliceReads
+        let messages = clients.reduce(0) { $0 + $1.requests.count } * oracle.truth.numbers.count
+        return Self.patience + messages + Int(oracle.truth.last) / settings.limits.sliceReads
     }
 
     func settle() {
@@ -62,10 +59,10 @@ extension World {
 
     func describe(_ session: Session) -> String {
         let wait = daemon.map { "\($0.engine.wait(of: session))" } ?? "nothing"
-        let read = session.read.map { "fetches, \($0.cursor?.rowsRead ?? 0) looked at" }
+        let read = session.read.map { $0.job == nil ? "a read waits" : "a read has a reader" }
         return "\(session.outboundBytes) queued, \(session.inbox.count) in, "
             + "\(session.held.count) held, \(session.syncs.count) syncs, sent \(session.sent), "
-            + "waits for \(wait), in \(session.marks.rawValue), \(read ?? "no fetch")"
+            + "waits for \(wait), in \(session.marks.rawValue), \(read ?? "no read")"
     }
 
     private func finish(_ client: SimulatedClient, isLast: Bool) {

@@ -71,6 +71,9 @@ final class World {
             var harsh = Chance(plan.seed, .max - 1)
             settings.limits.makeSmall(&harsh)
         }
+        var reads = Chance(plan.seed, .max - 2)
+        if reads.percent(60) { settings.littleWork = 0 }
+        settings.readPercent = [20, 50, 100][reads.below(3)]
         self.settings = settings
         let oracle = oracle
         clients = (0..<chance.number(2...5)).map { number in
@@ -128,6 +131,7 @@ final class World {
             counters.looks += client.looks
             counters.batches += client.batches.count { $0.answer?.count ?? 0 > 0 }
         }
+        counters.jobs += daemon?.readers.carriedOut ?? 0
     }
 
     func note(_ what: StaticString, _ a: UInt64 = 0, _ b: UInt64 = 0, _ c: UInt64 = 0) {
@@ -184,7 +188,10 @@ final class World {
     /// One round of the daemon's loop, over some of the pipes that are ready.
     func round(_ chance: inout Chance, all: Bool = false) {
         guard let daemon else { return start() }
-        var choice = Chance(chance.next())
+        let drawn = chance.next()
+        var choice = Chance(drawn)
+        var jobs = Chance(drawn, 1)
+        daemon.readers.isDue = { [settings] in all || jobs.percent(settings.readPercent) }
         daemon.readiness.choose = { ready in
             all ? ready : choice.shuffled(ready.filter { _ in choice.percent(75) })
         }
@@ -246,6 +253,8 @@ struct WorldCounters {
     var reads = 0
     var batches = 0
     var looks = 0
+    /// What readers carried out for the last daemon.
+    var jobs = 0
 
     static func += (sum: inout WorldCounters, other: WorldCounters) {
         sum.starts += other.starts
@@ -261,5 +270,6 @@ struct WorldCounters {
         sum.reads += other.reads
         sum.batches += other.batches
         sum.looks += other.looks
+        sum.jobs += other.jobs
     }
 }

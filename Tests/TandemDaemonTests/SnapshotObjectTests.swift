@@ -7,8 +7,8 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What is read by reference in steps between which others save is what is read at the end.
-@Suite(.ownThread) struct ObjectStepTests {
+/// What is read by reference from a snapshot is what there was at its position.
+@Suite(.ownThread) struct SnapshotObjectTests {
     /// Some objects, and members of others with their rows.
     private func read(
         _ bench: CommitBench, _ random: inout SplitMix64, at position: UInt64 = 0
@@ -28,13 +28,8 @@ import Testing
             at: position, memberRows: Bool.random(using: &random))
     }
 
-    private func read(_ read: Read, _ graph: RandomGraph) throws -> ReadUnderWay {
-        try ReadUnderWay(
-            .read(read), nil, at: read.at, id: 1, in: try graph.bench.model, graph.bench.committer)
-    }
-
     @Test(arguments: [false, true])
-    func `law 4: objects and members in steps of a few are what they are at one position`(
+    func `law 4: objects and members are those of one position, whatever is saved meanwhile`(
         isPast: Bool
     ) throws {
         for round in UInt64(0)..<6 {
@@ -47,57 +42,41 @@ import Testing
                     read.at = graph.bench.committer.position
                     for _ in 0..<4 { try graph.step() }
                 }
-                let percent = Int.random(in: 0...40, using: &random)
-                let way = try graph.inSteps(
-                    try self.read(read, graph), &random, savingPercent: percent)
-                let found = try #require(way.objects).answer
-                let whole = try #require(graph.atOnce(try self.read(read, graph)).objects).answer
-                #expect(isPast ? found.isSame(as: whole) : found == whole, "seed \(seed) \(round)")
+                let message = ClientMessage.read(read)
+                let before = isPast ? try graph.bench.answer(message).objects : nil
+                let (answer, expected) = try graph.inSnapshot(message, &random) {
+                    try $0.answer(message).objects
+                }
+                let found = try answer.objects
+                #expect(found == expected, "seed \(seed) \(round)")
+                if let before { #expect(found.isSame(as: before), "seed \(seed) \(round)") }
             }
         }
     }
 
     // MARK: Turns
 
-    private func turns(
+    @Test(arguments: [false, true], [false, true])
+    func `law 7: saves get positions while objects or the rows of members are read`(
         isAltered: Bool, memberRows: Bool
-    ) throws -> (turns: Int, answer: Objects?, end: UInt64) {
-        let bench = try EngineBench.ofSmallTurns()
+    ) throws {
+        let bench = try EngineBench.ofReaders(engineClock: ManualClock())
+        try bench.insertNodes(400, isGrouped: true)
         let group = try bench.bench.reference("Group", 1)
-        try bench.bench.save([try bench.bench.insert("Group", 1, ["title": .string("g")])])
-        try bench.bench.save(
-            try (2..<402).map { try bench.bench.insert("Node", $0, ["group": .reference(group)]) })
         let slot = try #require(try bench.bench.entity("Group").slot(of: "nodes"))
         let nodes = try (UInt64(2)..<402).map { try bench.bench.reference("Node", $0) }
         let read = Read(
             objects: memberRows ? [] : nodes, members: [MemberRequest(owner: group, slot: slot)],
             modelVersion: try bench.bench.model.version, memberRows: memberRows)
-        let (turns, answer) = try bench.turns(.read(read)) { turn in
+        let (answer, asked) = try bench.holding(.read(read), turns: 30) { turn in
             isAltered
                 ? try bench.bench.update("Node", 2, ["rank": .int(Int64(turn))])
-                : try bench.bench.insert("Group", UInt64(10_000 + turn), [:])
+                : try bench.bench.delete("Node", UInt64(3 + turn))
         }
-        #expect(bench.engine.readBytes == 0)
-        guard case .objects(let found) = answer else {
-            return (turns, nil, bench.position.number)
-        }
-        return (turns, found, bench.position.number)
-    }
-
-    @Test(arguments: [false, true])
-    func `law 7: saves get positions while objects or the rows of members are read`(
-        memberRows: Bool
-    ) throws {
-        let (turns, answer, end) = try turns(isAltered: false, memberRows: memberRows)
-        #expect(turns >= 400 / 10 - 2 && turns < 100, "\(turns)")
-        #expect(answer?.objects.count == 400 && answer?.members.first?.members.count == 400)
-        #expect(answer?.position == end)
-    }
-
-    @Test func `law 7: what others alter faster than it is read is read all the same`() throws {
-        let (turns, answer, end) = try turns(isAltered: true, memberRows: true)
-        #expect(turns < 200, "\(turns)")
-        #expect(answer?.objects.count == 400 && answer?.position == end)
+        let found = try answer.objects
+        #expect(found.objects.count == 400 && found.members.first?.members.count == 400)
+        #expect(found.position == asked && found.objects.allSatisfy { $0.version <= asked })
+        #expect(bench.position.number == asked + 30 && bench.engine.heldBytes == 0)
     }
 }
 

@@ -1,0 +1,124 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemStore
+import TandemWire
+import TestSupport
+import Testing
+
+@testable import TandemDaemon
+
+/// Readers look for a batch's objects, between the saves of others.
+@Suite(.ownThread) struct BatchSearchTests {
+    @Test func `law 4: what a search finds is what there was at its position`() throws {
+        for round in UInt64(0)..<3 {
+            var random = SplitMix64(seed: seed &+ round)
+            var graph = try RandomGraph(seed: seed &+ 600 &+ round)
+            for _ in 0..<40 { try graph.step() }
+            for list in VerdictTests.lists {
+                let bench = graph.bench
+                let limit =
+                    Bool.random(using: &random) ? Int.random(in: 0...9, using: &random) : nil
+                var batch = Batch(
+                    batchID: [1], contentHash: StableHash([]),
+                    modelVersion: try bench.model.version, request: list.request, work: .delete)
+                batch.request.limit = limit
+                let search = try BatchSearch(batch, BatchProgress(), in: try bench.model)
+                try bench.committer.checkpoint()
+                var expected = try bench.store.fetch(
+                    CompiledRequest(batch.request, in: try bench.model), for: .references
+                ).references
+                expected.sort()
+                let position = bench.committer.position
+                let snapshot = try bench.store.snapshot()
+                let run = ReadRun(
+                    view: snapshot, model: try bench.model, limits: bench.committer.limits,
+                    counts: bench.committer.limitCounts)
+                let job = ReadJob(.search(search), run, snapshot: snapshot)
+                for _ in 0..<Int.random(in: 0...3, using: &random) { try graph.step() }
+                try bench.committer.checkpoint()
+                job.advance { _ in }
+                let state = job.takeNews()
+                #expect(state.found == expected, "seed \(seed) round \(round): \(list.request)")
+                #expect(state.position == position && job.heldBytes == 0)
+            }
+        }
+    }
+
+    @Test func `law 7: saves are answered while a batch's objects are looked for`() throws {
+        let bench = try EngineBench(clock: ManualClock())
+        let (client, other) = (try bench.client(), try bench.client())
+        try bench.fill(client, "Node", 1...4_000) { ["rank": .int(Int64($0 * 7 % 100))] }
+        var batch = try bench.batch("Node", set: ["name": .string("x")], limit: 3_000)
+        batch.request.sort = ["-rank"]
+        bench.holdReaders(true)
+        let id = try client.send(.batch(batch))
+        for turn in 0..<20 {
+            let insert = try bench.bench.insert("Tag", 4_001 + UInt64(turn))
+            let save = try other.send(.save(other.saveRequest([insert])))
+            try bench.turn()
+            try other.read()
+            #expect(other.received.last?.id == save)
+        }
+        #expect(bench.engine.batches.current?.isSearching == true)
+        #expect(try bench.transactions(of: [7]).isEmpty)
+        bench.holdReaders(false)
+        guard case .batched(let answer) = try client.answer(id) else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(answer.count == 3_000)
+        let changed = try bench.transactions(of: [7]).flatMap(\.transaction.changes)
+        #expect(changed.map(\.object) == changed.map(\.object).sorted() && changed.count == 3_000)
+        #expect(try bench.count("Node", client, "name = 'x' AND rank > 25") == 2_960)
+        #expect(bench.engine.heldBytes == 0)
+    }
+
+    @Test func `law 8: a batch looks for its objects in as much room as a read may take`() throws {
+        var limits = DaemonLimits()
+        limits.readBytes = 40_000
+        let bench = try EngineBench(clock: ManualClock(), limits: limits)
+        let client = try bench.client()
+        try bench.fill(client, "Node", 1...4_000)
+        let error = #expect(throws: TandemError.self) { try client.run(try bench.batch("Node")) }
+        #expect(error?.code == .limitExceeded)
+        #expect(error?.message.contains("limits.readBytes") == true)
+        #expect(bench.engine.heldBytes == 0)
+    }
+
+    @Test func `a batch's search ends with its client, and holds nothing then`() throws {
+        let bench = try EngineBench(clock: ManualClock())
+        let (gone, other) = (try bench.client(), try bench.client())
+        try bench.fill(gone, "Node", 1...10)
+        bench.holdReaders(true)
+        _ = try gone.send(.batch(try bench.batch("Node")))
+        for _ in 0..<5 { try bench.turn() }
+        #expect(bench.engine.running.count == 1)
+        bench.engine.disconnect(gone.session, because: nil)
+        #expect(bench.engine.heldBytes == 0)
+        bench.holdReaders(false)
+        for _ in 0..<5 { try bench.turn() }
+        #expect(bench.engine.running.isEmpty && bench.engine.heldBytes == 0)
+        #expect(try bench.count("Node", other) == 10)
+        #expect(try other.run(try bench.batch("Node")).count == 10)
+    }
+
+    @Test func `a batch whose model changes while its objects are looked for is refused`() throws {
+        let bench = try EngineBench(clock: ManualClock())
+        let client = try bench.client()
+        try bench.fill(client, "Node", 1...10)
+        bench.holdReaders(true)
+        let id = try client.send(.batch(try bench.batch("Node")))
+        for _ in 0..<5 { try bench.turn() }
+        var model = graphModel
+        model.entities["Spare"] = Entity("Spare")
+        try bench.bench.committer.install(model, by: Principal())
+        bench.holdReaders(false)
+        guard case .failure(let error) = try client.answer(id) else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(error.code == .schemaMismatch && bench.engine.heldBytes == 0)
+        #expect(try bench.count("Node", client) == 10)
+    }
+}

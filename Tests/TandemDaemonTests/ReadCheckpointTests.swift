@@ -1,0 +1,146 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+@testable import TandemStore
+
+/// When a checkpoint is made because reads wait for it, and what follows checkpoints.
+@Suite(.ownThread) struct ReadCheckpointTests {
+    private let clock = ManualClock(monotonicNanoseconds: 1_000_000_000, wallMicroseconds: 1)
+    private let bench: EngineBench
+    private static let pause = DaemonLimits.readCheckpointNanoseconds
+
+    init() throws {
+        bench = try EngineBench.ofReaders(clock: clock)
+        bench.makesCheckpoints = false
+        try bench.insertNodes(10)
+        try bench.bench.committer.checkpoint()
+    }
+
+    private let count = ClientMessage.fetch(
+        Fetch(request: FetchRequest(entity: "Node"), kind: .count))
+
+    private var checkpoints: (all: UInt64, forReads: UInt64) {
+        let counters = bench.engine.committer.counters
+        return (counters.checkpoints.count, counters.readCheckpoints)
+    }
+
+    private func save(_ number: UInt64) throws {
+        try bench.bench.save([try bench.bench.insert("Node", number)])
+    }
+
+    private func turns(_ count: Int = 3) throws { for _ in 0..<count { try bench.turn() } }
+
+    @Test func `law 7: it is not made before its time, and all reads that wait share it`() throws {
+        let last = clock.monotonicNanoseconds
+        try save(100)
+        let askers = try (0..<2).map { _ in try bench.client() }
+        let before = checkpoints
+        let ids = try askers.map { try $0.send(count) }
+        for _ in 0..<3 {
+            try turns()
+            #expect(checkpoints == before && bench.engine.nextReadDeadline == last + Self.pause)
+            // Nothing is left to be done in the meantime.
+            #expect(!bench.engine.hasWork)
+            clock.advance(byNanoseconds: Self.pause / 4)
+        }
+        clock.advance(byNanoseconds: Self.pause / 4)
+        for (asker, id) in zip(askers, ids) {
+            #expect(try asker.answer(id).fetched.count == 11)
+        }
+        #expect(checkpoints.all == before.all + 1 && checkpoints.forReads == before.forReads + 1)
+        #expect(bench.engine.status["reads"]?["checkpoints"]?.int == Int64(checkpoints.forReads))
+        #expect(bench.engine.nextReadDeadline == nil)
+    }
+
+    @Test func `law 7: it is made only after four times what the last one took`() throws {
+        let length = 3 * Self.pause
+        bench.bench.store.observeCommit = { [clock] (moment, _) throws(StoreError) in
+            if moment == .before { clock.advance(byNanoseconds: length) }
+        }
+        try save(100)
+        try bench.bench.committer.checkpoint()
+        let last = clock.monotonicNanoseconds
+        try save(101)
+        let asker = try bench.client()
+        let before = checkpoints
+        let id = try asker.send(count)
+        try turns()
+        #expect(bench.engine.nextReadDeadline == last + 4 * length)
+        clock.advance(byNanoseconds: 4 * length - 1)
+        try turns()
+        #expect(checkpoints == before)
+        clock.advance(byNanoseconds: 1)
+        #expect(try asker.answer(id).fetched.count == 12)
+        #expect(checkpoints.forReads == before.forReads + 1)
+    }
+
+    @Test func `none is made for what the last one has, nor for little reads`() throws {
+        let before = checkpoints
+        let asker = try bench.client()
+        #expect(try asker.ask(count).fetched.count == 10)
+        bench.engine.littleWork = DaemonLimits.littleWork
+        for number in UInt64(100)..<110 {
+            try save(number)
+            clock.advance(byNanoseconds: 10 * Self.pause)
+            #expect(try asker.ask(count).fetched.count == number - 89)
+            let object = try bench.bench.reference("Node", number)
+            let found = try asker.ask(.read(Read(objects: [object]))).objects
+            #expect(found.objects.map(\.object) == [object])
+            #expect(found.position == bench.position.number)
+        }
+        #expect(checkpoints == before)
+    }
+
+    @Test func `law 4: while the store is short of room reads go on, and see what was saved`()
+        throws
+    {
+        bench.engine.littleWork = 0
+        try save(100)
+        bench.engine.committer.meets(.store, "no room")
+        #expect(!bench.engine.committer.canCommit)
+        let before = checkpoints
+        let asker = try bench.client()
+        for _ in 0..<3 {
+            let found = try asker.ask(count).fetched
+            #expect(found.count == 11 && found.position == bench.position.number)
+        }
+        #expect(checkpoints == before && bench.engine.heldBytes == 0)
+        #expect(bench.engine.running.isEmpty)
+    }
+
+    @Test func `while the store is short of room large answers are sent to their end, too`() throws
+    {
+        var limits = DaemonLimits()
+        limits.partBytes = 1
+        let bench = try EngineBench.ofReaders(limits: limits, clock: clock)
+        try bench.insertNodes(300)
+        bench.engine.committer.meets(.store, "no room")
+        let asker = try bench.client()
+        let found = try asker.fetch(Fetch(request: FetchRequest(entity: "Node")))
+        #expect(found.objects.count == 300 && bench.engine.heldBytes == 0)
+        #expect(bench.engine.running.isEmpty)
+    }
+
+    @Test func `what follows checkpoints is done on a clock of its own`() {
+        var housekeeping = Housekeeping()
+        let pause = DaemonLimits.housekeepingNanoseconds
+        func take(_ checkpoints: UInt64, _ time: UInt64) -> Bool {
+            housekeeping.takeDue(checkpoints: checkpoints, time)
+        }
+        #expect(!take(0, 5))
+        #expect(take(1, 10) && housekeeping.due == nil)
+        // Without another checkpoint nothing has to follow.
+        #expect(!take(1, 10 + 5 * pause) && housekeeping.due == nil)
+        #expect(take(2, 10 + 5 * pause))
+        // Many checkpoints are followed once, when it is time, without another one.
+        let last = 10 + 5 * pause
+        #expect(!take(3, last + 1) && housekeeping.due == last + pause)
+        #expect(!take(9, last + pause - 1) && housekeeping.due == last + pause)
+        #expect(take(9, last + pause) && housekeeping.due == nil)
+        #expect(!take(9, last + 3 * pause))
+    }
+}

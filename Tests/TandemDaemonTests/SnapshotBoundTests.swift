@@ -1,0 +1,278 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// What ends a read whose snapshot holds back pages, and whose turn it is at the readers.
+@Suite(.ownThread) struct SnapshotBoundTests {
+    private let clock = ManualClock(monotonicNanoseconds: 1_000_000_000, wallMicroseconds: 1)
+
+    private func bench(_ limits: DaemonLimits = DaemonLimits()) throws -> EngineBench {
+        let bench = try EngineBench.ofReaders(limits: limits, clock: clock)
+        try bench.insertNodes(10)
+        return bench
+    }
+
+    private let nodes = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Node")))
+
+    /// Asks, and lets a reader have the read, who waits.
+    private func held(_ bench: EngineBench, _ client: Peer) throws -> UInt32 {
+        let id = try client.send(nodes)
+        bench.holdReaders(true)
+        try bench.turnsUntilRead(client)
+        return id
+    }
+
+    private func save(_ bench: EngineBench, _ number: UInt64, bytes: Int = 1) throws {
+        let name = Value.string(String(repeating: "x", count: bytes))
+        try bench.bench.save([try bench.bench.insert("Node", number, ["name": name])])
+        try bench.bench.committer.checkpoint()
+    }
+
+    private func failure(_ message: DaemonMessage) -> TandemError? {
+        if case .failure(let error) = message { error } else { nil }
+    }
+
+    @Test func `law 8: a read that takes too long ends if others committed meanwhile`() throws {
+        let bench = try bench()
+        let client = try bench.client()
+        let id = try held(bench, client)
+        let time = UInt64(bench.engine.limits.snapshotMilliseconds) * 1_000_000
+        let deadline = try #require(bench.engine.nextReadDeadline)
+        #expect(deadline == clock.monotonicNanoseconds + time + 1)
+        clock.advance(byNanoseconds: time / 2)
+        try save(bench, 100)
+        try bench.turn()
+        #expect(bench.engine.nextReadDeadline == deadline)
+        clock.advance(byNanoseconds: deadline - clock.monotonicNanoseconds)
+        try bench.turn()
+        #expect(bench.engine.nextReadDeadline == nil)
+        #expect(bench.engine.limitCounts[.snapshotMilliseconds] == 1)
+        bench.holdReaders(false)
+        let error = try #require(failure(try client.answer(id)))
+        #expect(error.code == .timeout)
+        #expect(error.message.contains("limits.snapshotMilliseconds"), "\(error)")
+        #expect(bench.engine.heldBytes == 0 && bench.bench.store.readers.count == 0)
+        // It may be asked again.
+        #expect(try client.ask(nodes).fetched.objects.count == 11)
+    }
+
+    @Test func `a read may take as long as it likes where nobody commits, and wakes nobody`() throws
+    {
+        let bench = try bench()
+        let client = try bench.client()
+        let id = try held(bench, client)
+        for _ in 0..<10 {
+            clock.advance(byNanoseconds: 3_000_000_000)
+            try bench.turn()
+            let deadline = bench.engine.nextReadDeadline
+            #expect(deadline == nil || deadline ?? 0 > clock.monotonicNanoseconds)
+        }
+        bench.holdReaders(false)
+        #expect(try client.answer(id).fetched.objects.count == 10)
+        #expect(bench.engine.limitCounts[.snapshotMilliseconds] == 0)
+    }
+
+    @Test func `law 8: a read ends when others committed too much since it began`() throws {
+        var limits = DaemonLimits()
+        limits.snapshotBytes = 256 << 10
+        let bench = try bench(limits)
+        let client = try bench.client()
+        let id = try held(bench, client)
+        var number: UInt64 = 100
+        while bench.engine.limitCounts[.snapshotBytes] == 0, number < 1_000 {
+            try save(bench, number, bytes: 20_000)
+            try bench.turn()
+            number += 1
+        }
+        #expect(number > 102 && number < 1_000)
+        bench.holdReaders(false)
+        let error = try #require(failure(try client.answer(id)))
+        #expect(error.code == .timeout)
+        #expect(error.message.contains("limits.snapshotBytes"), "\(error)")
+        #expect(try client.ask(nodes).fetched.objects.count == Int(number) - 90)
+        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
+    }
+
+    @Test func `a batch may look for its objects for as long as it takes`() throws {
+        let bench = try bench()
+        let client = try bench.client()
+        bench.holdReaders(true)
+        let id = try client.send(.batch(try bench.batch("Node")))
+        for _ in 0..<5 { try bench.turn() }
+        try save(bench, 100)
+        clock.advance(byNanoseconds: 60_000_000_000)
+        try bench.turn()
+        #expect(bench.engine.nextReadDeadline == nil)
+        bench.holdReaders(false)
+        guard case .batched(let answer) = try client.answer(id) else {
+            Issue.record("the batch failed")
+            return
+        }
+        #expect(answer.failure == nil && answer.count == 10)
+    }
+
+    @Test func `status has the reads that wait and that have readers, and the oldest snapshot`()
+        throws
+    {
+        let bench = try bench()
+        let clients = try (0..<3).map { _ in try bench.client() }
+        bench.holdReaders(true)
+        for client in clients { _ = try client.send(nodes) }
+        for _ in 0..<5 { try bench.turn() }
+        try save(bench, 100, bytes: 20_000)
+        clock.advance(byNanoseconds: 1_500_000_000)
+        let reads = try #require(bench.engine.status["reads"])
+        #expect(reads["reading"]?.int == 2 && reads["waiting"]?.int == 1)
+        #expect(reads["oldestMilliseconds"]?.int == 1_500)
+        #expect((reads["oldestCommittedBytes"]?.int ?? 0) > 20_000)
+        #expect(reads["heldBytes"]?.int == Int64(bench.engine.heldBytes))
+        #expect(bench.engine.heldBytes > 0)
+    }
+
+    // MARK: Turns
+
+    @Test func `law 7: users take turns at the readers`() throws {
+        let bench = try bench()
+        (bench.engine.readers as? ReadsInTurns)?.capacity = 1
+        let greedy = try (0..<5).map { _ in
+            try bench.client(as: PeerCredentials(uid: 5_001, gid: 1, pid: 1))
+        }
+        for client in greedy { _ = try client.send(nodes) }
+        bench.holdReaders(true)
+        for _ in 0..<3 { try bench.turn() }
+        let modest = try bench.client(as: PeerCredentials(uid: 5_002, gid: 1, pid: 1))
+        let id = try modest.send(nodes)
+        for _ in 0..<3 { try bench.turn() }
+        bench.holdReaders(false)
+        for _ in 0..<20 where modest.received.isEmpty {
+            try bench.turn()
+            for client in greedy + [modest] { try client.read() }
+        }
+        #expect(greedy.count { !$0.received.isEmpty } <= 2)
+        #expect(try modest.answer(id).fetched.objects.count == 10)
+        for client in greedy { #expect(try client.answer(1).fetched.objects.count == 10) }
+    }
+
+    @Test func `law 2: a second read of a client waits for the first`() throws {
+        let bench = try bench()
+        let client = try bench.client()
+        let first = try held(bench, client)
+        let second = try client.send(nodes)
+        for _ in 0..<5 { try bench.turn() }
+        #expect(bench.engine.running.count == 1 && bench.engine.readQueue.isEmpty)
+        try save(bench, 100)
+        bench.holdReaders(false)
+        #expect(try client.answer(first).fetched.objects.count == 10)
+        // It sees what was saved before its own snapshot.
+        #expect(try client.answer(second).fetched.objects.count == 11)
+    }
+
+    @Test
+    func `law 2: interests hold from the answer's position on: nothing is missed or told twice`()
+        throws
+    {
+        let bench = try bench()
+        let (client, saver) = (try bench.client(), try bench.client())
+        let tag = try bench.bench.entity("Node").tag
+        let fetch = Fetch(request: FetchRequest(entity: "Node"), interests: [tag])
+        let id = try client.send(.fetch(fetch))
+        try bench.turnsUntilRead(client)
+        bench.holdReaders(true)
+        for number in UInt64(100)..<103 { try saver.save([try bench.bench.insert("Node", number)]) }
+        bench.holdReaders(false)
+        let found = try client.answer(id).fetched
+        for number in UInt64(103)..<105 { try saver.save([try bench.bench.insert("Node", number)]) }
+        for _ in 0..<20 where client.machine.cursor < bench.position.number {
+            try bench.turn()
+            try client.read()
+        }
+        // Together they are the graph; what came before the answer has its position or a lower one.
+        let positions = client.pushes.map(\.transaction.position)
+        #expect(found.objects.count == 10 && positions == Array(positions[0]..<positions[0] + 5))
+        #expect(positions.first == found.position + 1)
+        #expect(positions.last == bench.position.number)
+    }
+
+    // MARK: Models and ends
+
+    private func installSpare(_ bench: EngineBench) throws {
+        var model = graphModel
+        model.entities["Spare"] = Entity("Spare")
+        _ = try bench.client().ask(.schema(SchemaRequest(model: model.json.text)))
+    }
+
+    @Test(arguments: [false, true])
+    func `law 6: a read whose model changes before its answer begins is refused`(
+        hasReader: Bool
+    ) throws {
+        let bench = try bench()
+        let client = try bench.client()
+        bench.makesCheckpoints = hasReader
+        if !hasReader { try bench.bench.save([try bench.bench.insert("Node", 100)]) }
+        bench.holdReaders(true)
+        let id = try client.send(nodes)
+        for _ in 0..<5 { try bench.turn() }
+        #expect((client.session.read?.job != nil) == hasReader)
+        #expect(client.session.read != nil)
+        bench.makesCheckpoints = true
+        try installSpare(bench)
+        bench.holdReaders(false)
+        #expect(failure(try client.answer(id))?.code == .schemaMismatch)
+        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
+        #expect(try client.ask(nodes).fetched.objects.count == (hasReader ? 10 : 11))
+    }
+
+    @Test func `a client that disconnects while its read is carried out leaves nothing behind`()
+        throws
+    {
+        let bench = try bench()
+        let (gone, other) = (try bench.client(), try bench.client())
+        _ = try held(bench, gone)
+        let id = try other.send(nodes)
+        for _ in 0..<3 { try bench.turn() }
+        bench.engine.disconnect(gone.session, because: nil)
+        bench.holdReaders(false)
+        #expect(try other.answer(id).fetched.objects.count == 10)
+        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
+        #expect(bench.bench.store.readers.count == 0 && bench.engine.readers.room == 2)
+    }
+
+    @Test func `readers end with their snapshots, whatever they had`() throws {
+        let bench = try bench()
+        let clients = try (0..<3).map { _ in try bench.client() }
+        bench.holdReaders(true)
+        for client in clients { _ = try client.send(nodes) }
+        for _ in 0..<5 { try bench.turn() }
+        #expect(bench.bench.store.readers.count == 2)
+        bench.engine.closeReaders()
+        #expect(bench.bench.store.readers.count == 0 && bench.engine.running.isEmpty)
+        // Once more does no harm.
+        bench.engine.closeReaders()
+    }
+
+    @Test func `law 7: a read whose history can't be read is refused alone`() throws {
+        var limits = DaemonLimits()
+        limits.ringTransactions = 1
+        let bench = try bench(limits)
+        let (client, other) = (try bench.client(), try bench.client())
+        let at = bench.position.number
+        // So many that they are not looked at when the read is asked for.
+        for number in UInt64(100)..<100 + 2 * DaemonLimits.littleHistory {
+            try bench.bench.save([try bench.bench.insert("Node", number)])
+        }
+        try bench.bench.committer.checkpoint()
+        let past = Fetch(request: FetchRequest(entity: "Node"), at: at)
+        let ids = (try client.send(.fetch(past)), try other.send(nodes))
+        bench.bench.disk.faults.failingOpen = 1
+        let error = try #require(failure(try client.answer(ids.0)))
+        #expect(error.code == .storage || error.code == .historyExpired, "\(error)")
+        let all = 10 + 2 * Int(DaemonLimits.littleHistory)
+        #expect(try other.answer(ids.1).fetched.objects.count == all)
+        #expect(bench.engine.heldBytes == 0 && bench.engine.readQueue.isEmpty)
+        #expect(try client.fetch(past).objects.count == 10)
+    }
+}

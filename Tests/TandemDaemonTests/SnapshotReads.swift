@@ -1,0 +1,205 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemStore
+import TandemWire
+import TestSupport
+import Testing
+
+@testable import TandemDaemon
+
+/// Reads as a daemon's readers carry them out, one stage at a time.
+extension CommitBench {
+    /// A question that was asked and waits for a snapshot.
+    struct Asked {
+        let question: ReadQuestion
+        let window: ReadWindow?
+        let modelPosition: UInt64
+    }
+
+    func ask(_ message: ClientMessage) throws -> Asked {
+        let question = try #require(try ReadQuestion(message, in: try model))
+        return Asked(
+            question: question, window: ReadWindow(question), modelPosition: store.modelPosition)
+    }
+
+    /// Takes in what happened since the positions that a question names.
+    func follow(_ window: ReadWindow?, to position: UInt64) throws {
+        guard let window else { return }
+        let source = TransactionSource(committer.journal)
+        while window.position < position {
+            let next = try source.transaction(at: window.position + 1, committer.ring)
+            try window.add(next, try model)
+        }
+    }
+
+    /// The answer that the open write transaction gives.
+    func answer(_ message: ClientMessage) throws -> DaemonMessage {
+        let asked = try ask(message)
+        try follow(asked.window, to: committer.position)
+        return try answer(try job(asked, snapshot: nil))
+    }
+
+    /// A job that has not begun.
+    func job(_ asked: Asked, snapshot: StoreSnapshot?) throws -> ReadJob {
+        let run = ReadRun(
+            view: snapshot ?? store, model: try model, limits: committer.limits,
+            counts: committer.limitCounts, window: asked.window)
+        return ReadJob(.answer(asked.question, id: 1), run, snapshot: snapshot)
+    }
+
+    /// Carries a job out, and puts its messages together; `between` is called after each message that is taken.
+    func answer(_ job: ReadJob, between: () throws -> Void = {}) throws -> DaemonMessage {
+        var decoder = DaemonMessageDecoder()
+        var gatherer = AnswerGatherer()
+        var answer: DaemonMessage?
+        repeat {
+            job.advance { _ in }
+            while let message = job.takeMessage() {
+                decoder.append(message.bytes)
+                while let envelope = try decoder.next() {
+                    if let whole = gatherer.take(envelope) { answer = whole.message }
+                }
+                try between()
+            }
+        } while job.takeRest()
+        if let failure = job.takeNews().failure {
+            let (limits, counts) = (committer.limits, committer.limitCounts)
+            throw (failure as? StoreError)?.told(limits, counts) ?? failure
+        }
+        #expect(job.heldBytes == 0)
+        return try #require(answer)
+    }
+
+    func fetched(_ fetch: Fetch) throws -> Fetched { try answer(.fetch(fetch)).fetched }
+
+    func verdicts(_ request: VerdictRequest) throws -> Verdicts {
+        try answer(.verdicts(request)).verdicts
+    }
+}
+
+extension DaemonMessage {
+    var fetched: Fetched {
+        get throws {
+            guard case .fetched(let answer) = self else {
+                throw TandemError(.usage, "no answer to a fetch: \(self)")
+            }
+            return answer
+        }
+    }
+
+    var verdicts: Verdicts {
+        get throws {
+            guard case .verdicts(let answer) = self else {
+                throw TandemError(.usage, "no verdicts: \(self)")
+            }
+            return answer
+        }
+    }
+
+    var objects: Objects {
+        get throws {
+            guard case .objects(let answer) = self else {
+                throw TandemError(.usage, "no objects: \(self)")
+            }
+            return answer
+        }
+    }
+}
+
+extension RandomGraph {
+    /// Asks, and reads a snapshot; between asking, the checkpoint, reading, and taking the first messages, something is saved, by chance.
+    ///
+    /// `expectation` is called when the store stands where the snapshot will.
+    mutating func inSnapshot<Expected>(
+        _ message: ClientMessage, _ random: inout SplitMix64,
+        expecting expectation: (CommitBench) throws -> Expected
+    ) throws -> (found: DaemonMessage, expected: Expected) {
+        let asked = try bench.ask(message)
+        try save(&random)
+        // Some of what happened is taken in before the others, as the daemon does in turns.
+        try bench.follow(asked.window, to: bench.committer.position)
+        try save(&random)
+        try bench.committer.checkpoint()
+        let position = bench.committer.position
+        let expected = try expectation(bench)
+        #expect(bench.store.checkpointPosition == position)
+        try bench.follow(asked.window, to: bench.store.checkpointPosition)
+        let snapshot = try bench.store.snapshot()
+        #expect(snapshot.appliedPosition == position)
+        try save(&random, withCheckpoints: true)
+        var (graph, saves) = (self, 0)
+        let found = try bench.answer(try bench.job(asked, snapshot: snapshot)) {
+            // A graph that grew with each object of an answer would have no end.
+            guard saves < 2 else { return }
+            saves += 1
+            try graph.save(&random, withCheckpoints: true)
+        }
+        self = graph
+        return (found, expected)
+    }
+
+    private mutating func save(_ random: inout SplitMix64, withCheckpoints: Bool = false) throws {
+        for _ in 0..<Int.random(in: 0...2, using: &random) {
+            try step()
+            if withCheckpoints, Bool.random(using: &random) { try bench.committer.checkpoint() }
+        }
+    }
+}
+
+extension EngineBench {
+    /// A daemon whose readers answer everything but look-ups, and that has given out a million numbers.
+    static func ofReaders(
+        model: Model = graphModel, limits: DaemonLimits = DaemonLimits(),
+        clock: any Clock = SystemClock(), engineClock: (any Clock)? = nil
+    ) throws -> EngineBench {
+        var limits = limits
+        limits.leaseNumbers = 1 << 20
+        let bench = try EngineBench(
+            model: model, clock: clock, limits: limits, engineClock: engineClock)
+        bench.engine.littleWork = 0
+        _ = try bench.bench.committer.lease(1 << 20)
+        return bench
+    }
+
+    /// Inserts nodes with the numbers from 2 on and a hundred ranks, perhaps all in the group 1.
+    func insertNodes(_ count: Int, isGrouped: Bool = false) throws {
+        try bench.save([try bench.insert("Group", 1, ["title": .string("g")])])
+        let group = try bench.reference("Group", 1)
+        for start in stride(from: 2, to: count + 2, by: 1_000) {
+            try bench.save(
+                try (start..<min(start + 1_000, count + 2)).map {
+                    var values: [String: Value] = ["rank": .int(Int64($0 % 100))]
+                    if isGrouped { values["group"] = .reference(group) }
+                    return try bench.insert("Node", UInt64($0), values)
+                })
+        }
+    }
+
+    /// Lets the daemon take turns until a session's read has a reader.
+    func turnsUntilRead(_ client: Peer) throws {
+        for _ in 0..<100 where client.session.read?.job == nil { try turn() }
+        #expect(client.session.read?.job != nil)
+    }
+
+    /// Asks, holds the read back for so many turns, and saves in each; the answer, and the position at which it was asked.
+    func holding(
+        _ question: ClientMessage, turns: Int, saving save: (_ turn: Int) throws -> SaveOperation
+    ) throws -> (answer: DaemonMessage, asked: UInt64) {
+        let (asker, saver) = (try client(), try client())
+        let asked = position.number
+        let id = try asker.send(question)
+        try turnsUntilRead(asker)
+        holdReaders(true)
+        for turn in 0..<turns {
+            let saved = try saver.send(.save(saver.saveRequest([try save(turn)])))
+            try self.turn()
+            try saver.read()
+            #expect(saver.received.last?.id == saved)
+        }
+        try asker.read()
+        #expect(asker.received.isEmpty)
+        holdReaders(false)
+        return (try asker.answer(id), asked)
+    }
+}
