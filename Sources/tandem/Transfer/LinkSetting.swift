@@ -78,13 +78,28 @@ import Tandem
             let found = try targets.targets(links, property, of: row.row).objects
             let members = try found.map { try living($0) }
             if !property.isToMany {
-                if let member = members.first { object.setObject(member, for: name) }
+                let existing = targets.existingTarget(links, property, of: row.row)
+                if let member = try members.first ?? existing.map({ try living($0) }) {
+                    if members.isEmpty { try expectFree(member, for: object, property) }
+                    object.setObject(member, for: name)
+                }
             } else if property.relationship?.isOrdered == true {
                 if !members.isEmpty { object.setOrderedObjects(members, for: name) }
             } else {
                 for member in members { object.add(member, to: name) }
             }
         }
+    }
+
+    /// Throws a misfit if an object that was there before is linked to another one.
+    private func expectFree(
+        _ member: ManagedObject, for object: ManagedObject, _ property: CompiledProperty
+    ) throws {
+        guard let inverse = property.relationship?.declaration.inverse,
+            let other = member.object(inverse), other.id != object.id
+        else { return }
+        throw ImportValues.Misfit(
+            reason: "\(property.name): \(member.id) is linked to \(other.id) already")
     }
 
     /// The object of an id; throws `unknownObject` if it was deleted since it was inserted or found.
