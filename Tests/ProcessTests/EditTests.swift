@@ -50,6 +50,21 @@ import Testing
         #expect(try tandem("log", "-n", "1").output.contains("tandem delete"))
     }
 
+    @Test func `a new object takes members, given one by one or by a key`() throws {
+        let players = try ["Akram", "Hassan"].map {
+            try #require(try tandem("insert", "Player", "name=\($0)").lines.first)
+        }
+        expect(
+            try tandem(
+                "insert", "Team", "name=Qatar", "players+=\(players[0])", "players+=\(players[1])"),
+            0, "Team/")
+        #expect(try values("Team")[0]["players"]?.array?.count == 2)
+        expect(try tandem("insert", "Team", "name=B", "players-=\(players[0])"), 2, "players-=")
+        expect(try tandem("insert", "Team", "name=B", "name=C"), 2, "name is given twice")
+        expect(try tandem("update", "Team/1", "wins=1", "wins=2"), 2, "wins is given twice")
+        #expect(try tandem("count", "Team").output == "1\n")
+    }
+
     @Test func `what is wrong is named, and nothing is saved`() throws {
         expect(try tandem("insert", "Teem", "name=A"), 2, "no entity `Teem`")
         expect(try tandem("insert", "Team", "nam=A"), 2, "has no property `nam`")
@@ -106,6 +121,31 @@ import Testing
         expect(try tandem("revert", "1"), 1, "installs a model")
         expect(try tandem("revert", "99"), 1, "not reached")
         #expect(try position() == end)
+    }
+
+    private func install(_ model: String) throws {
+        expect(try tandem("schema", "migrate", try file("next.json", model), "--yes"), 0)
+    }
+
+    private static let allOfFans = """
+        {"entities": {
+            "Team": {"attributes": {"name": {"type": "string", "optional": false},
+                    "wins": {"type": "int"}, "founded": {"type": "date"}, "note": {"type": "string"}},
+                "relationships": {"players": {"to": "Player", "toMany": true, "inverse": "team"}},
+                "uniqueness": [["name"]]},
+            "Player": {"attributes": {"name": {"type": "string"}},
+                "relationships": {"team": {"to": "Team", "inverse": "players"}}},
+            "Fan": {"attributes": {"name": {"type": "string"}, "note": {"type": "string"}},
+            "relationships": {"friends": {"to": "Fan", "toMany": true, "inverse": "friendOf"},
+                "friendOf": {"to": "Fan", "toMany": true, "inverse": "friends"}}}}}
+        """
+
+    /// Adds fans to the model and inserts two of them.
+    private func makeFans() throws -> [String] {
+        expect(try tandem("schema", "apply", try file("fans.json", Self.allOfFans)), 0)
+        return try ["A", "B"].map {
+            try #require(try tandem("insert", "Fan", "name=\($0)").lines.first)
+        }
     }
 
     /// The position of the last transaction.
