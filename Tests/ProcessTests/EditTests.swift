@@ -148,6 +148,53 @@ import Testing
         }
     }
 
+    @Test func `a link that was removed and added later is a conflict`() throws {
+        let fans = try makeFans()
+        expect(try tandem("update", fans[0], "friends+=\(fans[1])"), 0)
+        let added = try position()
+        expect(try tandem("update", fans[0], "friends-=\(fans[1])"), 0)
+        expect(try tandem("update", fans[0], "friends+=\(fans[1])"), 0)
+        let end = try position()
+        for words in [[added], [added, "--dry-run"]] {
+            let run = try CommandRun(
+                "tandem", ["revert"] + words + ["--socket", place.socket])
+            expect(run, 1, "conflict: \(fans[0]): friends with \(fans[1]) was changed later")
+            #expect(!run.output.contains("update "))
+        }
+        #expect(try position() == end)
+        // The last change is nobody's but its own.
+        expect(try tandem("revert", end), 0, "update \(fans[0])", "reverted \(end)")
+        #expect(try values("Fan")[0]["friends"]?.array?.count == 0)
+    }
+
+    @Test func `a transaction is reverted under the names that a model has given since`() throws {
+        let fans = try makeFans()
+        expect(try tandem("update", fans[0], "note=x"), 0)
+        let update = try position()
+        expect(try tandem("delete", fans[1]), 0)
+        let deletion = try position()
+        try install(
+            Self.allOfFans.replacing(
+                #""Fan": {"attributes": {"name": {"type": "string"}, "note": {"type": "string"}}"#,
+                with:
+                    #""Supporter": {"renamedFrom": "Fan", "attributes": {"name": {"type": "string"}, "remark": {"type": "string", "renamedFrom": "note"}}"#
+            ).replacing(#""to": "Fan""#, with: #""to": "Supporter""#))
+        expect(try tandem("revert", update), 0, "reverted \(update)")
+        #expect(try values("Supporter")[0]["remark"] == .null)
+        expect(try tandem("revert", deletion), 0, "insert Supporter/", "which was \(fans[1])")
+        #expect(try values("Supporter").count == 2)
+    }
+
+    @Test func `a revert that is refused prints no edit`() throws {
+        let team = try #require(try tandem("insert", "Team", "name=Qatar").lines.first)
+        expect(try tandem("delete", team), 0)
+        let deletion = try position()
+        expect(try tandem("insert", "Team", "name=Qatar"), 0)
+        let run = try tandem("revert", deletion)
+        #expect(run.code == 1 && !run.output.contains("insert Team/"), "\(run.output)")
+        #expect(try tandem("count", "Team").output == "1\n")
+    }
+
     /// The position of the last transaction.
     private func position() throws -> String {
         try tandem("log", "-n", "1", "-o", "json").json.first?["position"]?.text ?? "?"
