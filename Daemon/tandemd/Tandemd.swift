@@ -51,7 +51,8 @@ struct Tandemd: ParsableCommand {
             exit(withError: code)
         } catch {
             guard exitCode(for: error) != .success else { exit(withError: error) }
-            StandardStream.error.write("tandemd: \(message(for: error)); see tandemd --help\n")
+            StandardStream.error.write(
+                "tandemd: \(message(for: error).printable); see tandemd --help\n")
             exit(withError: ExitCode(2))
         }
     }
@@ -93,7 +94,8 @@ struct Tandemd: ParsableCommand {
             throw ExitCode(2)
         }
         if checkConfig {
-            StandardStream.output.write(assembly.lines.joined(separator: "\n") + "\n")
+            StandardStream.output.write(
+                assembly.lines.map(\.printable).joined(separator: "\n") + "\n")
             throw ExitCode.success
         }
         var configuration = assembly.configuration
@@ -176,7 +178,9 @@ extension DaemonError {
 
 extension LogLevel {
     /// Writes a line to standard error; journald takes the priority from its beginning.
-    func print(_ line: String) { StandardStream.error.write(prefix + line + "\n") }
+    func print(_ line: String) {
+        StandardStream.error.write(prefix + line.printable + "\n")
+    }
 
     /// The beginning of a line.
     fileprivate var prefix: String {

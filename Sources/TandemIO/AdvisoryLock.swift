@@ -48,13 +48,13 @@ public final class AdvisoryLock: FileLock, Sendable {
     private static func open(
         _ path: String
     ) throws(IOError) -> (descriptor: Int32, isNew: Bool) {
-        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC
         do throws(IOError) {
-            return (try check(.open, path) { Glibc.open(path, flags | O_EXCL, 0o600) }, true)
+            return (try openUnlinked(path, flags | O_EXCL), true)
         } catch {
             guard error.errno == EEXIST else { throw error }
         }
-        return (try check(.open, path) { Glibc.open(path, flags, 0o600) }, false)
+        return (try openUnlinked(path, flags), false)
     }
 
     /// What tells a file from all others.

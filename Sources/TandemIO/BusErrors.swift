@@ -4,21 +4,21 @@ import Glibc
 ///
 /// No call returns an error in this case; without a handler the process would crash without naming the file.
 public enum BusErrors {
-    /// Ends the process with `code` after `line` on standard error, from the next bus error on.
-    public static func end(with code: Int32, saying line: String) {
+    /// Ends the process with `code` after `line` on standard error or another descriptor, from the next bus error on.
+    public static func end(with code: Int32, saying line: String, descriptor: Int32 = 2) {
         let bytes = Array((line + "\n").utf8)
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
         room.copyBytes(from: bytes)
-        exitMessage = (UnsafeRawBufferPointer(room), code)
+        exitMessage = (UnsafeRawBufferPointer(room), code, descriptor)
         _ = signal(SIGBUS) { _ in
-            let (line, code) = exitMessage
-            _ = write(2, line.baseAddress, line.count)
+            let (line, code, descriptor) = exitMessage
+            _ = write(descriptor, line.baseAddress, line.count)
             _exit(code)
         }
     }
 }
 
 // Set by the main thread before the handler is installed, which only reads it.
-nonisolated(unsafe) private var exitMessage: (line: UnsafeRawBufferPointer, code: Int32) = (
-    UnsafeRawBufferPointer(start: nil, count: 0), 0
-)
+nonisolated(unsafe) private var exitMessage:
+    (line: UnsafeRawBufferPointer, code: Int32, descriptor: Int32) =
+        (UnsafeRawBufferPointer(start: nil, count: 0), 0, 2)

@@ -60,6 +60,9 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether there is something where a new file was to be.
     public var alreadyExists: Bool { errno == EEXIST }
 
+    /// Whether it was a symbolic link where none may be.
+    public var isLink: Bool { errno == ELOOP }
+
     /// Whether it was a directory or a device where a file has to be.
     public var isNotRegular: Bool { errno == EISDIR || (operation == .lock && errno == EINVAL) }
 
@@ -110,5 +113,16 @@ func check(
     switch retrying({ Int(call()) }) {
     case .success(let value): return Int32(truncatingIfNeeded: value)
     case .failure(let error): throw IOError(operation, path(), errno: error.number)
+    }
+}
+
+/// Opens a file for the owner only, and throws `ELOOP` for a symbolic link, which could lead to any file.
+func openUnlinked(_ path: String, _ flags: Int32) throws(IOError) -> Int32 {
+    do throws(IOError) {
+        return try check(.open, path) { Glibc.open(path, flags | O_NOFOLLOW, 0o600) }
+    } catch {
+        guard error.errno == ELOOP else { throw error }
+        throw IOError(
+            .open, path, errno: ELOOP, detail: "it is a symbolic link; remove the link")
     }
 }

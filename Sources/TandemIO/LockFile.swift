@@ -12,11 +12,10 @@ public final class LockFile: FileLock, Sendable {
     /// Takes the lock, creating the file if missing.
     ///
     /// Throws an error with `isLocked` that names the holder if another process has the lock. A symbolic link or a file with a
-    /// second hard link is refused too, because a user with write access to the directory could point it at another file.
+    /// second hard link is refused too, because a user with write access to the directory could point it at another file. A file whose
+    /// content is not a process id is refused as well, because it would be overwritten.
     public init(_ path: String) throws(IOError) {
-        let descriptor = try check(.open, path) {
-            Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-        }
+        let descriptor = try openUnlinked(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK)
         do throws(IOError) {
             try Self.checkOwnFile(descriptor, path)
             try check(.lock, path) { flock(descriptor, LOCK_EX | LOCK_NB) }
@@ -46,6 +45,21 @@ public final class LockFile: FileLock, Sendable {
             throw IOError(
                 .lock, path, errno: EINVAL, detail: "it is no file, or has a second name")
         }
+        guard found.st_size <= holderBytes, hasOnlyHolder(descriptor) else {
+            throw IOError(
+                .lock, path, errno: EINVAL,
+                detail: "its content is not a process id, so it is another file; move it away")
+        }
+    }
+
+    /// More than a process id and the end of its line take.
+    private static let holderBytes = 16
+
+    /// Whether the content is what may be left of a process id: a power cut can leave a part of it, or zeros.
+    private static func hasOnlyHolder(_ descriptor: Int32) -> Bool {
+        var text = [UInt8](repeating: 0, count: holderBytes)
+        let count = text.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+        return text.prefix(max(0, count)).allSatisfy { $0 == 0 || $0 == 10 || (48...57) ~= $0 }
     }
 
     private func writeHolder() {
@@ -56,7 +70,7 @@ public final class LockFile: FileLock, Sendable {
     }
 
     private static func holder(_ descriptor: Int32) -> Int32? {
-        var text = [UInt8](repeating: 0, count: 16)
+        var text = [UInt8](repeating: 0, count: holderBytes)
         let count = text.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
         guard count > 0 else { return nil }
         return Int32(String(decoding: text.prefix(count).prefix { $0 != 10 }, as: UTF8.self))

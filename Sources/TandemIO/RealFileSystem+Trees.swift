@@ -7,6 +7,15 @@ extension RealFileSystem {
         (try? list(path))?.isEmpty ?? false
     }
 
+    /// The absolute path of a file or directory that exists, without symbolic links.
+    public func realPath(_ path: String) throws(IOError) -> String {
+        guard let resolved = realpath(path, nil) else {
+            throw IOError(.inspect, path, errno: errno)
+        }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
     /// Removes a file, or a directory with everything in it; nothing there is no failure.
     public func removeTree(_ path: String) throws(IOError) {
         var status = stat()

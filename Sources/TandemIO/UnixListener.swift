@@ -26,7 +26,7 @@ public final class UnixListener {
 
     /// Listens at `path`, whose directory is created if missing (mode 0755).
     ///
-    /// `mode` and `group` decide who may connect, such as 0o660 and a group of its users; without
+    /// Throws `EEXIST` if something other than a socket is there. `mode` and `group` decide who may connect, such as 0o660 and a group of its users; without
     /// `group` it is the process's own. Throws an error for which `isLocked` holds,
     /// naming the holder, if another daemon listens there.
     public static func listen(
@@ -36,6 +36,7 @@ public final class UnixListener {
         _ = try SocketAddress(path, for: .bind)
         let address = try SocketAddress(temporary, for: .bind)
         try RealFileSystem().createDirectory(directoryName(of: path), mode: 0o755)
+        for name in [path, temporary] { try checkReplaceable(name) }
         let lock = try LockFile(path + ".lock")
         let descriptor = try SocketAddress.makeDescriptor(path)
         do throws(IOError) {
@@ -57,6 +58,18 @@ public final class UnixListener {
             throw error
         }
         return UnixListener(descriptor: descriptor, path: path, lock: lock)
+    }
+
+    /// Throws `EEXIST` if a path names anything but a socket or a link to one, because the name would be lost.
+    private static func checkReplaceable(_ path: String) throws(IOError) {
+        var (name, target) = (stat(), stat())
+        guard lstat(path, &name) == 0 else { return }
+        if stat(path, &target) == 0, target.st_mode & S_IFMT == S_IFSOCK { return }
+        throw IOError(
+            .bind, path, errno: EEXIST,
+            detail:
+                "the path names something other than a socket; choose another path, or move it away"
+        )
     }
 
     /// Takes over a listening socket, such as one of ``systemdListeners()``.

@@ -26,6 +26,12 @@ struct CommandFailure: Error {
             }
     }
 
+    /// Throws a failure if a position comes after the last one.
+    static func checkReached(_ position: UInt64, _ last: UInt64) throws {
+        guard position > last else { return }
+        throw CommandFailure("position \(position) is not reached; the last is \(last)")
+    }
+
     func exit() -> Never {
         printRemark(message)
         TandemCommand.exit(withError: ExitCode(code))
@@ -33,9 +39,15 @@ struct CommandFailure: Error {
 }
 
 extension String {
+    /// The path without slashes at its end, so that a suffix can be appended to its last name.
+    var withoutTrailingSlashes: String {
+        let kept = reversed().drop { $0 == "/" }.reversed()
+        return kept.isEmpty && hasPrefix("/") ? "/" : String(kept)
+    }
+
     /// The directory that has a path's last name.
     var parentDirectory: String {
-        let path = hasSuffix("/") ? dropLast() : self[...]
+        let path = withoutTrailingSlashes
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }

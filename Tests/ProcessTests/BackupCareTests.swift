@@ -84,7 +84,10 @@ import Testing
             try flip(path, at: 5_000)
         }
         expect(try tandem("verify", backup), 0, "no problems")
-        expect(try tandem("verify", place.store), 1, "there is no backup in")
+        expect(try tandem("verify", place.store), 1, "there is no backup in", "with -D")
+        let none = place.path + "/none"
+        expect(try tandem("verify", none), 1, "\(none) does not exist")
+        expect(try tandem("restore", none, "--store", restored), 1, "\(none) does not exist")
         expect(try tandem("verify", backup, "-D", place.store), 2, "verified alone")
     }
 
@@ -132,5 +135,49 @@ import Testing
         expect(try tandem("check", "-D", other), 0, "no faults")
         expect(try tandem("salvage", place.path, "--to", other + "2"), 1, "nothing can be salvaged")
         #expect(try files.list(place.path).allSatisfy { !$0.hasSuffix(".salvaging") })
+    }
+
+    @Test @MainActor func `a slash after the name of what is made makes no difference`() throws {
+        try fill()
+        expect(try tandem("backup", backup + "/", "-D", place.store), 0)
+        expect(try tandem("restore", backup, "--store", restored + "//"), 0)
+        let other = place.path + "/other"
+        expect(try tandem("salvage", restored, "--to", other + "/"), 0, "salvaged \(other) at")
+        #expect(
+            try files.list(place.path).filter { !$0.hasPrefix("socket") }
+                == ["backup", "other", "restored", "store"])
+        let inside = place.store + "/inside"
+        expect(try tandem("salvage", place.store, "--to", inside), 2, "is inside of")
+        #expect(!files.exists(inside))
+    }
+
+    @Test @MainActor func `a store that is cut off is salvaged from its journal`() throws {
+        try fill()
+        try CommandRun(shell: "truncate -s 30000 '\(place.store)/store/data.mdb'").check()
+        // What an attempt left that was killed.
+        try files.createDirectory(restored + ".salvaging/copy", mode: 0o700)
+        expect(
+            try tandem("salvage", place.store, "--to", restored), 0,
+            "store: not used: ", "is cut off", "journal: applied positions 1 to 11",
+            "salvaged \(restored) at position 11")
+        expect(try tandem("check", "-D", restored), 0, "no faults")
+        #expect(!files.exists(restored + ".salvaging"))
+    }
+
+    @Test @MainActor func `a salvage names the positions that are lost, and no rebuild`() throws {
+        try fill()
+        let segments = try segments(place.store)
+        let first = try #require(UInt64(segments[2].suffix(24).prefix(16), radix: 16))
+        try flip(segments[2], at: 4_096 + 200)
+        try files.removeTree(place.store + "/store")
+        let run = try tandem("salvage", place.store, "--to", restored)
+        expect(run, 1, "lost: positions \(first) to 11\n")
+        // Without a journal nothing can be built of it.
+        try CommandRun(
+            shell: "rm -r '\(restored)/journal' && truncate -s 5000 '\(restored)/store/data.mdb'"
+        ).check()
+        let none = try tandem("salvage", restored, "--to", place.path + "/other")
+        expect(none, 1, "nothing can be salvaged")
+        #expect(!none.output.contains("tandem rebuild"), "\(none.output)")
     }
 }

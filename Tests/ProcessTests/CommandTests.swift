@@ -208,6 +208,17 @@ import Testing
         expectLine(try tandem("fetch", "Team", "--sort", "nope"), 2, "nope")
         expectLine(try tandem("wait", "x"), 2, "no position")
         expectLine(try tandem("wait", "9", "--timeout", "0"), 1, "not reached")
+        for words in [
+            ["fetch", "Team", "--at", "99"], ["count", "Team", "--at", "99"],
+            ["show", "Team/1", "--at", "99"],
+            ["revert", "99"], ["consumers", "register", "mirror", "--at", "99"],
+        ] {
+            expectLine(
+                try CommandRun("tandem", words + ["--socket", place.socket]), 1,
+                "position 99 is not reached")
+        }
+        expectLine(try tandem("import", place.path + "/none"), 2, "none")
+        expectLine(try tandem("import", place.path, "--map", place.path + "/none"), 2, "none")
         #expect(try CommandRun("tandem", ["nope"]).code == 2)
         #expect(try CommandRun("tandem", ["--help"]).code == 0)
         let missing = try CommandRun("tandem", ["status", "--socket", place.path + "/none"])

@@ -66,7 +66,12 @@ import Testing
         #expect(try connections() == "limits.connections = 11  # \(path):2")
         _ = try file("limits:\n\n  connections: 12\n", in: place)
         let done = try CommandRun("tandem", reload)
-        #expect(done.code == 0 && done.output.isEmpty, "\(done.output)")
+        expect(done, 0, "limits.connections has another value now\n")
+        expect(try CommandRun("tandem", reload), 0, "nothing has changed\n")
+        _ = try file("limits:\n\n  connections: 12\njournal:\n  keepBytes: 2 MiB\n", in: place)
+        expect(
+            try CommandRun("tandem", reload), 0,
+            "journal.keepBytes has another value after a restart\n")
         #expect(try connections() == "limits.connections = 12  # \(path):3")
         _ = try file("limits:\n  conections: 13\n", in: place)
         let wrong = try CommandRun("tandem", reload)

@@ -48,6 +48,21 @@ import Testing
         #expect(try tandem("log", "-n", "1").output.contains("tandem delete"))
     }
 
+    @Test func `a new object takes members, given one by one or by a key`() throws {
+        let players = try ["Akram", "Hassan"].map {
+            try #require(try tandem("insert", "Player", "name=\($0)").lines.first)
+        }
+        expect(
+            try tandem(
+                "insert", "Team", "name=Qatar", "players+=\(players[0])", "players+=\(players[1])"),
+            0, "Team/")
+        #expect(try values("Team")[0]["players"]?.array?.count == 2)
+        expect(try tandem("insert", "Team", "name=B", "players-=\(players[0])"), 2, "players-=")
+        expect(try tandem("insert", "Team", "name=B", "name=C"), 2, "name is given twice")
+        expect(try tandem("update", "Team/1", "wins=1", "wins=2"), 2, "wins is given twice")
+        #expect(try tandem("count", "Team").output == "1\n")
+    }
+
     @Test func `what is wrong is named, and nothing is saved`() throws {
         expect(try tandem("insert", "Teem", "name=A"), 2, "no entity `Teem`")
         expect(try tandem("insert", "Team", "nam=A"), 2, "has no property `nam`")
@@ -104,6 +119,78 @@ import Testing
         expect(try tandem("revert", "1"), 1, "installs a model")
         expect(try tandem("revert", "99"), 1, "not reached")
         #expect(try position() == end)
+    }
+
+    private func install(_ model: String) throws {
+        expect(try tandem("schema", "migrate", try file("next.json", model), "--yes"), 0)
+    }
+
+    private static let allOfFans = """
+        {"entities": {
+            "Team": {"attributes": {"name": {"type": "string", "optional": false},
+                    "wins": {"type": "int"}, "founded": {"type": "date"}, "note": {"type": "string"}},
+                "relationships": {"players": {"to": "Player", "toMany": true, "inverse": "team"}},
+                "uniqueness": [["name"]]},
+            "Player": {"attributes": {"name": {"type": "string"}},
+                "relationships": {"team": {"to": "Team", "inverse": "players"}}},
+            "Fan": {"attributes": {"name": {"type": "string"}, "note": {"type": "string"}},
+            "relationships": {"friends": {"to": "Fan", "toMany": true, "inverse": "friendOf"},
+                "friendOf": {"to": "Fan", "toMany": true, "inverse": "friends"}}}}}
+        """
+
+    /// Adds fans to the model and inserts two of them.
+    private func makeFans() throws -> [String] {
+        expect(try tandem("schema", "apply", try file("fans.json", Self.allOfFans)), 0)
+        return try ["A", "B"].map {
+            try #require(try tandem("insert", "Fan", "name=\($0)").lines.first)
+        }
+    }
+
+    @Test func `a link that was removed and added later is a conflict`() throws {
+        let fans = try makeFans()
+        expect(try tandem("update", fans[0], "friends+=\(fans[1])"), 0)
+        let added = try position()
+        expect(try tandem("update", fans[0], "friends-=\(fans[1])"), 0)
+        expect(try tandem("update", fans[0], "friends+=\(fans[1])"), 0)
+        let end = try position()
+        for words in [[added], [added, "--dry-run"]] {
+            let run = try CommandRun(
+                "tandem", ["revert"] + words + ["--socket", place.socket])
+            expect(run, 1, "conflict: \(fans[0]): friends with \(fans[1]) was changed later")
+            #expect(!run.output.contains("update "))
+        }
+        #expect(try position() == end)
+        // The last change is nobody's but its own.
+        expect(try tandem("revert", end), 0, "update \(fans[0])", "reverted \(end)")
+        #expect(try values("Fan")[0]["friends"]?.array?.count == 0)
+    }
+
+    @Test func `a transaction is reverted under the names that a model has given since`() throws {
+        let fans = try makeFans()
+        expect(try tandem("update", fans[0], "note=x"), 0)
+        let update = try position()
+        expect(try tandem("delete", fans[1]), 0)
+        let deletion = try position()
+        try install(
+            Self.allOfFans.replacing(
+                #""Fan": {"attributes": {"name": {"type": "string"}, "note": {"type": "string"}}"#,
+                with:
+                    #""Supporter": {"renamedFrom": "Fan", "attributes": {"name": {"type": "string"}, "remark": {"type": "string", "renamedFrom": "note"}}"#
+            ).replacing(#""to": "Fan""#, with: #""to": "Supporter""#))
+        expect(try tandem("revert", update), 0, "reverted \(update)")
+        #expect(try values("Supporter")[0]["remark"] == .null)
+        expect(try tandem("revert", deletion), 0, "insert Supporter/", "which was \(fans[1])")
+        #expect(try values("Supporter").count == 2)
+    }
+
+    @Test func `a revert that is refused prints no edit`() throws {
+        let team = try #require(try tandem("insert", "Team", "name=Qatar").lines.first)
+        expect(try tandem("delete", team), 0)
+        let deletion = try position()
+        expect(try tandem("insert", "Team", "name=Qatar"), 0)
+        let run = try tandem("revert", deletion)
+        #expect(run.code == 1 && !run.output.contains("insert Team/"), "\(run.output)")
+        #expect(try tandem("count", "Team").output == "1\n")
     }
 
     /// The position of the last transaction.

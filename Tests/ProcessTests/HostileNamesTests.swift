@@ -116,7 +116,9 @@ import Testing
                 ["backup", other + "/b"] + source,
                 ["restore", backup, "--store", other], ["log", "-D", other],
                 ["restore", other, "--store", place.path + "/r"],
-                ["salvage", place.store, place.path + "/salvaged"], ["rebuild"] + source,
+                ["salvage", place.store, "--to", place.path + "/salvaged"],
+                ["salvage", place.store, "--to", other + "/s"], ["rebuild"] + source,
+                ["config", "--file", other],
             ]
     }
 
@@ -155,6 +157,18 @@ import Testing
         let tried = Set((Self.asked + offline).map { $0[0] })
         for verb in TandemCommand.configuration.subcommands {
             #expect(tried.contains(verb._commandName), "no run of \(verb._commandName)")
+        }
+    }
+
+    @Test func `the daemon prints no control character of its arguments`() throws {
+        let wrong = Self.hostile.replacing("\u{0}", with: "")
+        for words in [
+            ["--config", wrong], ["--set", wrong + "=1"], [wrong], ["--" + wrong],
+            ["--store", place.path + "/" + wrong, "--socket", place.path],
+            ["--store", place.store, "--socket", place.socket, "--set", "limits.ring=" + wrong],
+            ["--check-config", "--store", wrong],
+        ] {
+            expectPrintable(try CommandRun("tandemd", words), ["tandemd"] + words)
         }
     }
 

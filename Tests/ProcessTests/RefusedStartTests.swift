@@ -96,6 +96,45 @@ import Testing
         #expect(output.contains("chmod 700 \(place.store)"), "\(output)")
     }
 
+    @Test(arguments: ["store", "journal"])
+    func `a directory of the store that is a link or open to others is refused`(_ name: String)
+        throws
+    {
+        let place = try world()
+        let path = "\(place.store)/\(name)"
+        try CommandRun(shell: "chmod 777 '\(path)'").check()
+        #expect(try refusal(place).contains("chmod 700 \(path)"))
+        try CommandRun(
+            shell: "chmod 700 '\(path)' && mv '\(path)' '\(place.path)/moved' && "
+                + "ln -s '\(place.path)/moved' '\(path)'"
+        ).check()
+        #expect(try refusal(place).contains("\(path) is not a directory"))
+    }
+
+    @Test func `a lock file of LMDB that is a link is refused, and its target stays`() throws {
+        let place = try world()
+        let (path, precious) = (place.store + "/store/lock.mdb", place.path + "/precious")
+        try "precious".write(toFile: precious, atomically: true, encoding: .utf8)
+        try CommandRun(shell: "rm -f '\(path)'; ln -s '\(precious)' '\(path)'").check()
+        #expect(try refusal(place).contains("\(path) is not a regular file"))
+        #expect(try String(contentsOfFile: precious, encoding: .utf8) == "precious")
+    }
+
+    @Test(arguments: ["", ".lock"])
+    func `a file in place of the socket or its lock is refused with the remedy`(_ suffix: String)
+        throws
+    {
+        let place = try Place()
+        let path = place.socket + suffix
+        try "precious".write(toFile: path, atomically: true, encoding: .utf8)
+        let daemon = try DaemonProcess(
+            "tandemd", ["--store", place.store, "--socket", place.socket])
+        let output = daemon.readOutput()
+        #expect(daemon.wait() == 78, "\(output)")
+        #expect(output.contains(path) && output.contains("move it away"), "\(output)")
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
+    }
+
     @Test func `a path that is too long for a socket is refused as that`() throws {
         let place = try Place()
         let socket = place.path + "/" + String(repeating: "x", count: 120)

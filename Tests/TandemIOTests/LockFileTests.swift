@@ -42,4 +42,29 @@ import Testing
         #expect(throws: IOError.self) { _ = try AdvisoryLock(place + "/symbolic.lock") }
         #expect(FileManager.default.contents(atPath: precious) == Data([1, 2, 3]))
     }
+
+    @Test(arguments: ["precious\n", "12 and more\n", "12\nand more than a number takes\n"])
+    func `a file whose content is not a process id is refused and stays`(_ text: String) throws {
+        let path = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(FileManager.default.createFile(atPath: path, contents: Data(text.utf8)))
+        let error = #expect(throws: IOError.self) { _ = try LockFile(path) }
+        #expect(error?.description.contains("not a process id") == true)
+        #expect(FileManager.default.contents(atPath: path) == Data(text.utf8))
+        for left in ["", "4242\n", "42", "\0\0\0\0\0"] {
+            try Data(left.utf8).write(to: URL(filePath: path))
+            _ = try LockFile(path)
+        }
+    }
+
+    @Test func `the error for a link says that it is one`() throws {
+        let path = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(symlink("elsewhere", path) == 0)
+        let error = #expect(throws: IOError.self) { _ = try LockFile(path) }
+        #expect(
+            error?.description
+                == "cannot open \(path): it is a symbolic link; remove the link (ELOOP)")
+        #expect(#expect(throws: IOError.self) { _ = try AdvisoryLock(path) } == error)
+    }
 }

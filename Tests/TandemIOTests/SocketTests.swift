@@ -103,7 +103,47 @@ import Testing
         }
         #expect(!RealFileSystem().exists(path))
         // What a daemon leaves that was killed.
-        _ = try RealFileSystem().open(path, .createNew)
+        try bindAndLeave(path)
+        let listener = try UnixListener.listen(path: path, mode: 0o600)
+        _ = try Socket.connect(path: path)
+        #expect(try listener.accept() != nil)
+    }
+
+    /// Makes a socket at a path on which nobody listens.
+    private func bindAndLeave(_ path: String) throws {
+        let descriptor = try SocketAddress.makeDescriptor(path)
+        defer { close(descriptor) }
+        let address = try SocketAddress(path, for: .bind)
+        #expect(address.withPointer { bind(descriptor, $0, $1) } == 0)
+    }
+
+    @Test(arguments: ["", ".new", ".lock"])
+    func `a file in place of the socket, its draft or its lock is refused and stays`(
+        _ suffix: String
+    ) throws {
+        let scratch = try Scratch("file\(suffix)")
+        let files = RealFileSystem()
+        let path = scratch.path + "/t.sock"
+        try files.replace(path + suffix, with: Array("precious".utf8))
+        let error = #expect(throws: IOError.self) {
+            _ = try UnixListener.listen(path: path, mode: 0o600)
+        }
+        #expect(error?.path == path + suffix)
+        #expect(try files.contents(of: path + suffix, maximumBytes: 10) == Array("precious".utf8))
+        #expect(try files.list(scratch.path) == ["t.sock\(suffix)"])
+    }
+
+    @Test func `a link to a socket is replaced, one to a file is refused`() throws {
+        let scratch = try Scratch("linked")
+        let files = RealFileSystem()
+        let path = scratch.path + "/t.sock"
+        try files.replace(scratch.path + "/file", with: [1])
+        #expect(symlink("file", path) == 0)
+        #expect(throws: IOError.self) { _ = try UnixListener.listen(path: path, mode: 0o600) }
+        #expect(try files.contents(of: scratch.path + "/file", maximumBytes: 10) == [1])
+        try files.remove(path)
+        try bindAndLeave(scratch.path + "/old")
+        #expect(symlink("old", path) == 0)
         let listener = try UnixListener.listen(path: path, mode: 0o600)
         _ = try Socket.connect(path: path)
         #expect(try listener.accept() != nil)

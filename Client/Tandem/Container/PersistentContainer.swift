@@ -153,11 +153,15 @@ public final class PersistentContainer: Sendable {
 
     /// Makes the daemon reload its configuration; blocks until the new roles and limits are in effect.
     ///
-    /// Throws `denied` if the user is not an administrator, and `usage` with all errors of the configuration.
-    package func reloadConfiguration() throws {
-        guard case .status = try connection.answer(.reload).get() else {
+    /// Returns the keys that have another value now, and those that will have one after a restart. Throws `denied` if the user is not an
+    /// administrator, and `usage` with all errors of the configuration.
+    package func reloadConfiguration() throws -> (changed: [String], needsRestart: [String]) {
+        guard case .status(let text) = try connection.answer(.reload).get() else {
             throw TandemError(.storage, "the daemon did not answer about its configuration")
         }
+        let json = try JSON(parsing: text)
+        func keys(_ name: String) -> [String] { json[name]?.array?.compactMap(\.string) ?? [] }
+        return (keys("changed"), keys("restart"))
     }
 
     /// The daemon's status as JSON text; blocks.

@@ -61,16 +61,20 @@ extension Limit {
 }
 
 extension Engine {
-    /// Reads the configuration again for an administrator.
-    func reload(for session: Session) throws(TandemError) {
+    /// Reads the configuration again for an administrator, and says what changed.
+    func reload(for session: Session) throws(TandemError) -> JSON {
         try demand(.admin, of: session, to: "reload the configuration")
-        try reload()
+        let outcome = try reload()
+        return .object([
+            "changed": .array(outcome.changed.map { .string($0) }),
+            "restart": .array(outcome.needsRestart.map { .string($0) }),
+        ])
     }
 
     /// Reloads the configuration after a signal; errors go to the log only.
-    func reloadBySignal() { try? reload() }
+    func reloadBySignal() { _ = try? reload() }
 
-    private func reload() throws(TandemError) {
+    private func reload() throws(TandemError) -> ConfigurationReload.Outcome {
         do throws(TandemError) {
             guard var reload = configurationReload else {
                 throw TandemError(
@@ -85,6 +89,7 @@ extension Engine {
                     "changed": outcome.changed.joined(separator: ","),
                     "restart": outcome.needsRestart.joined(separator: ","),
                 ])
+            return outcome
         } catch {
             log(.reloadFailed, [:], "\(error.message); everything stays as it was")
             throw error

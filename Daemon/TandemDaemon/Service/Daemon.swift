@@ -74,6 +74,8 @@ public final class Daemon {
     private static func remedy(for error: IOError) -> String {
         if error.isLocked { return "stop the other daemon or choose another store and socket" }
         if error.isPathTooLong { return "choose a shorter path" }
+        // Its detail says what to do.
+        if error.alreadyExists || error.isLink || error.isNotRegular { return "then start again" }
         return "check the owner, the mode and the disk, then start again"
     }
 
@@ -138,13 +140,44 @@ public final class Daemon {
         try files.createDirectory(configuration.store, mode: 0o700)
         try checkAccess(configuration.store)
         let lock = try LockFile(configuration.store + "/lock")
+        for folder in ["store", "journal"] {
+            try checkAccess(configuration.store + "/" + folder, followsLinks: false)
+        }
+        for file in ["data.mdb", "lock.mdb"] {
+            try checkFile(configuration.store + "/store/" + file)
+        }
         try files.createDirectory(configuration.store + "/store", mode: 0o700)
         return lock
     }
 
+    /// Refuses a file that LMDB would write to if it is a link, which could lead to any file.
+    private static func checkFile(_ path: String) throws {
+        do throws(IOError) {
+            guard try DirectoryAccess(of: path, followsLinks: false).kind != .file else { return }
+        } catch {
+            if error.isNotFound { return }
+            throw error
+        }
+        throw DaemonError(
+            .system,
+            "\(path) is not a regular file; remove it, or put the file itself in its place")
+    }
+
     /// Refuses a directory in which others could put files and links of theirs in place of the store's.
-    private static func checkAccess(_ path: String) throws {
-        let access = try DirectoryAccess(of: path)
+    private static func checkAccess(_ path: String, followsLinks: Bool = true) throws {
+        let access: DirectoryAccess
+        do throws(IOError) {
+            access = try DirectoryAccess(of: path, followsLinks: followsLinks)
+        } catch {
+            if error.isNotFound { return }
+            throw error
+        }
+        guard access.kind == .directory else {
+            throw DaemonError(
+                .system,
+                "\(path) is not a directory; move the directory itself to this path, or mount it there"
+            )
+        }
         let user = ThisProcess.effectiveUserID
         guard !access.isPrivate(to: user) else { return }
         let name = ThisProcess.userName(user) ?? "\(user)"

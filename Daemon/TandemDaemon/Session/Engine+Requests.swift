@@ -27,8 +27,7 @@ extension Engine {
                     }
                 session.answer(.disconnected(wasThere), to: id)
             case .reload:
-                try reload(for: session)
-                session.answer(.status(status.text), to: id)
+                session.answer(.status(try reload(for: session).text), to: id)
             case .lease(let count):
                 try demand(.writer, of: session, to: "lease numbers for new objects")
                 session.answer(.lease(try committer.lease(count)), to: id)

@@ -26,7 +26,9 @@ struct BackupCommand: ParsableCommand {
         let progress = PhaseBars<StoreBackup.Phase>(\.label)
         defer { progress.end() }
         let manifest = try mapped {
-            try StoreBackup.make(of: store, at: target, progress: progress.update) {
+            try StoreBackup.make(
+                of: store, at: target.withoutTrailingSlashes, progress: progress.update
+            ) {
                 after, folder in
                 progress.end()
                 return try journal.copyTail(after: after, to: folder)

@@ -24,6 +24,11 @@ struct ClientsCommand: ParsableCommand {
             valueName: "id[:request]"))
     var cancel: RequestOfClient?
 
+    func validate() throws {
+        guard cancel != nil, disconnect != nil else { return }
+        throw ValidationError("--cancel and --disconnect exclude each other")
+    }
+
     func run() throws {
         if let cancel {
             let container = global.container()
@@ -44,7 +49,11 @@ struct ClientsCommand: ParsableCommand {
             "id", "pid", "uid", "role", "position", "lag", "queuedBytes", "author", "unit",
             "request",
         ]
-        let rows = clients.map { client in keys.map { client[$0]?.shown ?? "" } }
+        let rows = clients.map { client in
+            keys.map { key in
+                client[key].flatMap { $0 == .null ? nil : $0.shown } ?? ""
+            }
+        }
         TextTable(headings: keys.map { $0.uppercased() }, rows: rows).lines.forEach(printLine)
     }
 }

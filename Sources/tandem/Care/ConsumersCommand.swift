@@ -46,11 +46,15 @@ struct ConsumerName: ParsableArguments {
         _ text: String?, _ container: PersistentContainer
     ) throws -> Position? {
         guard let text else { return nil }
-        if let position = Position(text) { return position }
-        guard let number = UInt64(text) else {
+        let position = Position(text)
+        guard let number = position?.number ?? UInt64(text) else {
             throw CommandFailure(
                 "`\(text)` is no position; give NUMBER or NUMBER@EPOCH-LOG", code: 2)
         }
-        return try container.end().at(number)
+        let end = try container.end()
+        // The daemon answers for a position of another log.
+        if let position, !position.isComparable(with: end) { return position }
+        try CommandFailure.checkReached(number, end.number)
+        return end.at(number)
     }
 }

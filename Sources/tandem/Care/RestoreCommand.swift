@@ -25,8 +25,11 @@ struct RestoreCommand: ParsableCommand {
     func run() throws {
         var position = Position(log: LogID(high: 0, low: 0), epoch: 0, number: 0)
         let progress = ProgressBar("restore")
-        try mapped {
-            _ = try StoreRestore.run(backup, to: store, progress: progress.update) {
+        try StoreFolder.checkAccess(backup)
+        try readingBackup(backup) {
+            _ = try StoreRestore.run(
+                backup, to: store.withoutTrailingSlashes, progress: progress.update
+            ) {
                 folder, manifest in
                 // A segment of the new epoch; the daemon makes its own in the size that it is told.
                 let journal = try JournalFolder(folder).open(

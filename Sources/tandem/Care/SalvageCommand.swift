@@ -11,7 +11,8 @@ struct SalvageCommand: ParsableCommand {
         abstract: "Makes a store of what a damaged directory still gives.",
         discussion: """
             It takes the store, if that can be read, or else begins with nothing, and applies the journal up to the first \
-            transaction that is missing or damaged. The report says what was used and which positions are lost. The \
+            transaction that is missing or damaged. Indexes, unique keys, links and counts of the store that contradict its \
+            rows are made of the rows again. The report says what was used and which positions are lost. The \
             directory itself is not changed. The new store has a new epoch, as after a restore, and no journal of \
             what was before. Restore a backup instead if that is newer. Exits with 1 if positions are lost.
             """)
@@ -22,8 +23,12 @@ struct SalvageCommand: ParsableCommand {
     @Option(help: "The directory to make; it must not exist yet.")
     var to: String
 
+    @Flag(help: ArgumentHelp("Only copy the store to --to.", visibility: .private))
+    var copyStore = false
+
     func run() throws {
-        let salvage = Salvage(StoreFolder(directory), to: to)
+        if copyStore { return try SalvagedCopy(of: StoreFolder(directory), in: to).make() }
+        let salvage = try Salvage(StoreFolder(directory), to: to)
         let report = try mapped { try salvage.run() }
         report.lines.forEach(printLine)
         if report.isComplete { return }
@@ -50,17 +55,35 @@ struct Salvage {
     private var draft: String { target + ".salvaging" }
     private let files = RealFileSystem()
 
-    init(_ folder: StoreFolder, to target: String) {
+    /// A salvage of a directory to another; throws a failure for a directory below the first.
+    init(_ folder: StoreFolder, to target: String) throws {
         self.folder = folder
-        self.target = target
+        self.target = target.withoutTrailingSlashes
+        guard files.isDirectory(self.target.parentDirectory) else {
+            throw CommandFailure("there is no directory \(self.target.parentDirectory)")
+        }
+        guard files.isDirectory(folder.path) else {
+            throw CommandFailure("there is no directory \(folder.path)")
+        }
+        let isStore = files.exists(folder.store + "/data.mdb") || files.isDirectory(folder.journal)
+        guard isStore else { return }
+        let (parent, source) = try mapped {
+            (try files.realPath(self.target.parentDirectory), try files.realPath(folder.path))
+        }
+        guard !(parent + "/").hasPrefix(source == "/" ? source : source + "/") else {
+            throw CommandFailure(
+                "\(self.target) is inside of \(folder.path); --to takes a directory beside it",
+                code: 2)
+        }
     }
 
     func run() throws -> SalvageReport {
-        for path in [target, draft] where files.exists(path) {
-            throw CommandFailure("\(path) exists; --to takes a name of its own")
+        guard !files.exists(target) else {
+            throw CommandFailure("\(target) exists; --to takes a name of its own")
         }
-        guard files.isDirectory(target.parentDirectory) else {
-            throw CommandFailure("there is no directory \(target.parentDirectory)")
+        try mapped {
+            try StoreBackup.removeLeftover(
+                draft, ["copy", "journal", "store", "store.rebuilding"], files)
         }
         // Beside a daemon the store would be a moving target.
         let lock = try folder.lock()
@@ -98,28 +121,17 @@ struct Salvage {
     private func copyStore(
         _ report: inout SalvageReport
     ) -> (path: String, position: UInt64, identity: StoreIdentity)? {
-        let copy = draft + "/copy"
+        let copy = SalvagedCopy(of: folder, in: draft + "/copy")
         do {
-            guard files.exists(folder.store + "/data.mdb") else {
-                throw CommandFailure("there is no \(folder.store)/data.mdb")
-            }
-            try files.createDirectory(copy, mode: 0o700)
-            let store = try Store.openForReading(path: folder.store, isPrivate: true)
-            defer { store.close() }
-            try store.copyCheckpoint(to: copy + "/data.mdb")
-            let made = try Store.openForReading(path: copy, isPrivate: true)
+            report.lines += try copy.makeInChild()
+            let made = try Store.openForReading(path: copy.path, isPrivate: true)
             defer { made.close() }
-            let check = try made.check()
-            guard check.isClean else {
-                throw CommandFailure(
-                    "the store has \(check.found) faults, the first: \(check.findings[0])")
-            }
             report.lines.append("store: read at position \(made.appliedPosition)")
-            return (copy + "/data.mdb", made.appliedPosition, made.identity)
+            return (copy.path + "/data.mdb", made.appliedPosition, made.identity)
         } catch {
             let reason = (error as? CommandFailure)?.message ?? "\(error)"
-            report.lines.append("store: not used: \(reason)")
-            try? files.removeTree(copy)
+            report.lines.append("store: not used: \(SalvagedCopy.withoutRemedy(reason))")
+            try? files.removeTree(copy.path)
             return nil
         }
     }
@@ -135,28 +147,26 @@ struct Salvage {
             report.lost("journal: there is none in \(folder.journal)")
             return (last, nil)
         }
-        guard first <= position + 1 else {
-            report.lost(
-                "journal: not used: it begins at position \(first), and positions "
-                    + "\(position + 1) to \(first - 1) are missing")
-            return (last, nil)
-        }
         let reader = JournalReader(
-            directory: folder.journal, fileSystem: files, from: position + 1)
-        var (unused, isContinuous): (UInt64, Bool) = (0, true)
+            directory: folder.journal, fileSystem: files, from: max(first, position + 1))
+        var (isContinuous, end) = (first <= position + 1, first - 1)
+        if !isContinuous {
+            report.lost("journal: not used: it begins at position \(first)")
+        }
         while let item = try reader.next() {
             identity = reader.identity ?? identity
             switch item {
             case .gap(let gap):
                 isContinuous = false
+                end = max(end, gap.next.map { $0 - 1 } ?? gap.firstMissing)
                 report.lost("journal: \(gap.path) offset \(gap.offset): \(gap.reason)")
             case .entry(let entry):
+                end = max(end, entry.position)
                 guard isContinuous, Self.isReadable(entry) else {
                     if isContinuous {
                         report.lost("journal: transaction \(entry.position) can't be read")
                     }
                     isContinuous = false
-                    unused += 1
                     continue
                 }
                 last = entry.position
@@ -170,9 +180,10 @@ struct Salvage {
             last == position
                 ? "journal: nothing to apply"
                 : "journal: applied positions \(position + 1) to \(last)")
-        if unused > 0 {
+        if end > last {
             report.lost(
-                "lost: \(unused) transactions after the damage, which can't be applied without it")
+                end == last + 1
+                    ? "lost: position \(end)" : "lost: positions \(last + 1) to \(end)")
         }
         return (last, identity)
     }
@@ -209,5 +220,85 @@ struct Salvage {
             appliedPosition: last
         ).journal
         try journal.close()
+    }
+}
+
+/// A copy of a store's last checkpoint in which whatever follows from rows is whole.
+struct SalvagedCopy {
+    private let folder: StoreFolder
+    /// The directory of the copy.
+    let path: String
+
+    init(of folder: StoreFolder, in path: String) {
+        self.folder = folder
+        self.path = path
+    }
+
+    /// Makes the copy in a process of its own, which a damaged file may end by SIGBUS or SIGSEGV; returns lines for the report.
+    ///
+    /// Throws the reason if the store can't be used.
+    func makeInChild() throws -> [String] {
+        let child = try ChildProcess.start(
+            "/proc/self/exe", ["salvage", folder.path, "--to", path, "--copy-store"], output: .pipe)
+        var bytes: [UInt8] = []
+        while case let more = try child.read(count: 4_096), !more.isEmpty { bytes += more }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+        switch child.wait() {
+        case .exited(0): return lines
+        case .exited: throw CommandFailure(lines.last ?? "its copy ended early")
+        case .signalled(let signal):
+            throw CommandFailure("reading \(folder.store)/data.mdb ended with signal \(signal)")
+        }
+    }
+
+    /// Makes the copy; prints lines for the report and, if it fails, the reason as the last one, with an exit code of 1.
+    func make() throws {
+        let data = folder.store + "/data.mdb"
+        BusErrors.end(
+            with: 1, saying: "\(data) is cut off, or its disk can't be read (SIGBUS)",
+            descriptor: StandardStream.output.descriptor)
+        do {
+            guard RealFileSystem().exists(data) else { throw CommandFailure("there is no \(data)") }
+            try RealFileSystem().createDirectory(path, mode: 0o700)
+            let store = try Store.openForReading(path: folder.store, isPrivate: true)
+            defer { store.close() }
+            try store.copyCheckpoint(to: path + "/data.mdb")
+            let repaired = try repair()
+            if repaired > 0 { printLine("store: \(repaired) faults repaired from its rows") }
+        } catch {
+            printLine((error as? CommandFailure)?.message ?? "\(error)")
+            throw ExitCode(1)
+        }
+    }
+
+    /// Repairs what follows from rows, and returns the number of faults.
+    ///
+    /// Throws a failure if other faults are left.
+    private func repair() throws -> Int {
+        let copy = try Store.open(
+            path: path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 0))
+        defer { copy.close() }
+        var report = try copy.check()
+        let found = report.found
+        while !report.repairs.isEmpty {
+            let before = report.found
+            try copy.repair(report.repairs)
+            report = try copy.check()
+            if report.found >= before { break }
+        }
+        guard report.isClean else {
+            throw CommandFailure(
+                "the store has \(report.found) faults that don't follow from rows, the first: "
+                    + Self.withoutRemedy("\(report.findings[0])"))
+        }
+        return found
+    }
+
+    /// A message without its advice to rebuild the store, which takes a journal.
+    static func withoutRemedy(_ message: String) -> String {
+        guard message.contains("`tandem rebuild`"), let end = message.firstRange(of: "; ") else {
+            return message
+        }
+        return String(message[..<end.lowerBound])
     }
 }

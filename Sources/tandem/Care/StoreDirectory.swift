@@ -43,6 +43,31 @@ struct StoreDirectory: ParsableArguments {
     func lock() throws -> LockFile { try folder.lock() }
 }
 
+/// Verifies a backup; the failures say if the directory is missing, may not be read, or is that of a store.
+func verifiedBackup(
+    _ path: String, progress: (_ done: UInt64, _ total: UInt64) -> Void
+) throws -> BackupManifest {
+    try StoreFolder.checkAccess(path)
+    return try readingBackup(path) { try StoreBackup.verify(path, progress: progress) }
+}
+
+/// Runs something that reads a backup, its errors turned into a line for people.
+func readingBackup<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
+    let files = RealFileSystem()
+    guard files.exists(path) else { throw CommandFailure("\(path) does not exist") }
+    guard files.isDirectory(path) else { throw CommandFailure("\(path) is not a directory") }
+    do {
+        return try mapped(body)
+    } catch let failure as CommandFailure {
+        guard files.exists(path + "/store/data.mdb"), !files.exists(path + "/manifest.json") else {
+            throw failure
+        }
+        throw CommandFailure(
+            failure.message + "; it is a store's directory, which `tandem verify` takes with -D",
+            code: failure.code)
+    }
+}
+
 /// Runs something, its errors turned into a line for people.
 func mapped<Result>(_ body: () throws -> Result) throws -> Result {
     do {

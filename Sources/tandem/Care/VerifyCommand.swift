@@ -54,7 +54,7 @@ struct VerifyCommand: ParsableCommand {
         let progress = ProgressBar("verify")
         defer { progress.end() }
         let manifest = try target.map { path in
-            try mapped { try StoreBackup.verify(path, progress: progress.update) }
+            try verifiedBackup(path, progress: progress.update)
         }
         let folder = target.map(StoreFolder.init) ?? place.folder
         // The store first: what it has applied is in the journal by then.

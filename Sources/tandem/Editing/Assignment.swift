@@ -30,15 +30,22 @@ struct Assignment {
     private let context: ManagedObjectContext
     private let model: CompiledModel
     private let entity: CompiledEntity
+    private let isInsert: Bool
     private var members: [String: [String: JSON]] = [:]
+    private var assigned: Set<String> = []
 
-    init(_ context: ManagedObjectContext, _ model: CompiledModel, _ entity: String) throws {
+    /// An op without assignments; one that inserts has no members to remove.
+    init(
+        _ context: ManagedObjectContext, _ model: CompiledModel, _ entity: String,
+        isInsert: Bool = false
+    ) throws {
         guard let entity = model.entity(named: entity) else {
             throw model.unknownEntity(entity)
         }
         self.context = context
         self.model = model
         self.entity = entity
+        self.isInsert = isInsert
     }
 
     /// The op with a member for what it is about.
@@ -63,6 +70,10 @@ struct Assignment {
             throw CommandFailure(
                 "\(entity.name).\(name) has one value; write \(name)=VALUE", code: 2)
         }
+        guard assigned.insert(name).inserted else {
+            throw CommandFailure(
+                "\(entity.name).\(name) is given twice; give it one value", code: 2)
+        }
         members["set", default: [:]][name] =
             property.relationship == nil
             ? try value(assignment.text, property)
@@ -70,8 +81,15 @@ struct Assignment {
     }
 
     private mutating func addLinks(_ assignment: Assignment, _ property: CompiledProperty) throws {
+        guard !isInsert || assignment.operation != .remove else {
+            throw CommandFailure(
+                "a new \(entity.name) has nothing in \(property.name) to remove; leave out \(property.name)-=",
+                code: 2)
+        }
+        // What is added to a new object is all that it has.
         let verb =
-            assignment.operation == .set ? "set" : assignment.operation == .add ? "add" : "remove"
+            isInsert || assignment.operation == .set
+            ? "set" : assignment.operation == .add ? "add" : "remove"
         var links = members[verb]?[property.name]?.array ?? []
         if !assignment.text.isEmpty { links.append(try link(assignment.text, property)) }
         members[verb, default: [:]][property.name] = .array(links)

@@ -23,7 +23,7 @@ struct InsertCommand: ParsableCommand {
         let (global, entity, values) = (global, entity, values)
         try onMainActor {
             let edit = try Edit(global, "insert")
-            let id = try edit.save(entity, values) { $0.json("insert", entity) }
+            let id = try edit.save(entity, values, isInsert: true) { $0.json("insert", entity) }
             printLine(id?.description ?? "")
         }
     }
@@ -103,9 +103,10 @@ struct DeleteCommand: ParsableCommand {
 
     /// Saves an op; returns the id of the object if one was inserted.
     func save(
-        _ entity: String, _ values: [String], _ json: (AssignedOp) -> JSON
+        _ entity: String, _ values: [String], isInsert: Bool = false,
+        _ json: (AssignedOp) -> JSON
     ) throws -> ObjectID? {
-        var op = try AssignedOp(context, model, entity)
+        var op = try AssignedOp(context, model, entity, isInsert: isInsert)
         for value in values { try op.add(try Assignment(value)) }
         var ops = SaveOps(context: context) { json in
             guard let id = json.string.flatMap({ ObjectID($0) }) else {

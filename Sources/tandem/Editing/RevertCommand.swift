@@ -27,7 +27,11 @@ struct RevertCommand: ParsableCommand {
             let container = global.container(author: "tandem revert")
             let context = container.makeContext(name: "revert \(number)")
             var revert = Revert(context, try container.storeModel())
-            try revert.prepare(try Self.entry(number, source))
+            let entry = try Self.entry(number, source)
+            try revert.prepare(entry, try Self.laterLinks(entry, source))
+            if revert.conflicts.isEmpty, !context.hasChanges {
+                return printLine("there is nothing to revert: all of it was undone")
+            }
             let saved = isDryRun ? nil : try revert.save()
             let conflicts = revert.conflicts
             guard conflicts.isEmpty else {
@@ -40,6 +44,22 @@ struct RevertCommand: ParsableCommand {
             guard let saved else { return printLine("nothing was saved (--dry-run)") }
             printLine("reverted \(number) by \(saved.number)")
         }
+    }
+
+    /// Links of a transaction that later ones changed.
+    private static func laterLinks(
+        _ entry: LogEntry, _ source: any LogSource
+    ) throws -> Set<ChangedLink> {
+        let own = ChangedLink.all(in: entry)
+        guard !own.isEmpty else { return [] }
+        var found: Set<ChangedLink> = []
+        try LogReader(source: source, filter: LogFilter()).forwards(
+            after: entry.transaction.position, through: try source.bounds().last
+        ) { later in
+            found.formUnion(ChangedLink.all(in: later).intersection(own))
+            return true
+        }
+        return found
     }
 
     private static func entry(_ number: UInt64, _ source: any LogSource) throws -> LogEntry {
@@ -62,12 +82,37 @@ struct RevertCommand: ParsableCommand {
     }
 }
 
+/// A link that a transaction added or removed.
+struct ChangedLink: Hashable {
+    private let owner: ObjectNumber
+    /// The same in every version of the model, unlike a slot.
+    private let relationship: UInt16
+    private let member: ObjectNumber
+
+    init?(_ owner: ObjectReference, _ link: LinkChange, in entity: CompiledEntity) {
+        guard let id = entity.properties[link.slot].relationship?.linkID else { return nil }
+        (self.owner, relationship, member) = (owner.number, id, link.target.number)
+    }
+
+    /// The links that a transaction added or removed.
+    static func all(in entry: LogEntry) -> Set<ChangedLink> {
+        Set(
+            entry.transaction.changes.flatMap { change in
+                guard !change.links.isEmpty, let entity = entry.entity(of: change) else {
+                    return [ChangedLink]()
+                }
+                return change.links.compactMap { ChangedLink(change.object, $0, in: entity) }
+            })
+    }
+}
+
 /// The edits that undo one transaction, and what is in their way.
 @MainActor struct Revert {
     private let context: ManagedObjectContext
     private let model: CompiledModel
     /// The new objects in place of those that the transaction deleted, by their old numbers.
     private var returned: [ObjectNumber: ManagedObject] = [:]
+    private var laterLinks: Set<ChangedLink> = []
     private(set) var conflicts: [String] = []
     /// A line for each object that is edited.
     private(set) var lines: [String] = []
@@ -77,15 +122,15 @@ struct RevertCommand: ParsableCommand {
         self.model = model
     }
 
-    /// Makes all edits in the context, or lists conflicts.
-    mutating func prepare(_ entry: LogEntry) throws {
+    /// Makes all edits in the context, or lists conflicts; links that later transactions changed are among these.
+    mutating func prepare(_ entry: LogEntry, _ laterLinks: Set<ChangedLink>) throws {
+        self.laterLinks = laterLinks
         guard let old = entry.model else {
             throw CommandFailure("the model of the transaction is no longer kept", code: 5)
         }
         let changes = entry.transaction.changes
         for change in changes where change.kind == .delete {
-            guard let entity = entry.entity(of: change), model.entity(named: entity.name) != nil
-            else {
+            guard let entity = model.entity(tagged: change.object.tag) else {
                 conflicts.append(
                     "\(entry.id(change.object)): the model has no such entity any more")
                 continue
@@ -142,7 +187,7 @@ struct RevertCommand: ParsableCommand {
             for property in entity.properties where !property.isToMany {
                 let value = row.uncheckedValue(property.slot, in: entity)
                 if !value.isNull || !entity.defaults[property.slot].isNull {
-                    try set(value, property, of: object, old)
+                    try set(value, property, of: object, id, old)
                 }
             }
             lines.append("insert \(object.id), which was \(id)")
@@ -151,43 +196,60 @@ struct RevertCommand: ParsableCommand {
             for item in change.before {
                 let property = entity.properties[item.slot]
                 let expected = change.row?.uncheckedValue(item.slot, in: entity) ?? .null
-                guard after[property.name] == expected else {
-                    conflicts.append("\(id): \(property.name) was changed later")
+                guard let present = present(property, of: object, id) else { continue }
+                guard after[present.name] == expected else {
+                    conflicts.append("\(id): \(present.name) was changed later")
                     continue
                 }
-                try set(item.value, property, of: object, old)
+                try set(item.value, property, of: object, id, old)
             }
             lines.append("update \(id)")
         }
-        try undoLinks(change, entity, of: object, old)
+        try undoLinks(change, entity, of: object, id, old)
+    }
+
+    /// The property of today's model that has a property's values; records a conflict if there is none.
+    private mutating func present(
+        _ property: CompiledProperty, of object: ManagedObject, _ id: String
+    ) -> CompiledProperty? {
+        if let found = object.entity.property(named: property.name)
+            ?? object.entity.properties.first(where: { $0.renamedFrom == property.name })
+        {
+            return found
+        }
+        conflicts.append("\(id): the model has no property \(property.name) any more")
+        return nil
     }
 
     private mutating func set(
-        _ value: Value, _ property: CompiledProperty, of object: ManagedObject,
+        _ value: Value, _ property: CompiledProperty, of object: ManagedObject, _ id: String,
         _ old: CompiledModel
     ) throws {
-        guard let present = object.entity.property(named: property.name) else {
-            conflicts.append("\(object.id): the model has no property \(property.name) any more")
-            return
-        }
+        guard let present = present(property, of: object, id) else { return }
         // It follows from others, which are undone as well.
         if present.derivation != nil { return }
         guard let target = value.reference else {
             let content = try context.withContent(value)
-            if areEditable(object) { object[property.name] = content }
+            guard areEditable(object) else { return }
+            guard present.accepts(content) else {
+                conflicts.append("\(id): \(present.name) has another type now")
+                return
+            }
+            object[present] = content
             return
         }
         guard let other = try returned[target.number] ?? existing(target, old) else {
             conflicts.append(
-                "\(object.id): \(property.name) led to \(old.id(of: target)), which was deleted")
+                "\(id): \(present.name) led to \(old.id(of: target)), which was deleted")
             return
         }
-        if areEditable(object, other) { object.setObject(other, for: property.name) }
+        if areEditable(object, other) { object.setObject(other, for: present.name) }
     }
 
     /// Undoes the links whose other end is to-many; others follow from to-one relationships.
     private mutating func undoLinks(
-        _ change: Change, _ entity: CompiledEntity, of object: ManagedObject, _ old: CompiledModel
+        _ change: Change, _ entity: CompiledEntity, of object: ManagedObject, _ id: String,
+        _ old: CompiledModel
     ) throws {
         for link in change.links {
             let property = entity.properties[link.slot]
@@ -197,28 +259,31 @@ struct RevertCommand: ParsableCommand {
             if hasMoved {
                 if link.isAdded {
                     conflicts.append(
-                        "\(object.id): the order of \(property.name) can't be restored")
+                        "\(id): the order of \(property.name) can't be restored")
                 }
                 continue
             }
             guard property.relationship?.inverseToMany == true else { continue }
-            guard object.entity.property(named: property.name) != nil else {
-                conflicts.append(
-                    "\(object.id): the model has no property \(property.name) any more")
-                continue
-            }
+            guard let present = present(property, of: object, id) else { continue }
             guard let other = try returned[link.target.number] ?? existing(link.target, old) else {
                 if link.isAdded { continue }
                 conflicts.append(
-                    "\(object.id): \(property.name) had \(old.id(of: link.target)), which was deleted"
+                    "\(id): \(present.name) had \(old.id(of: link.target)), which was deleted"
                 )
                 continue
             }
             guard areEditable(object, other) else { continue }
+            if let changed = ChangedLink(change.object, link, in: entity),
+                laterLinks.contains(changed)
+            {
+                conflicts.append(
+                    "\(id): \(present.name) with \(old.id(of: link.target)) was changed later")
+                continue
+            }
             if link.isAdded {
-                object.remove(other, from: property.name)
+                object.remove(other, from: present.name)
             } else {
-                object.add(other, to: property.name)
+                object.add(other, to: present.name)
             }
         }
     }
@@ -238,11 +303,12 @@ struct RevertCommand: ParsableCommand {
         for property in entity.properties where property.isToMany {
             let known = Set(
                 change.links.filter { $0.slot == property.slot }.map(\.target.number))
-            let others = object.orderedObjects(property.name).filter {
+            guard let present = present(property, of: object, id) else { continue }
+            let others = object.orderedObjects(present.name).filter {
                 !known.contains($0.id.number)
             }
             if let other = others.first {
-                conflicts.append("\(id): \(property.name) has \(other.id) since")
+                conflicts.append("\(id): \(present.name) has \(other.id) since")
             }
         }
         guard areEditable(object) else { return }
@@ -255,11 +321,22 @@ struct RevertCommand: ParsableCommand {
         _ reference: ObjectReference, _ old: CompiledModel
     ) throws -> ManagedObject? {
         do {
-            return try context.existingObject(with: old.id(of: reference))
+            // Its entity may have another name now.
+            let id =
+                model.entity(tagged: reference.tag) == nil
+                ? old.id(of: reference) : model.id(of: reference)
+            return try context.existingObject(with: id)
         } catch let error as TandemError
             where [.unknownObject, .unknownEntity].contains(error.code)
         {
             return nil
         }
+    }
+}
+
+extension CompiledProperty {
+    /// The name that the property had before the last change of the model, if it was renamed.
+    fileprivate var renamedFrom: String? {
+        attribute?.renamedFrom ?? relationship?.declaration.renamedFrom
     }
 }

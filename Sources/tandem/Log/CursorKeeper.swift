@@ -22,7 +22,14 @@ final class CursorKeeper: Sendable {
     private let gate = Atomic<Gate>(.open)
 
     /// Keeps cursors in a file, if there is one; `isShown` prints the last one when a signal ends the process.
-    init(file: String?, isShown: Bool) {
+    ///
+    /// Throws ``CommandFailure`` with the code for usage if the file can't be written.
+    init(file: String?, isShown: Bool) throws {
+        do {
+            if let file { try RealFileSystem().checkReplaceable(file) }
+        } catch {
+            throw CommandFailure("\(error); name another file with --cursor-file", code: 2)
+        }
         self.file = file
         self.isShown = isShown
     }
@@ -54,7 +61,10 @@ final class CursorKeeper: Sendable {
 
     private func record(_ cursor: String) throws {
         guard let file else { return }
-        try mapped { try RealFileSystem().replace(file, with: Array((cursor + "\n").utf8)) }
+        try mapped {
+            try RealFileSystem().replace(
+                file, with: Array((cursor + "\n").utf8), isFlushed: true)
+        }
     }
 
     private func enter(_ wanted: Gate) -> Bool {

@@ -60,15 +60,24 @@ extension LogRangeOptions {
         if let from { return max(from, 1) }
         if let cursor { return try Self.number(cursor, source) }
         if let afterCursor { return try Self.behind(afterCursor, source) }
-        guard let cursorFile, RealFileSystem().exists(cursorFile) else { return nil }
+        let files = RealFileSystem()
+        // A pipe or a device has no cursor of an earlier run.
+        guard let cursorFile, files.exists(cursorFile), !files.isSpecialFile(cursorFile) else {
+            return nil
+        }
         let bytes: [UInt8]
         do {
-            bytes = try RealFileSystem().contents(of: cursorFile, maximumBytes: 4_096)
+            bytes = try files.contents(of: cursorFile, maximumBytes: 4_096)
         } catch {
             throw CommandFailure("\(error)", code: 2)
         }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
-        return text.isEmpty ? nil : try Self.behind(text, source)
+        guard !text.isEmpty else { return nil }
+        guard UInt64(text) != nil || Position(text) != nil else {
+            throw CommandFailure(
+                "\(cursorFile) has no cursor in it; name another file with --cursor-file", code: 2)
+        }
+        return try Self.behind(text, source)
     }
 
     /// The position behind that of a cursor.

@@ -19,7 +19,7 @@ final class LogRun {
         self.options = options
         self.output = output
         self.style = style
-        cursors = CursorKeeper(
+        cursors = try CursorKeeper(
             file: options.range.cursorFile, isShown: options.follow && options.showCursor)
         // A pager has signals of its own, and starts before.
         if cursors.isWanted, !output.hasPager { try cursors.watchSignals() }

@@ -13,9 +13,11 @@ struct CountCommand: ParsableCommand {
         let (container, options) = (global.container(), options)
         try onMainActor {
             let context = container.makeContext(name: "tandem")
-            let request = try options.request()
+            let request = try options.request(try container.storeModel())
             let count =
-                try options.position(context).map { try context.count(for: request, at: $0) }
+                try options.position(context, container).map {
+                    try context.count(for: request, at: $0)
+                }
                 ?? context.count(for: request)
             printLine(String(count))
         }

@@ -19,10 +19,10 @@ struct FetchCommand: ParsableCommand {
         let columns = try columns.columns()
         try onMainActor {
             let context = container.makeContext(name: "tandem")
-            let request = try options.request()
+            let request = try options.request(try container.storeModel())
             if let columns {
                 let rows =
-                    try options.position(context).map {
+                    try options.position(context, container).map {
                         try context.fetchDictionaries(request, columns, at: $0)
                     } ?? context.fetchDictionaries(request, columns)
                 let model = try container.storeModel()
@@ -30,7 +30,7 @@ struct FetchCommand: ParsableCommand {
                 return
             }
             let objects =
-                try options.position(context).map { try context.fetch(request, at: $0) }
+                try options.position(context, container).map { try context.fetch(request, at: $0) }
                 ?? context.fetch(request).map(\.snapshot)
             let model = try container.storeModel()
             for object in objects { try FetchCommand.write(object, model, output, context) }

@@ -34,8 +34,18 @@ struct RequestOptions: ParsableArguments {
     }
 
     /// The position to read at, if one was named.
-    @MainActor func position(_ context: ManagedObjectContext) throws -> Position? {
-        try at.map { try context.connect().at($0) }
+    @MainActor func position(
+        _ context: ManagedObjectContext, _ container: PersistentContainer
+    ) throws -> Position? {
+        guard let at else { return nil }
+        try CommandFailure.checkReached(at, try container.end().number)
+        return try context.connect().at(at)
+    }
+
+    /// The request, for an entity of the model.
+    func request(_ model: CompiledModel) throws -> FetchRequest {
+        guard model.entity(named: entity) != nil else { throw model.unknownEntity(entity) }
+        return try request()
     }
 
     func request() throws -> FetchRequest {

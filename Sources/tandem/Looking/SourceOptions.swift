@@ -37,9 +37,7 @@ struct SourceOptions: ParsableArguments {
     static func number(_ text: String, _ source: any LogSource) throws -> UInt64 {
         let (first, last) = try source.bounds()
         let number = try LogRangeOptions.number(text, source)
-        guard number <= last else {
-            throw CommandFailure("position \(number) is not reached; the last is \(last)")
-        }
+        try CommandFailure.checkReached(number, last)
         guard number + 1 >= first else {
             throw CommandFailure(
                 "position \(number) is no longer kept, the oldest is \(first)", code: 5)

@@ -91,7 +91,11 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     private func rejectFile(_ path: String, _ name: String) throws -> RejectFile {
-        try RejectFile(rejects ?? path + ".rejects", of: name, isContinued: id != nil)
+        if let rejects, [path, self.path].contains(rejects) {
+            throw CommandFailure(
+                "\(rejects) is what is imported; name another file with --rejects", code: 2)
+        }
+        return try RejectFile(rejects ?? path + ".rejects", of: name, isContinued: id != nil)
     }
 
     private func settings(_ model: CompiledModel, _ name: String) throws -> ImportSettings {
@@ -135,10 +139,12 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     private static func content(_ path: String) throws -> String {
-        let bytes = try mapped {
-            try RealFileSystem().contents(of: path, maximumBytes: 1 << 20)
+        do {
+            let bytes = try RealFileSystem().contents(of: path, maximumBytes: 1 << 20)
+            return String(decoding: bytes, as: UTF8.self)
+        } catch {
+            throw CommandFailure("\(error)", code: 2)
         }
-        return String(decoding: bytes, as: UTF8.self)
     }
 
     private static var newID: String {

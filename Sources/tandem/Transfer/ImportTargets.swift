@@ -178,7 +178,11 @@ final class ImportTargets {
                 }
                 isComplete = false
             case .object(let object):
-                if row.id != nil, isExclusive, inserted(link.id) != object { continue }
+                if row.id != nil, isExclusive, inserted(link.id) != object {
+                    // Whether its other end is free is known once all rows are inserted.
+                    if !property.isToMany { isComplete = false }
+                    continue
+                }
                 found.append(object)
             case .missing(let reason):
                 if row.id != nil, isExclusive { continue }
@@ -186,6 +190,16 @@ final class ImportTargets {
             }
         }
         return (found, isComplete)
+    }
+
+    /// The object that was there before the import and that a one-to-one relationship of a row leads to.
+    func existingTarget(
+        _ links: [ImportLink], _ property: CompiledProperty, of row: ImportRow
+    ) -> ObjectID? {
+        guard !property.isToMany, property.relationship?.inverseToMany == false,
+            let link = links.first, case .object(let object) = target(link, of: row)
+        else { return nil }
+        return object
     }
 
     /// Whether the row at the other end, which comes later, has the link as well.

@@ -3,8 +3,8 @@ import Tandem
 /// Sets the links of rows that are inserted, in saves of at most 1,000 rows.
 ///
 /// Saves without ordered relationships are written without objects in memory, and one is in flight
-/// while the next is prepared. Ordered relationships depend on the members that are there, so they
-/// are set in objects. A save that fails is made again with objects; if the daemon refuses it, each
+/// while the next is prepared. Ordered relationships depend on the members that are there, and one-to-one
+/// relationships to objects from before on whom these are linked to, so they are set in objects. A save that fails is made again with objects; if the daemon refuses it, each
 /// row is saved alone, and those that it refuses go to the file of rejects.
 @MainActor final class LinkSetting {
     /// A row and its links.
@@ -23,6 +23,13 @@ import Tandem
         let object: ObjectID
         /// The relationships with links, by name.
         var links: [(property: CompiledProperty, targets: [ObjectID])] = []
+        /// One-to-one relationships among them that lead to objects which were there before the import.
+        var existing: Set<String> = []
+
+        /// Whether the links depend on what is there, so that they are set in objects.
+        var needsObjects: Bool {
+            !existing.isEmpty || links.contains { $0.property.relationship?.isOrdered == true }
+        }
 
         var update: LinkUpdate {
             LinkUpdate(
@@ -37,7 +44,7 @@ import Tandem
     private let context: ManagedObjectContext
     private let targets: ImportTargets
     private let rejects: RejectFile
-    /// Rows of the next save without ordered relationships, and of the next one with them.
+    /// Rows of the next save without objects, and of the next one in objects.
     private var unordered: [Resolved] = []
     private var ordered: [Resolved] = []
     /// Rows whose links lead nowhere, and which are not in the file of rejects yet.
@@ -63,7 +70,7 @@ import Tandem
     private func add(_ row: Row) throws {
         do throws(ImportValues.Misfit) {
             guard let resolved = try resolved(row), !resolved.links.isEmpty else { return }
-            if resolved.links.contains(where: { $0.property.relationship?.isOrdered == true }) {
+            if resolved.needsObjects {
                 ordered.append(resolved)
             } else {
                 unordered.append(resolved)
@@ -85,7 +92,12 @@ import Tandem
         for (name, links) in row.links.sorted(by: { $0.key < $1.key }) {
             guard let property = row.entity.property(named: name) else { continue }
             let found = try targets.targets(links, property, of: row.row).objects
-            if !found.isEmpty { resolved.links.append((property, found)) }
+            if !found.isEmpty {
+                resolved.links.append((property, found))
+            } else if let existing = targets.existingTarget(links, property, of: row.row) {
+                resolved.links.append((property, [existing]))
+                resolved.existing.insert(name)
+            }
         }
         return resolved
     }
@@ -178,13 +190,28 @@ import Tandem
         for (property, targets) in row.links {
             let members = try targets.map { try living($0) }
             if !property.isToMany {
-                if let member = members.first { object.setObject(member, for: property.name) }
+                guard let member = members.first else { continue }
+                if row.existing.contains(property.name) {
+                    try expectFree(member, for: object, property)
+                }
+                object.setObject(member, for: property.name)
             } else if property.relationship?.isOrdered == true {
                 object.setOrderedObjects(members, for: property.name)
             } else {
                 for member in members { object.add(member, to: property.name) }
             }
         }
+    }
+
+    /// Throws `conflict` if an object that was there before is linked to another one.
+    private func expectFree(
+        _ member: ManagedObject, for object: ManagedObject, _ property: CompiledProperty
+    ) throws {
+        guard let inverse = property.relationship?.declaration.inverse,
+            let other = member.object(inverse), other.id != object.id
+        else { return }
+        throw TandemError(
+            .conflict, "\(property.name): \(member.id) is linked to \(other.id) already")
     }
 
     /// The object of an id; throws `unknownObject` if it was deleted since it was inserted or found.

@@ -53,7 +53,8 @@ final class RejectFile {
         }
         guard isContinued else {
             throw CommandFailure(
-                "\(path) exists; go on with the --id of that import, or remove it", code: 2)
+                "\(path) exists; go on with the --id of that import if it is its file of rejects, or name another "
+                    + "file with --rejects", code: 2)
         }
         try mapped { try read() }
     }

@@ -14,6 +14,8 @@ import Testing
     }
 
     @Test func `every verb ends with the exit code of a missing daemon`() throws {
+        let rows = try file("rows.ndjson", #"{"entity":"Team","values":{}}"# + "\n")
+        let model = try file("model.json", #"{"entities": {"Team": {}}}"#)
         try stand(daemon.processID)
         defer { kill(daemon.processID, SIGCONT) }
         let verbs = [
@@ -21,7 +23,8 @@ import Testing
             "blame Team/1", "history Team/1", "show Team/1", "diff 1 2", "fetch Team", "count Team",
             "explain Team", "schema", "wait 1 --timeout 0", "wait 1 --timeout 1", "watch Team",
             "top", "disk-usage", "vacuum --size 1 --yes", "reload", "export Team", "delete Team/1",
-            "revert 1",
+            "revert 1", "insert Team name=A", "update Team/1 name=A", "import \(rows)",
+            "schema apply \(model)", "consumers register mirror",
         ]
         // Beside one another, for each waits some seconds.
         let runs = verbs.map {

@@ -45,6 +45,44 @@ import Testing
         try context.save()
     }
 
+    @Test func `a one-to-one link to an object of the store is set if that is free, else rejected`()
+        throws
+    {
+        let model = """
+            {"entities": {
+                "Team": {"attributes": {"name": {"type": "string"}},
+                    "relationships": {"coach": {"to": "Coach", "inverse": "team"}},
+                    "uniqueness": [["name"]]},
+                "Coach": {"attributes": {"name": {"type": "string"}},
+                    "relationships": {"team": {"to": "Team", "inverse": "coach"}}}}}
+            """
+        expect(try tandem("schema", "apply", try file("model.json", model)), 0)
+        for name in ["Brazil", "Chile"] { expect(try tandem("insert", "Team", "name=\(name)"), 0) }
+        expect(try tandem("insert", "Coach", "name=Tite", "team=name:Brazil"), 0)
+        let rows = ["Brazil", "Chile"].enumerated().map { number, team in
+            #"{"entity":"Coach","id":"Coach/\#(700 + number)","values":{"name":"of \#(team)","#
+                + #""team":{"id":"Team/\#(900 + number)","key":{"name":"\#(team)"}}}}"#
+        }
+        let path = try file("coaches.ndjson", rows.joined(separator: "\n") + "\n")
+        expect(try tandem("import", path), 1, "1 row was rejected")
+        #expect(try tandem("count", "Coach", "--where", "team.name = \"Chile\"").output == "1\n")
+        #expect(
+            try tandem("fetch", "Coach", "--where", "team.name = \"Brazil\"").output
+                .contains("Tite"))
+        let rejected = try rejects(path + ".rejects")
+        #expect(rejected.count == 1)
+        #expect(rejected[0]["reason"]?.string?.contains("is linked to Coach/") == true)
+    }
+
+    @Test func `a file of rejects that is the imported file is refused as that`() throws {
+        try install()
+        let path = try file("rows.ndjson", #"{"entity":"Team","values":{"name":"A"}}"# + "\n")
+        let run = try tandem("import", path, "--rejects", path)
+        expectLine(run, 2, "\(path) is what is imported", "--rejects")
+        expect(try tandem("import", path, "--rejects", place.path + "/model.json"), 2, "--rejects")
+        #expect(try tandem("count", "Team").output == "0\n")
+    }
+
     @Test @MainActor func `what is exported is one position, in either form`() throws {
         try seed()
         try Golden.expect(try tandem("export").output, "export.ndjson")

@@ -62,7 +62,7 @@ public enum StoreBackup {
     /// Removes what a killed attempt left under a temporary name.
     ///
     /// Throws `notOurs` if the directory above is missing, or if anything else has the name.
-    static func removeLeftover(
+    public static func removeLeftover(
         _ draft: String, _ known: Set<String>, _ files: RealFileSystem
     ) throws {
         let parent = parent(of: draft)
@@ -165,13 +165,14 @@ public enum StoreBackup {
     /// Reads a backup's manifest and compares every file with it.
     ///
     /// Throws ``StoreError``: `notOurs` when there is no backup, `damaged` with the name of the file that is missing, cut or
-    /// altered. `progress` hears of how many bytes are read. Cost: reads everything.
+    /// altered; ``IOError`` if the directory does not exist or may not be read. `progress` hears of how many bytes are read. Cost: reads everything.
     public static func verify(
         _ path: String, files: RealFileSystem = RealFileSystem(),
         progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws -> BackupManifest {
         let manifestPath = "\(path)/\(BackupManifest.fileName)"
-        guard files.exists(manifestPath) else {
+        // `exists` is false for a directory that this user may not search.
+        guard try files.list(path).contains(BackupManifest.fileName) else {
             throw StoreError(
                 .notOurs, "there is no backup in \(path): it has no \(BackupManifest.fileName)")
         }
