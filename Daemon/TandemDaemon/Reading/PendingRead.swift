@@ -64,7 +64,9 @@ final class PendingRead {
         start = (committedBytes, time)
     }
 
-    /// Takes in transactions up to a position, until `budget` is used up. Returns whether the window ends exactly there.
+    /// Takes in transactions up to a position, until `budget` is used up.
+    ///
+    /// Returns whether the window ends exactly there.
     func follow(
         to position: UInt64, _ model: CompiledModel, _ budget: inout Int,
         _ transaction: (UInt64) throws -> EncodedTransaction

@@ -293,7 +293,9 @@ extension Engine {
         read.countedBytes = 0
     }
 
-    /// Removes a session's read. If no part of the answer was sent, the session's former interests are restored.
+    /// Removes a session's read.
+    ///
+    /// If no part of the answer was sent, the session's former interests are restored.
     func drop(_ session: Session) {
         guard let read = session.read else { return }
         session.read = nil
