@@ -8,14 +8,45 @@ import Testing
     @Test func `readers and the map are looked at now and then, and told of once`() throws {
         let bench = try CommitBench()
         var maintenance = Maintenance()
-        #expect(try maintenance.look(at: bench.store, now: 1) == [])
-        #expect(maintenance.notices(dead: 0, lag: 99, percent: 69) == [])
-        #expect(maintenance.notices(dead: 0, lag: 0, percent: 70) == [.nearlyFull(percent: 70)])
-        #expect(maintenance.notices(dead: 0, lag: 0, percent: 80) == [])
-        #expect(maintenance.notices(dead: 2, lag: 0, percent: 10) == [.deadReaders(2)])
+        typealias Lag = CommitLog.Lag
+        #expect(try maintenance.look(at: bench.committer, now: 1) == [])
+        let little = Lag(seconds: 59, bytes: 1 << 30 - 1)
+        #expect(maintenance.notices(dead: 0, lag: little, percent: 69) == [])
+        #expect(maintenance.notices(dead: 0, lag: Lag(), percent: 70) == [.nearlyFull(percent: 70)])
+        #expect(maintenance.notices(dead: 0, lag: Lag(), percent: 80) == [])
+        #expect(maintenance.notices(dead: 2, lag: Lag(), percent: 10) == [.deadReaders(2)])
+        let (old, large) = (Lag(seconds: 60, bytes: 0), Lag(seconds: 0, bytes: 1 << 30))
         #expect(
-            maintenance.notices(dead: 0, lag: 100, percent: 75)
-                == [.oldReader(lag: 100), .nearlyFull(percent: 75)])
+            maintenance.notices(dead: 0, lag: old, percent: 75)
+                == [.oldReader(old), .nearlyFull(percent: 75)])
+        #expect(maintenance.notices(dead: 0, lag: large, percent: 75) == [.oldReader(large)])
+    }
+
+    @Test func `a reader lags since the first commit that it does not see`() {
+        var log = CommitLog()
+        #expect(log.lag(behind: 4, now: 9) == CommitLog.Lag())
+        for number in UInt64(5)...20_000 {
+            log.note(number, bytes: 10, at: number * 1_000_000_000)
+        }
+        #expect(log.lag(behind: 20_000, now: 1 << 50) == CommitLog.Lag())
+        #expect(
+            log.lag(behind: 19_997, now: 20_010_000_000_000)
+                == CommitLog.Lag(seconds: 12, bytes: 30))
+        // What is no longer known lags at least as much as the oldest commit that is.
+        let least = log.lag(behind: 5, now: 20_000_000_000_000)
+        #expect(least.seconds >= 4_000 && least.bytes >= 40_000)
+    }
+
+    @Test func `a checkpoint has as many pages as may be written in its time`() {
+        var pace = CheckpointPace()
+        #expect(pace.pages(atMost: 4_096) == 4_096)
+        pace.note(pages: 100, nanoseconds: 1 << 40)
+        #expect(pace.pages(atMost: 4_096) == 4_096)
+        pace.note(pages: 1_000, nanoseconds: 10_000_000)
+        #expect(pace.pages(atMost: 4_096) == 2_500)
+        #expect(pace.pages(atMost: 2_000) == 2_000)
+        for _ in 0..<20 { pace.note(pages: 1_000, nanoseconds: 1_000_000_000) }
+        #expect(pace.pages(atMost: 4_096) == 256)
     }
 
     @Test func `the status tells of readers and of how full the map is`() throws {
@@ -23,7 +54,7 @@ import Testing
         try bench.engine.maintain()
         let status = bench.engine.status
         #expect(status["storeReaders"]?.int == 0 && status["deadReaders"]?.int == 0)
-        #expect(status["oldestReaderLag"]?.int == 0)
+        #expect(status["oldestReaderSeconds"]?.int == 0)
         #expect((0...100).contains(status["usedPercent"]?.int ?? -1))
     }
 }

@@ -46,8 +46,8 @@ import Testing
 
     @Test func `a new store has the stamp of its program`() throws {
         let bench = try StoreBench(model: nil)
-        #expect(try stamp(bench.store) == Store.collation)
-        #expect(Store.collation.hasSuffix("Unicode \(UnicodeTables.version)"))
+        #expect(try stamp(bench.store) == StoreOptions.programCollation)
+        #expect(StoreOptions.programCollation.hasSuffix("Unicode \(UnicodeTables.version)"))
     }
 
     @Test(arguments: [Array("keys 1, Unicode 1.0".utf8), [], nil])
@@ -59,14 +59,14 @@ import Testing
         let position = bench.store.checkpointPosition
         try bench.reopen()
         #expect(try content(bench.store, bench.store.tables.indexes) == before)
-        #expect(try stamp(bench.store) == Store.collation)
+        #expect(try stamp(bench.store) == StoreOptions.programCollation)
         #expect(bench.store.checkpointPosition == position)
         #expect(try bench.store.check().isClean)
     }
 
     @Test func `an index of the same tables is left alone`() throws {
         let bench = try filled()
-        try spoil(bench.store, stamp: Array(Store.collation.utf8))
+        try spoil(bench.store, stamp: Array(StoreOptions.programCollation.utf8))
         let spoilt = try content(bench.store, bench.store.tables.indexes)
         try bench.reopen()
         #expect(try content(bench.store, bench.store.tables.indexes) == spoilt)

@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    private func hex(_ bytes: [UInt8]) -> String { bytes.withUnsafeBytes { Store.hex($0) } }
+    private func hex(_ bytes: [UInt8]) -> String { bytes.withUnsafeBytes { StoreKey.hex($0) } }
 }
 
 /// Applies random consistent changes to a league, and asks random questions about it.

@@ -52,13 +52,16 @@ import Testing
 
     @Test func `readers are counted, and how far they hold pages back`() throws {
         let bench = try StoreBench.league(10, seed: seed)
-        #expect(bench.store.readers == StoreReaders(count: 0, oldestLag: 0))
+        let before = bench.store.readers
+        #expect(before.count == 0 && before.oldestCommit == before.lastCommit)
         let reader = try bench.store.environment.begin(readOnly: true)
         for number in UInt64(900)..<904 {
             try bench.apply([try bench.insert("Tag", number, [:])])
             try bench.store.checkpoint()
         }
-        #expect(bench.store.readers == StoreReaders(count: 1, oldestLag: 4))
+        let readers = bench.store.readers
+        #expect(readers.count == 1 && readers.lastCommit == before.lastCommit + 4)
+        #expect(readers.oldestCommit == before.lastCommit)
         #expect(try bench.store.checkReaders() == 0)
         reader.abort()
         #expect(bench.store.readers.count == 0)

@@ -201,7 +201,7 @@ func dump(_ store: Store) throws -> [String] {
 func content(_ store: Store, _ table: LMDBTable) throws -> [String] {
     var lines: [String] = []
     try store.current.scan(table, from: []) { key, value in
-        lines.append(Store.hex(key) + " " + Store.hex(value))
+        lines.append(StoreKey.hex(key) + " " + StoreKey.hex(value))
         return true
     }
     return lines

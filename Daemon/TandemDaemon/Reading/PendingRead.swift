@@ -64,9 +64,10 @@ final class PendingRead {
         start = (committedBytes, time)
     }
 
-    /// Takes in transactions up to a position, until `budget` is used up. Returns whether the window ends exactly there.
+    /// Takes in transactions up to a position, until `budget` is used up.
     ///
-    /// Throws `historyExpired` where verdicts would be about more than one question may be, `limitExceeded` for more bytes than a read may hold.
+    /// Returns whether the window ends exactly there. Throws `historyExpired` where verdicts would be about more than one
+    /// question may be, and `limitExceeded` for more bytes than a read may hold.
     func follow(
         to position: UInt64, _ model: CompiledModel, _ limits: DaemonLimits,
         _ counts: LimitCounts, _ budget: inout Int,

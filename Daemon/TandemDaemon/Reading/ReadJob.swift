@@ -180,7 +180,9 @@ final class ReadJob: @unchecked Sendable {
     /// Ends it, at the latest before the next object is looked at; it is done with the error as its failure.
     func end(_ error: TandemError) { note { $0.ending = $0.ending ?? error } }
 
-    /// Ends the job, and drops its messages. Returns true if it is done with that, false if a reader has it.
+    /// Ends the job, and drops its messages.
+    ///
+    /// Returns true if it is done with that, false if a reader has it.
     func cancel() -> Bool {
         end(TandemError(.cancelled, "the read was cancelled"))
         let isDone = state.withLock { state in

@@ -296,7 +296,9 @@ extension Engine {
         freed.takeDue(clock.monotonicNanoseconds, room: limits.readBytes - heldBytes)
     }
 
-    /// Removes a session's read. If no part of the answer was sent, the session's former interests are restored.
+    /// Removes a session's read.
+    ///
+    /// If no part of the answer was sent, the session's former interests are restored.
     func drop(_ session: Session) {
         guard let read = session.read else { return }
         session.read = nil

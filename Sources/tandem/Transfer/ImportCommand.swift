@@ -93,7 +93,8 @@ struct ImportCommand: AsyncParsableCommand {
     private func rejectFile(_ path: String, _ name: String) throws -> RejectFile {
         if let rejects, [path, self.path].contains(rejects) {
             throw CommandFailure(
-                "\(rejects) is what is imported; name another file with --rejects", code: 2)
+                "\(rejects) is no file of rejects but the input; name another file with --rejects",
+                code: 2)
         }
         return try RejectFile(rejects ?? path + ".rejects", of: name, isContinued: id != nil)
     }

@@ -71,14 +71,14 @@ import Testing
                 .contains("Tite"))
         let rejected = try rejects(path + ".rejects")
         #expect(rejected.count == 1)
-        #expect(rejected[0]["reason"]?.string?.contains("is linked to Coach/") == true)
+        #expect(rejected[0]["error"]?.string?.contains("is linked to Coach/") == true)
     }
 
     @Test func `a file of rejects that is the imported file is refused as that`() throws {
-        try install()
+        try place.install(Self.model)
         let path = try file("rows.ndjson", #"{"entity":"Team","values":{"name":"A"}}"# + "\n")
         let run = try tandem("import", path, "--rejects", path)
-        expectLine(run, 2, "\(path) is what is imported", "--rejects")
+        expectLine(run, 2, "\(path) is no file of rejects but the input", "--rejects")
         expect(try tandem("import", path, "--rejects", place.path + "/model.json"), 2, "--rejects")
         #expect(try tandem("count", "Team").output == "0\n")
     }
