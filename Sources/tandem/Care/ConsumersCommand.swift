@@ -42,8 +42,10 @@ struct ConsumerName: ParsableArguments {
     @OptionGroup var global: GlobalOptions
 
     /// A position that was given as a number or whole; nil for none.
+    ///
+    /// Throws if the log has not reached the position, unless `mayBeAhead`.
     static func position(
-        _ text: String?, _ container: PersistentContainer
+        _ text: String?, _ container: PersistentContainer, mayBeAhead: Bool = false
     ) throws -> Position? {
         guard let text else { return nil }
         let position = Position(text)
@@ -54,7 +56,7 @@ struct ConsumerName: ParsableArguments {
         let end = try container.end()
         // The daemon answers for a position of another log.
         if let position, !position.isComparable(with: end) { return position }
-        try CommandFailure.checkReached(number, end.number)
+        if !mayBeAhead { try CommandFailure.checkReached(number, end.number) }
         return end.at(number)
     }
 }

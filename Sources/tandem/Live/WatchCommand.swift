@@ -69,7 +69,7 @@ struct WatchCommand: AsyncParsableCommand {
             }
             return
         }
-        guard let end = try ConsumerName.position(until, container) else { return }
+        guard let end = try ConsumerName.position(until, container, mayBeAhead: true) else { return }
         try await view.reach(end)
         try view.checkFollows()
     }

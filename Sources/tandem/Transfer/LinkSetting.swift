@@ -20,6 +20,8 @@ import Tandem
     private struct Resolved {
         let line: Int
         let raw: String
+        /// The id that the row has in its file.
+        let fileID: ObjectID
         let object: ObjectID
         /// The relationships with links, by name.
         var links: [(property: CompiledProperty, targets: [ObjectID])] = []
@@ -88,7 +90,8 @@ import Tandem
         if let problem = row.problem { throw ImportValues.Misfit(reason: problem) }
         // The import's policy decides about an object that was there before, not the row's links.
         guard let id = row.row.id, let object = targets.inserted(id) else { return nil }
-        var resolved = Resolved(line: row.row.line, raw: row.row.raw, object: object)
+        var resolved = Resolved(
+            line: row.row.line, raw: row.row.raw, fileID: id, object: object)
         for (name, links) in row.links.sorted(by: { $0.key < $1.key }) {
             guard let property = row.entity.property(named: name) else { continue }
             let found = try targets.targets(links, property, of: row.row).objects
@@ -191,8 +194,10 @@ import Tandem
             let members = try targets.map { try living($0) }
             if !property.isToMany {
                 guard let member = members.first else { continue }
-                if row.existing.contains(property.name) {
-                    try expectFree(member, for: object, property)
+                if row.existing.contains(property.name),
+                    !(try isFree(member, for: object, property, row))
+                {
+                    continue
                 }
                 object.setObject(member, for: property.name)
             } else if property.relationship?.isOrdered == true {
@@ -203,13 +208,17 @@ import Tandem
         }
     }
 
-    /// Throws `conflict` if an object that was there before is linked to another one.
-    private func expectFree(
-        _ member: ManagedObject, for object: ManagedObject, _ property: CompiledProperty
-    ) throws {
+    /// Whether an object that was there before can be linked to; false if it belongs to the object that the row is a copy of.
+    ///
+    /// Throws `conflict` if it is linked to any other one.
+    private func isFree(
+        _ member: ManagedObject, for object: ManagedObject, _ property: CompiledProperty,
+        _ row: Resolved
+    ) throws -> Bool {
         guard let inverse = property.relationship?.declaration.inverse,
             let other = member.object(inverse), other.id != object.id
-        else { return }
+        else { return true }
+        guard other.id != row.fileID else { return false }
         throw TandemError(
             .conflict, "\(property.name): \(member.id) is linked to \(other.id) already")
     }

@@ -112,14 +112,15 @@ import Testing
         } running: { path in
             try CommandRun("tandem", ["import", path, "--socket", relayed])
         } check: { path, run, isDeletedEarly in
-            #expect(run.code == (isDeletedEarly ? 1 : 0), "\(run.output)")
-            guard isDeletedEarly else { return }
+            // The first save sets links to one object, the second all others; that may still find the object deleted.
+            guard isDeletedEarly || run.code != 0 else { return }
+            #expect(run.code == 1, "\(run.output)")
             let rejects = try String(contentsOfFile: path + ".rejects", encoding: .utf8)
                 .split(separator: "\n").map { try JSON(parsing: String($0)) }
             // The rows that lead to the object, and its own.
-            #expect(
-                rejects.compactMap { $0["line"]?.int }.sorted()
-                    == (entity == "Team" ? [6] : [2, 4, 5, 6]))
+            let early: [Int64] = entity == "Team" ? [6] : [2, 4, 5, 6]
+            let lines = rejects.compactMap { $0["line"]?.int }.sorted()
+            #expect(lines == early || !isDeletedEarly && entity != "Team" && lines == [5])
             for reject in rejects {
                 let reason = reject["error"]?.string ?? ""
                 #expect(

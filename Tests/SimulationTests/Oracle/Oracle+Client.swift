@@ -16,7 +16,7 @@ extension Oracle {
     }
 
     func receives(
-        _ transaction: EncodedTransaction, after cursor: UInt64, _ interests: Set<EntityTag>
+        _ transaction: EncodedTransaction, after cursor: UInt64, _ followed: FollowedEntities
     ) {
         let position = transaction.position
         learns(position)
@@ -24,9 +24,27 @@ extension Oracle {
             return report(1, "a client was pushed \(position), which is not durable")
         }
         expect(position > cursor, 2, "a client at \(cursor) is pushed \(position)")
-        skips(from: cursor, below: position, interests)
-        let expected = truth[position].filtered { interests.contains($0) }
-        expect(expected == transaction, 2, "transaction \(position) arrives as another one")
+        skips(from: cursor, below: position, followed.certain)
+        let wanted = followed.certain.union(transaction.chunks.map(\.tag))
+        let expected = truth[position].filtered(wanted.contains)
+        let isExplained = transaction.chunks.allSatisfy { $0.tag == 0 || followed.mayFollow($0.tag) }
+        expect(
+            expected == transaction && isExplained, 2,
+            "transaction \(position) arrives as another one")
+    }
+
+    /// A read that widens what a client follows is answered at `position`, and the client stands at `cursor`: all later transactions came
+    /// with what it follows now.
+    func hears(
+        _ heard: [UInt64: EncodedTransaction], from position: UInt64, to cursor: UInt64,
+        _ interests: Set<EntityTag>
+    ) {
+        guard position < cursor else { return }
+        for number in (position + 1)...cursor where number <= truth.last {
+            expect(
+                heard[number] == truth[number].filtered(interests.contains), 2,
+                "\(number) came without what a read at \(position) had asked to follow")
+        }
     }
 
     // MARK: Law 3

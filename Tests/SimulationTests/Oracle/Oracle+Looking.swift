@@ -1,3 +1,4 @@
+import TandemDaemon
 import TandemModel
 import TandemWire
 
@@ -33,7 +34,9 @@ extension Oracle {
     }
 
     /// Nothing is refused about a position that the journal reaches back to, but for a limit.
-    func refusesToLook(_ positions: [UInt64], _ error: TandemError) {
+    ///
+    /// `sentAt` is when the request was sent, in nanoseconds.
+    func refusesToLook(_ positions: [UInt64], _ error: TandemError, sentAt: UInt64) {
         let isLimited =
             error.message.contains("limits.") || error.message.contains("judged together")
         let isGone = positions.contains { position in
@@ -46,6 +49,7 @@ extension Oracle {
             // Slots of members are of the model that the client has.
             case .schemaMismatch: isGone || truth.models.count > 1
             case .limitExceeded: isLimited
+            case .timeout: now - sentAt > UInt64(DaemonLimits().snapshotMilliseconds) * 1_000_000
             default: false
             }
         expect(isAllowed, 7, "what was at \(positions) is refused: \(error)")

@@ -25,6 +25,9 @@ final class Oracle {
         log = DurableLog(machine, takesWritten: isRelaxed)
     }
 
+    /// The machine's time in nanoseconds.
+    var now: UInt64 { machine.clock.monotonicNanoseconds }
+
     func report(_ violation: Violation) { if self.violation == nil { self.violation = violation } }
 
     func report(_ law: Int, _ what: @autoclosure () -> String) {

@@ -33,6 +33,15 @@ extension Verdicts {
 }
 
 extension OpenRequest {
+    /// The entities that it lets the client follow.
+    var interests: [EntityTag] {
+        switch self {
+        case .fetch(let fetch, _): fetch.interests
+        case .read(let read, _): read.interests
+        default: []
+        }
+    }
+
     /// The earlier positions that it is about; nil for what is about the end.
     var positions: [UInt64]? {
         switch self {

@@ -15,11 +15,14 @@ final class SimulatedClient {
     /// Where it goes on after the connection is lost.
     private(set) var resume: Position?
     private(set) var identity: Position?
-    /// The entities it follows, by tag, as the daemon knows them.
-    private(set) var interests: Set<EntityTag> = []
+    private var followed = FollowedEntities()
+    /// The entities it follows, by tag.
+    var interests: Set<EntityTag> { followed.certain }
     private(set) var model: CompiledModel?
     private var lease: (next: UInt64, end: UInt64) = (0, 0)
     private(set) var requests: [UInt32: OpenRequest] = [:]
+    /// When each of them was sent, in nanoseconds.
+    private var sentTimes: [UInt32: UInt64] = [:]
     private(set) var saves: [SaveRecord] = []
     var batches: [BatchRecord] = []
     /// Where it has pinned, by its numbers for that.
@@ -87,6 +90,8 @@ final class SimulatedClient {
     func send(_ message: ClientMessage, _ request: OpenRequest) {
         guard isReady, let id = try? machine.begin() else { return }
         requests[id] = request
+        sentTimes[id] = oracle.now
+        followed.ask(request.interests, request: id)
         write(message, id)
     }
 
@@ -170,7 +175,8 @@ final class SimulatedClient {
             guard announced(machine.received(push: push.previous, position: position)) else {
                 return false
             }
-            oracle.receives(push.transaction, after: cursor, interests)
+            oracle.receives(push.transaction, after: cursor, followed)
+            followed.hear(push.transaction)
             takeModel(push.transaction)
         case .progress(let push):
             guard announced(machine.received(push: push.previous, position: push.position)) else {
@@ -188,9 +194,8 @@ final class SimulatedClient {
             let action = machine.received(
                 answer: envelope.id, position: position,
                 isLast: envelope.message.isLastOfAnswer)
-            // What it follows is pushed from the answer's beginning on.
-            if case .fetch(let fetch, _)? = requests[envelope.id], fetch.at == 0 {
-                interests.formUnion(fetch.interests)
+            if let position, let heard = followed.answer(request: envelope.id) {
+                oracle.hears(heard, from: position, to: cursor, interests)
             }
             guard let answer = gatherer.take(envelope) else { return action == .partial }
             guard action == .complete, let request = requests.removeValue(forKey: envelope.id)
@@ -240,9 +245,12 @@ final class SimulatedClient {
             return false
         }
         _ = machine.received(failure: id)
+        followed.fail(request: id)
         let request = requests.removeValue(forKey: id)
         if case .batch(let batch)? = request { failed(batch, error) }
-        if let positions = request?.positions { oracle.refusesToLook(positions, error) }
+        if let positions = request?.positions {
+            oracle.refusesToLook(positions, error, sentAt: sentTimes[id] ?? 0)
+        }
         guard case .save(let save)? = request else { return true }
         save.isSent = false
         let isForgotten =
@@ -276,7 +284,8 @@ final class SimulatedClient {
         takeModel(welcome.model)
         identity = Position(log: welcome.log, epoch: welcome.epoch, number: welcome.position)
         let known = oracle.truth.model(at: welcome.position)
-        interests = Set(hello.interests.compactMap { known?.entity(named: $0)?.tag })
+        followed = FollowedEntities(
+            certain: Set(hello.interests.compactMap { known?.entity(named: $0)?.tag }))
         settleSaves(welcome)
         for save in repeatable(isOpen: true) { send(save) }
         for batch in repeatableBatches(isOpen: true) { send(batch) }
@@ -339,7 +348,6 @@ final class SimulatedClient {
             oracle.fetches(answer, fetch.request)
         case (.read(let read, let floor), .objects(let answer)):
             reads += 1
-            interests.formUnion(read.interests)
             oracle.reads(at: answer.position, askedAt: floor)
             for object in answer.objects { oracle.shows(object, at: answer.position) }
             for list in answer.members {
