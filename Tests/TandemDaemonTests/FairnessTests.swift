@@ -91,7 +91,7 @@ import Testing
         for number in 0..<3 { try slow.save(try large(bench, number)) }
         let objects = try (UInt64(1)...12).map { try bench.bench.reference("Node", $0) }
         _ = try slow.send(.read(Read(objects: objects)))
-        try bench.turn()
+        for _ in 0..<20 where !slow.session.isOverfull { try bench.turn() }
         let before = bench.position.number
         _ = try slow.send(.save(slow.saveRequest([try bench.bench.insert("Node", 100)])))
         try bench.turn()

@@ -51,6 +51,9 @@ final class PendingRead {
     /// About the bytes that it holds.
     var bytes: Int { questionBytes + (job?.heldBytes ?? window?.bytes ?? 0) }
 
+    /// About the bytes of what was read for it, without the messages that are encoded.
+    var answerBytes: Int { job?.readBytes ?? 0 }
+
     /// It needs every transaction behind this one.
     var retained: UInt64 { job == nil ? window?.position ?? .max : .max }
 

@@ -37,6 +37,8 @@ final class ReadJob: @unchecked Sendable {
         fileprivate(set) var found: [ObjectReference]?
         /// Why there is no answer, or not the rest of it.
         fileprivate(set) var failure: (any Error)?
+        /// About the bytes that it held when it failed.
+        fileprivate(set) var freedBytes = 0
     }
 
     /// What both threads know.
@@ -105,6 +107,7 @@ final class ReadJob: @unchecked Sendable {
             answer = nil
             note { state in
                 state.progress.failure = state.ending ?? error
+                state.progress.freedBytes = state.readBytes
                 (state.progress.phase, state.readBytes) = (.done, 0)
             }
         }
@@ -224,6 +227,9 @@ final class ReadJob: @unchecked Sendable {
 
     /// About the bytes that it holds.
     var heldBytes: Int { state.withLock { $0.readBytes + $0.encodedBytes } }
+
+    /// About the bytes of what was read, without the messages that are encoded.
+    var readBytes: Int { state.withLock(\.readBytes) }
 
     /// Whether its snapshot is being read.
     var isReading: Bool { state.withLock { $0.progress.phase == .reading } }

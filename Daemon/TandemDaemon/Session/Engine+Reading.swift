@@ -114,7 +114,10 @@ extension Engine {
     }
 
     private func take(_ read: PendingRead, _ state: ReadJob.Progress) {
-        if state.phase == .done { running.removeAll { $0 === read } }
+        if state.phase == .done {
+            running.removeAll { $0 === read }
+            noteFreed(state.freedBytes)
+        }
         guard !read.isOver else { return }
         recount(read)
         if read.isSearch { return takeSearch(read, state) }
@@ -254,8 +257,8 @@ extension Engine {
                 && now - min(now, other.session.tookAt) >= DaemonLimits.stalledAnswerNanoseconds
         }
         let others = sessions.values.compactMap(\.read).filter { $0.isAnswered && $0 !== read }
-            .sorted { ($0.countedBytes, $1.session.id) > ($1.countedBytes, $0.session.id) }
-        let larger = others.filter { $0.countedBytes > read.countedBytes }
+            .sorted { ($0.answerBytes, $1.session.id) > ($1.answerBytes, $0.session.id) }
+        let larger = others.filter { $0.answerBytes > read.answerBytes }
         for other in others.filter(isStalled) + larger.filter({ !isStalled($0) })
         where heldBytes > limits.readBytes {
             fail(other, full("read faster, or fetch less at a time"))
