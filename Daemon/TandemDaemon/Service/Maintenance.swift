@@ -32,7 +32,8 @@ struct Maintenance {
     mutating func notices(dead: Int, lag: CommitLog.Lag, percent: Int) -> [Notice] {
         var notices: [Notice] = []
         if dead > 0 { notices.append(.deadReaders(dead)) }
-        if lag.seconds >= DaemonLimits.readerLagSeconds || lag.bytes >= DaemonLimits.readerLagBytes {
+        if lag.seconds >= DaemonLimits.readerLagSeconds || lag.bytes >= DaemonLimits.readerLagBytes
+        {
             notices.append(.oldReader(lag))
         }
         let isFull = percent >= DaemonLimits.mapAlertPercent

@@ -245,8 +245,10 @@ extension Engine {
         }
     }
 
-    /// Makes room for an answer that begins: answers end of which clients have not taken a part for a while, and then those that
-    /// are larger than it, the largest first; so one that is read slowly does not keep out what others ask. Without room it ends itself.
+    /// Makes room for an answer that begins, so that one that is read slowly does not keep out what others ask.
+    ///
+    /// Answers are ended of which clients have not taken a part for a while, then larger ones, the largest first. If that does not
+    /// make enough room, the new answer itself is refused.
     private func makeRoom(for read: PendingRead) {
         // What goes out at once takes nobody's room.
         guard heldBytes > limits.readBytes, read.countedBytes > limits.partBytes else { return }

@@ -52,7 +52,8 @@ extension Store {
         try transaction.put(tables.meta, MetaKey.identity.key, identity.bytes)
         try transaction.put(
             tables.meta, MetaKey.collation.key, Array(StoreOptions.programCollation.utf8))
-        try transaction.put(tables.meta, MetaKey.folding.key, Array(StoreOptions.programFolding.utf8))
+        try transaction.put(
+            tables.meta, MetaKey.folding.key, Array(StoreOptions.programFolding.utf8))
         try transaction.commit()
     }
 

@@ -46,7 +46,8 @@ struct FetchPlanner {
     /// A plan that looks at no more than a few hundred keys and rows; nil if no plan is sure to.
     func littlePlan() throws(StoreError) -> FetchPlan? {
         if let plan = FetchPlan.unique(request) { return plan }
-        let plans = try FetchPlan.plans(for: request, part) + FetchPlan.unions(for: request, narrowest)
+        let plans =
+            try FetchPlan.plans(for: request, part) + FetchPlan.unions(for: request, narrowest)
         if let plan = try counted(plans.filter { !$0.isOrderedByKeys }, Self.mostOfLittle) {
             return plan
         }

@@ -59,7 +59,8 @@ public final class ReadBudget {
     @inline(never)
     private func takeSlowly(_ count: Int, _ heldBytes: Int) throws(StoreError) {
         if workLeft != .max {
-            workLeft -= min(workLeft + 1, count.multipliedReportingOverflow(by: weight).partialValue)
+            workLeft -= min(
+                workLeft + 1, count.multipliedReportingOverflow(by: weight).partialValue)
             guard workLeft >= 0 else {
                 throw StoreError(.interrupted, "the read looks at more than a few objects")
             }

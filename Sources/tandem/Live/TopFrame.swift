@@ -181,7 +181,8 @@ struct TopFrame {
                 "reads \(number("reading")) of \(number("threads")), \(number("waiting")) wait, "
                     + "\(ByteText.text(UInt64(max(0, number("heldBytes"))))); oldest snapshot "
                     + "\(number("oldestMilliseconds")) ms, "
-                    + "\(ByteText.text(UInt64(max(0, number("oldestCommittedBytes"))))) committed since")
+                    + "\(ByteText.text(UInt64(max(0, number("oldestCommittedBytes"))))) committed since"
+            )
         }
         let stalls = stalls.prefix(3).map {
             "\($0.cause) \(Self.microseconds($0.microseconds)) \(Self.time($0.secondsAgo)) ago"

@@ -69,7 +69,9 @@ struct WatchCommand: AsyncParsableCommand {
             }
             return
         }
-        guard let end = try ConsumerName.position(until, container, mayBeAhead: true) else { return }
+        guard let end = try ConsumerName.position(until, container, mayBeAhead: true) else {
+            return
+        }
         try await view.reach(end)
         try view.checkFollows()
     }

@@ -28,7 +28,10 @@ import Testing
     @Test func `below every threshold nothing is a problem, at it one is`() throws {
         #expect(try problems() == [])
         #expect(try problems((#""usedPercent": 79"#, #""usedPercent": 80"#)) == ["map"])
-        #expect(try problems((#""oldestReaderSeconds": 59"#, #""oldestReaderSeconds": 60"#)) == ["reader"])
+        #expect(
+            try problems((#""oldestReaderSeconds": 59"#, #""oldestReaderSeconds": 60"#)) == [
+                "reader"
+            ])
         #expect(
             try problems((#""lag": 99999"#, #""lag": 100000"#)) == ["consumer-lag", "client-lag"])
         #expect(

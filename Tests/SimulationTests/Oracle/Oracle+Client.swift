@@ -27,7 +27,9 @@ extension Oracle {
         skips(from: cursor, below: position, followed.certain)
         let wanted = followed.certain.union(transaction.chunks.map(\.tag))
         let expected = truth[position].filtered(wanted.contains)
-        let isExplained = transaction.chunks.allSatisfy { $0.tag == 0 || followed.mayFollow($0.tag) }
+        let isExplained = transaction.chunks.allSatisfy {
+            $0.tag == 0 || followed.mayFollow($0.tag)
+        }
         expect(
             expected == transaction && isExplained, 2,
             "transaction \(position) arrives as another one")
