@@ -15,7 +15,7 @@ import Testing
     @Test(
         .enabled(if: isThere, "strace is not installed or may not trace"),
         arguments: [
-            ("fdatasync:error=EIO:when=8", 78), ("fdatasync:error=EIO:when=15", 78),
+            ("fdatasync:error=EIO:when=8", 78), ("fdatasync:error=EIO:when=15+", 78),
             ("pwrite64:error=EIO:when=16+", 78), ("pwrite64:error=ENOSPC:when=22", 0),
         ])
     func `laws 1 and 3: a call that the kernel fails ends the daemon and loses nothing`(

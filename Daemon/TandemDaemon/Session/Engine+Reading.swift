@@ -62,6 +62,10 @@ extension Engine {
         let position = committer.canCommit ? committer.store.checkpointPosition : committer.position
         guard read.needed <= position, let model = committer.store.model else { return false }
         do {
+            // What came before the change of the model is decoded by another one than what came after.
+            guard read.modelPosition == committer.store.modelPosition else {
+                throw Self.otherModel(read)
+            }
             let source = read.session.readSource
             return try read.follow(to: position, model, limits, limitCounts, &budget) {
                 try source.transaction(at: $0, committer.ring)
@@ -74,9 +78,9 @@ extension Engine {
 
     private func start(_ read: PendingRead) throws {
         read.session.readSource.rest()
-        guard let model = committer.store.model,
-            read.modelPosition == committer.store.modelPosition
-        else { return fail(read, Self.otherModel(read)) }
+        guard let model = committer.store.model else {
+            preconditionFailure("A read is asked under a model.")
+        }
         // Where nothing can be committed the store's own thread reads: nobody saves meanwhile.
         let snapshot = committer.canCommit ? try committer.store.snapshot() : nil
         let run = ReadRun(

@@ -38,7 +38,7 @@ extension Oracle {
     /// `sentAt` is when the request was sent, in nanoseconds.
     func refusesToLook(_ positions: [UInt64], _ error: TandemError, sentAt: UInt64) {
         let isLimited =
-            error.message.contains("limits.") || error.message.contains("judged together")
+            error.message.contains("limits.") || error.message.contains("evaluated together")
         let isGone = positions.contains { position in
             lacksNext(after: position) || position > truth.last || truth.models.isEmpty
                 || truth.models.contains { $0.position > position }
