@@ -226,6 +226,35 @@ import Testing
         #expect(try client.ask(nodes).fetched.objects.count == (hasReader ? 10 : 11))
     }
 
+    /// It took in transactions of the model before under the new one, and trapped.
+    @Test
+    func `law 6: a read at an earlier position is refused if the model changes before it begins`()
+        throws
+    {
+        let bench = try bench()
+        let client = try bench.client()
+        let position = bench.position.number
+        for number in UInt64(2)..<12 {
+            try bench.bench.save([try bench.bench.update("Node", number, ["rank": .int(7)])])
+        }
+        bench.makesCheckpoints = false
+        try bench.bench.save([try bench.bench.insert("Node", 100)])
+        let id = try client.send(
+            .fetch(Fetch(request: FetchRequest(entity: "Node"), at: position)))
+        for _ in 0..<5 { try bench.turn() }
+        #expect(client.session.read?.window?.position == position)
+        // Slots are counted anew, so those of earlier transactions mean other properties or none.
+        let model = Model { Entity("Node") { Attribute("name", .string) } }
+        let migration = SchemaRequest(model: model.json.text, purpose: .migrate)
+        guard case .schema = try bench.client().ask(.schema(migration)) else {
+            Issue.record("the store was not migrated")
+            return
+        }
+        bench.makesCheckpoints = true
+        #expect(failure(try client.answer(id))?.code == .schemaMismatch)
+        #expect(bench.engine.heldBytes == 0 && bench.engine.readQueue.isEmpty)
+    }
+
     @Test func `a client that disconnects while its read is carried out leaves nothing behind`()
         throws
     {
