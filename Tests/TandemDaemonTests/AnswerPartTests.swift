@@ -180,7 +180,7 @@ import Testing
         #expect(silent.session.isWaitingToWrite)
         let held = bench.engine.heldBytes
         #expect(held > 2_000_000 && held < 4_000_000)
-        #expect(bench.bench.store.readers.count == 0 && bench.engine.readers.room == 2)
+        #expect(bench.bench.store.readers.count == 0 && bench.engine.readers.room == 4)
         // It costs others nothing, however long it takes.
         for number in UInt64(1)...20 {
             try saver.save([try bench.bench.update("Node", number, ["rank": .int(7)])])

@@ -34,7 +34,7 @@ import Testing
                 let run = ReadRun(
                     view: snapshot, model: try bench.model, limits: bench.committer.limits,
                     counts: bench.committer.limitCounts)
-                let job = ReadJob(.search(search), run, snapshot: snapshot)
+                let job = ReadJob(.search(search), of: 0, run, snapshot: snapshot)
                 for _ in 0..<Int.random(in: 0...3, using: &random) { try graph.step() }
                 try bench.committer.checkpoint()
                 job.advance { _ in }

@@ -164,7 +164,7 @@ import Testing
         }
         for _ in 0..<5 { try bench.turn() }
         #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
-        #expect(bench.engine.readers.room == 2 && bench.bench.store.readers.count == 0)
+        #expect(bench.engine.readers.room == 4 && bench.bench.store.readers.count == 0)
         // Its id is free, and the next answer has nothing of it.
         #expect(try client.fetch(try question(bench).fetch).objects.count == 300)
     }

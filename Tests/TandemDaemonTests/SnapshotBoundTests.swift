@@ -267,7 +267,7 @@ import Testing
         bench.holdReaders(false)
         #expect(try other.answer(id).fetched.objects.count == 10)
         #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
-        #expect(bench.bench.store.readers.count == 0 && bench.engine.readers.room == 2)
+        #expect(bench.bench.store.readers.count == 0 && bench.engine.readers.room == 4)
     }
 
     @Test func `readers end with their snapshots, whatever they had`() throws {

@@ -45,7 +45,7 @@ extension CommitBench {
         let run = ReadRun(
             view: snapshot ?? store, model: try model, limits: committer.limits,
             counts: committer.limitCounts, window: asked.window)
-        return ReadJob(.answer(asked.question, id: 1), run, snapshot: snapshot)
+        return ReadJob(.answer(asked.question, id: 1), of: 0, run, snapshot: snapshot)
     }
 
     /// Carries a job out, and puts its messages together; `between` is called after each message that is taken.

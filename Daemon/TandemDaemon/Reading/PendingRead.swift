@@ -99,8 +99,15 @@ struct ReadQueue {
     var isEmpty: Bool { waiting.isEmpty }
     var count: Int { waiting.count }
 
-    /// The highest position that one of them needs.
-    var needed: UInt64 { waiting.lazy.map(\.needed).max() ?? 0 }
+    /// Whether one of them is of a kind.
+    func contains(_ isIncluded: (PendingRead) -> Bool) -> Bool {
+        waiting.contains(where: isIncluded)
+    }
+
+    /// The highest position that one of a kind needs.
+    func needed(_ isIncluded: (PendingRead) -> Bool) -> UInt64 {
+        waiting.lazy.filter(isIncluded).map(\.needed).max() ?? 0
+    }
 
     mutating func add(_ read: PendingRead) { waiting.append(read) }
 

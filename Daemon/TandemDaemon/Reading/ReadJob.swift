@@ -55,6 +55,8 @@ final class ReadJob: @unchecked Sendable {
     }
 
     private let purpose: Purpose
+    /// Who asked.
+    let user: UInt32
     private let state = Locked(State())
     private var run: ReadRun?
     private var snapshot: StoreSnapshot?
@@ -65,17 +67,12 @@ final class ReadJob: @unchecked Sendable {
     private var bufferedBytes: Int { 4 * partBytes }
 
     /// A job that has not begun, on a snapshot, which it ends, or on the thread of the view's owner.
-    init(_ purpose: Purpose, _ run: ReadRun, snapshot: StoreSnapshot?) {
+    init(_ purpose: Purpose, of user: UInt32, _ run: ReadRun, snapshot: StoreSnapshot?) {
         self.purpose = purpose
+        self.user = user
+        self.run = run
         self.snapshot = snapshot
         partBytes = run.limits.partBytes
-        var run = run
-        let (state, limits, counts) = (state, run.limits, run.counts)
-        let windowBytes = run.window?.bytes ?? 0
-        run.check = { held throws(StoreError) in
-            try Self.check(held + windowBytes, state, limits, counts)
-        }
-        self.run = run
     }
 
     private static func check(
@@ -95,13 +92,18 @@ final class ReadJob: @unchecked Sendable {
     // MARK: On a reader's thread
 
     /// Reads, and encodes what there is room for; calls `announce` when there is something for the daemon's thread.
-    func advance(_ announce: (ReadJob) -> Void) {
+    ///
+    /// Lets other reads go first when its turn has lasted long enough; without a turn it goes on to its end.
+    func advance(during turn: ReaderTurn? = nil, _ announce: (ReadJob) -> Void) {
         do {
             if let run {
                 defer { endReading() }
-                try read(run)
+                try read(run, turn)
             }
-            while try encodeNext() { announceNews(announce) }
+            while try encodeNext() {
+                announceNews(announce)
+                turn?.passOn()
+            }
             note { [answer] in $0.progress.phase = answer == nil ? .done : .resting }
         } catch {
             answer = nil
@@ -120,8 +122,15 @@ final class ReadJob: @unchecked Sendable {
         snapshot = nil
     }
 
-    private func read(_ run: ReadRun) throws {
+    private func read(_ run: ReadRun, _ turn: ReaderTurn?) throws {
         note { $0.progress.position = run.position }
+        var run = run
+        let (state, limits, counts) = (state, run.limits, run.counts)
+        let windowBytes = run.window?.bytes ?? 0
+        run.check = { held throws(StoreError) in
+            try Self.check(held + windowBytes, state, limits, counts)
+            turn?.passOn()
+        }
         switch purpose {
         case .answer(let question, let id):
             let found = try run.answer(question)

@@ -23,44 +23,57 @@ protocol ReadExecutor: AnyObject {
 
 /// Threads that read snapshots, at normal priority: lowered ones would starve on a busy machine.
 ///
-/// Bound to the daemon's thread, which submits jobs and looks at what came of them.
+/// Only so many of them go on at a time, in turns (``ReaderTurns``): a read that takes long neither keeps short ones waiting nor
+/// takes the processor from the daemon's thread. Bound to the daemon's thread, which submits jobs and looks at what came of them.
 final class ReaderPool: ReadExecutor {
     private let queue = WorkQueue<ReadJob>()
     private let news = Locked<[ReadJob]>([])
     private let busy = Locked(0)
-    private let threads: [KernelThread]
+    private let turns: ReaderTurns
+    private let wakeUp: WakeUp
+    private var threads: [KernelThread] = []
+    /// So many jobs at most have been begun, each with a thread and a snapshot.
+    private let capacity: Int
 
-    /// So many jobs are with the pool for each thread: one that it carries out, and the next one.
-    private static let jobsOfThread = 2
     private static let stackBytes = 4 << 20
 
-    /// A pool of so many threads, which signal when a job comes on.
+    /// A pool that carries out so many jobs at a time, and signals when a job comes on.
     ///
-    /// Throws ``IOError`` if there can't be so many.
-    init(threads count: Int, _ wakeUp: WakeUp) throws(IOError) {
-        var threads: [KernelThread] = []
-        let (queue, news, busy) = (queue, news, busy)
-        for _ in 0..<count {
-            threads.append(
-                try KernelThread.start(name: "reader", stackBytes: Self.stackBytes) {
-                    while let job = queue.take() {
-                        job.advance { job in
-                            news.withLock { $0.append(job) }
-                            wakeUp.signal()
-                        }
-                        busy.withLock { $0 -= 1 }
-                        // There is room for another job now.
-                        wakeUp.signal()
-                    }
-                })
-        }
-        self.threads = threads
+    /// Throws ``IOError`` if there can't be so many threads.
+    init(turns count: Int, _ wakeUp: WakeUp) throws(IOError) {
+        turns = ReaderTurns(count)
+        capacity = max(DaemonLimits.readsBegun, 4 * count)
+        self.wakeUp = wakeUp
+        for _ in 0..<count { try startThread() }
     }
 
-    var room: Int { threads.count * Self.jobsOfThread - busy.withLock(\.self) }
+    private func startThread() throws(IOError) {
+        let (queue, news, busy, turns, wakeUp) = (queue, news, busy, turns, wakeUp)
+        threads.append(
+            try KernelThread.start(name: "reader", stackBytes: Self.stackBytes) {
+                while let job = queue.take() {
+                    let turn = turns.take(user: job.user)
+                    job.advance(during: turn) { job in
+                        news.withLock { $0.append(job) }
+                        wakeUp.signal()
+                    }
+                    turn.end()
+                    busy.withLock { $0 -= 1 }
+                    // There is room for another job now.
+                    wakeUp.signal()
+                }
+            })
+    }
+
+    var room: Int { capacity - busy.withLock(\.self) }
 
     func submit(_ job: ReadJob) {
-        busy.withLock { $0 += 1 }
+        let count = busy.withLock { busy in
+            busy += 1
+            return busy
+        }
+        // Without another thread it waits for one of those there are.
+        if count > threads.count { try? startThread() }
         queue.add(job)
     }
 
@@ -86,7 +99,7 @@ final class ReadsInTurns: ReadExecutor {
     private var queue: [ReadJob] = []
     private var news: [ReadJob] = []
     /// How many jobs it takes.
-    var capacity = 2
+    var capacity = 4
     /// How many times it carried out a job, as far as that went.
     private(set) var carriedOut = 0
     /// Whether the next job is carried out in this turn.

@@ -58,7 +58,7 @@ public final class Daemon {
                 engine, listener: try listener(configuration, descriptor),
                 spin: SpinPolicy(cores: ThisProcess.cores))
             engine.readers = try ReaderPool(
-                threads: configuration.limits.readers, loop.wakeUp)
+                turns: configuration.limits.readers, loop.wakeUp)
             return Daemon(configuration, engine, loop, lock)
         } catch let error as DaemonError {
             throw error

@@ -19,7 +19,7 @@ extension Engine {
         // Everything up to here was told it under the old interests, and the answer is of no earlier position.
         read.interestsBefore = session.interests
         follow(question.interests, session)
-        if readers.room == 0 { limitCounts.note(.readerThreads) }
+        if !hasRoom(for: read) { limitCounts.note(.readerThreads) }
         readQueue.add(read)
         recount(read)
     }
@@ -30,15 +30,13 @@ extension Engine {
     func startReads() throws {
         readers.work()
         readsDue = nil
-        guard !readQueue.isEmpty, readers.room > 0 else { return }
-        if readQueue.needed > committer.store.checkpointPosition {
+        guard hasReadToStart else { return }
+        if readQueue.needed(hasRoom) > committer.store.checkpointPosition {
             readsDue = try committer.checkpointForReads()
         }
         var budget = limits.sliceReads
         var failed: [(PendingRead, TandemError)] = []
-        while readers.room > 0,
-            let read = try readQueue.next({ try isReady($0, &budget, &failed) })
-        {
+        while let read = try readQueue.next({ try isReady($0, &budget, &failed) }) {
             do {
                 try start(read)
             } catch let error as StoreError where error.code == .noReader {
@@ -60,7 +58,9 @@ extension Engine {
         _ read: PendingRead, _ budget: inout Int, _ failed: inout [(PendingRead, TandemError)]
     ) throws -> Bool {
         let position = committer.canCommit ? committer.store.checkpointPosition : committer.position
-        guard read.needed <= position, let model = committer.store.model else { return false }
+        guard hasRoom(for: read), read.needed <= position, let model = committer.store.model else {
+            return false
+        }
         do {
             // What came before the change of the model is decoded by another one than what came after.
             guard read.modelPosition == committer.store.modelPosition else {
@@ -76,6 +76,16 @@ extension Engine {
         }
     }
 
+    /// Whether readers may have another read of its user: only while he has fewer than there is room for, so that room is left for
+    /// others.
+    private func hasRoom(for read: PendingRead) -> Bool {
+        let user = read.session.peer.uid
+        return running.count { $0.session.peer.uid == user } < readers.room
+    }
+
+    /// Whether readers may have one of the reads that wait.
+    var hasReadToStart: Bool { readQueue.contains(hasRoom) }
+
     private func start(_ read: PendingRead) throws {
         read.session.readSource.rest()
         guard let model = committer.store.model else {
@@ -86,7 +96,8 @@ extension Engine {
         let run = ReadRun(
             view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounts,
             window: read.window, verdictReads: verdictReads)
-        let job = ReadJob(read.purpose, run, snapshot: snapshot)
+        let job = ReadJob(
+            read.purpose, of: read.session.peer.uid, run, snapshot: snapshot)
         read.begin(job, committedBytes: committer.committedBytes, at: clock.monotonicNanoseconds)
         running.append(read)
         guard snapshot == nil else { return readers.submit(job) }

@@ -279,7 +279,7 @@ final class Engine {
 
     /// Whether reads wait for nothing but the daemon's next turn.
     private var hasReadsToStart: Bool {
-        !readQueue.isEmpty && readers.room > 0 && readsDue == nil
+        readsDue == nil && hasReadToStart
     }
 
     /// Whether saves wait for the next round.

@@ -1,0 +1,124 @@
+import TandemIO
+import TandemModel
+import TandemQuery
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// Which reads are carried out at a time, and whose turn is the next.
+@Suite(.ownThread) struct ReaderTurnsTests {
+    @Test func `turns are given to those who wait, new reads and old ones alternately`() {
+        var order = TurnOrder(turns: 1)
+        #expect(order.take(user: 1, isNew: true) == nil)
+        let old = (0..<2).map { _ in order.take(user: 1, isNew: false) }
+        let new = (0..<2).map { _ in order.take(user: 1, isNew: true) }
+        let given = (0..<4).map { _ in order.giveBack() }
+        #expect(given == [new[0], old[0], new[1], old[1]])
+        #expect(order.giveBack() == nil && order.isEmpty)
+        #expect(order.take(user: 1, isNew: true) == nil)
+    }
+
+    @Test func `law 7: the user whose last turn is longest ago is the next`() {
+        var order = TurnOrder(turns: 2)
+        #expect(order.take(user: 1, isNew: true) == nil)
+        #expect(order.take(user: 2, isNew: true) == nil)
+        let greedy = (0..<3).map { _ in order.take(user: 2, isNew: true) }
+        let modest = order.take(user: 1, isNew: true)
+        let third = order.take(user: 3, isNew: true)
+        let given = (0..<5).map { _ in order.giveBack() }
+        #expect(given == [third, modest, greedy[0], greedy[1], greedy[2]])
+    }
+
+    @Test func `a read passes its turn on when its time is over and another one waits`() throws {
+        let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1)
+        let turns = ReaderTurns(1, clock)
+        let turn = turns.take(user: 1)
+        clock.advance(byNanoseconds: 2 * ReaderTurns.sliceNanoseconds)
+        // Nobody waits, so it goes on.
+        turn.passOn()
+        let events = Locked<[String]>([])
+        let thread = try KernelThread.start(name: "second") {
+            let second = turns.take(user: 2)
+            events.withLock { $0.append("second") }
+            second.end()
+        }
+        while !turns.isAwaited {}
+        turn.passOn()
+        events.withLock { $0.append("first") }
+        turn.end()
+        thread.join()
+        #expect(events.withLock(\.self) == ["second", "first"])
+    }
+
+    @Test func `a read keeps its turn until its time is over`() throws {
+        let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1)
+        let turns = ReaderTurns(1, clock)
+        let turn = turns.take(user: 1)
+        let events = Locked<[String]>([])
+        let thread = try KernelThread.start(name: "second") {
+            let second = turns.take(user: 2)
+            events.withLock { $0.append("second") }
+            second.end()
+        }
+        while !turns.isAwaited {}
+        clock.advance(byNanoseconds: ReaderTurns.sliceNanoseconds - 1)
+        turn.passOn()
+        events.withLock { $0.append("first") }
+        turn.end()
+        thread.join()
+        #expect(events.withLock(\.self) == ["first", "second"])
+    }
+
+    @Test func `never more reads go on than there are turns, and all come to their end`() throws {
+        let turns = ReaderTurns(2)
+        let counts = Locked((now: 0, most: 0, ended: 0))
+        let threads = try (0..<8).map { number in
+            try KernelThread.start(name: "read") {
+                for _ in 0..<200 {
+                    let turn = turns.take(user: UInt32(number % 3))
+                    counts.withLock { counts in
+                        counts.now += 1
+                        counts.most = max(counts.most, counts.now)
+                    }
+                    counts.withLock { counts in
+                        counts.now -= 1
+                        counts.ended += 1
+                    }
+                    turn.end()
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        let ended = counts.withLock(\.self)
+        #expect(ended.now == 0 && ended.most <= 2 && ended.ended == 1_600)
+    }
+
+    // MARK: Room
+
+    private let nodes = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Node")))
+
+    @Test
+    func `law 7: a user's reads leave room for those of others, and the daemon waits meanwhile`()
+        throws
+    {
+        let bench = try EngineBench.ofReaders()
+        try bench.insertNodes(10)
+        let greedy = try (0..<6).map { _ in
+            try bench.client(as: PeerCredentials(uid: 5_001, gid: 1, pid: 1))
+        }
+        bench.holdReaders(true)
+        for client in greedy { _ = try client.send(nodes) }
+        for _ in 0..<5 { try bench.turn() }
+        // Of the four that there is room for, as many as are left.
+        #expect(bench.engine.running.count == 2 && bench.engine.readQueue.count == 4)
+        #expect(!bench.engine.hasReadToStart)
+        let modest = try bench.client(as: PeerCredentials(uid: 5_002, gid: 1, pid: 1))
+        let id = try modest.send(nodes)
+        for _ in 0..<3 { try bench.turn() }
+        #expect(modest.session.read?.job != nil)
+        bench.holdReaders(false)
+        #expect(try modest.answer(id).fetched.objects.count == 10)
+        for client in greedy { #expect(try client.answer(1).fetched.objects.count == 10) }
+    }
+}
