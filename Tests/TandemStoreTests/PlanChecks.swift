@@ -25,7 +25,7 @@ struct ExpectedFetch: Sendable {
     static func plans(
         _ request: CompiledRequest, _ part: FetchPart, isPast: Bool = false
     ) -> [FetchPlan] {
-        let unions = (try? FetchPlan.unions(for: request) { $0[0] }) ?? []
+        let unions = FetchPlan.unions(for: request) { $0[0] }
         return (FetchPlan.plans(for: request, part, isPast: isPast) + unions).flatMap { plan in
             guard case .related(let condition, let target, _) = plan.access else { return [plan] }
             return plans(target, .references).map { inner in

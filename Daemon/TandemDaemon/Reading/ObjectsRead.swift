@@ -55,26 +55,36 @@ struct ObjectsRead {
                 .unknownProperty,
                 "\(run.model.id(of: request.owner)) has no to-many relationship \(request.slot)")
         }
-        let list = try run.view.members(request, relationship, run.past)
+        if let most = run.littleWork {
+            // Members are many or few before any of them is read.
+            let count = try run.view.memberCount(
+                of: request.owner.number, relationship, atMost: Self.membersForOne * (most + 1))
+            try budget.take(count / Self.membersForOne, heldBytes: size.bytes)
+        }
+        let list = try run.view.members(request, relationship, run.past, budget)
         try size.add(references: 1 + list.members.count)
         try size.add(ranks: list.ranks?.count ?? 0)
-        try budget.take(1 + list.members.count / 8, heldBytes: size.bytes)
+        try budget.take(1 + list.members.count / Self.membersForOne, heldBytes: size.bytes)
         return list
     }
+
+    /// So many members take about as long as one object.
+    private static let membersForOne = 8
 }
 
 extension StoreView {
     /// The members of a relationship as they are or were.
     fileprivate func members(
-        _ request: MemberRequest, _ relationship: CompiledRelationship, _ past: PastGraph?
+        _ request: MemberRequest, _ relationship: CompiledRelationship, _ past: PastGraph?,
+        _ budget: ReadBudget
     ) throws -> MemberList {
         let (owner, slot) = (request.owner, request.slot)
         guard relationship.isOrdered else {
-            let now = try members(of: owner.number, relationship)
+            let now = try members(of: owner.number, relationship, budget: budget)
             let members = past?.members(now, of: owner, slot: slot) ?? now
             return MemberList(owner: owner, slot: slot, members: members)
         }
-        let now = try places(of: owner.number, relationship)
+        let now = try places(of: owner.number, relationship, budget: budget)
         let places = past?.places(now, of: owner, slot: slot) ?? now
         // A link without a rank was an error before.
         return MemberList(

@@ -87,7 +87,7 @@ struct ReadRun {
         case .columns: answer.values = try values(fetch, found.objects, size)
         case .references: answer.references = found.references
         case .list where found.places != nil:
-            var related = RelatedRows(view, model, past, size)
+            var related = RelatedRows(view, model, past, size, budget())
             answer.places = found.places.map {
                 $0.withLinks(upTo: Int(fetch.list?.rowsUpTo ?? 0))
             }
@@ -95,7 +95,7 @@ struct ReadRun {
             answer.related = related.objects
         case .rows, .list:
             answer.objects = found.objects
-            var related = RelatedRows(view, model, past, size)
+            var related = RelatedRows(view, model, past, size, budget())
             let paths = fetch.related.longest
             for object in paths.isEmpty ? [] : found.objects {
                 for path in paths { try related.follow(path[...], from: object.row) }

@@ -9,13 +9,18 @@ struct RelatedRows {
     private let model: CompiledModel
     private let past: PastGraph?
     private let size: AnswerSize
+    private let budget: ReadBudget
     private var found: [ObjectNumber: StoredObject] = [:]
 
-    init(_ store: StoreView, _ model: CompiledModel, _ past: PastGraph?, _ size: AnswerSize) {
+    init(
+        _ store: StoreView, _ model: CompiledModel, _ past: PastGraph?, _ size: AnswerSize,
+        _ budget: ReadBudget
+    ) {
         self.store = store
         self.model = model
         self.past = past
         self.size = size
+        self.budget = budget
     }
 
     /// The rows found, by number.
@@ -24,6 +29,7 @@ struct RelatedRows {
     /// Follows a key path from a row as far as it leads over to-one relationships.
     mutating func follow(_ path: ArraySlice<String>, from row: Row) throws {
         try size.addHop()
+        try budget.take(1, heldBytes: size.bytes)
         guard let first = path.first, let entity = model.entity(tagged: row.tag),
             let slot = entity.slot(of: first), let target = row.reference(slot, in: entity)
         else { return }
@@ -46,6 +52,7 @@ struct RelatedRows {
         if let known = found[target.number] { return known.row }
         guard let stored = try store.stored(target, past) else { return nil }
         try size.add(stored.row)
+        try budget.take(1 + stored.row.bytes.count / 64, heldBytes: size.bytes)
         found[target.number] = StoredObject(
             object: stored.object, version: stored.version, row: stored.row)
         return stored.row

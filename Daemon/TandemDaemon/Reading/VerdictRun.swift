@@ -24,7 +24,7 @@ struct VerdictRun {
         now = PastReader(store: reader, past: window.end)
         before = PastReader(store: reader, past: window.start)
         size = AnswerSize(run.limits, run.counts)
-        related = RelatedRows(run.view, run.model, window.end, size)
+        related = RelatedRows(run.view, run.model, window.end, size, budget)
     }
 
     /// What became of each object of a list that the changes concern, in the order of references.

@@ -86,10 +86,10 @@ extension FetchPlan {
     /// The plans over disjunctions each of whose alternatives has an index, a relationship or a unique value: all that any of these leads to.
     ///
     /// Which of the paths of an alternative is taken is the caller's choice; the one that seems narrowest comes first.
-    static func unions(
+    static func unions<Failure: Error>(
         for request: CompiledRequest,
-        _ choose: ([AccessPath]) throws(StoreError) -> AccessPath
-    ) throws(StoreError) -> [FetchPlan] {
+        _ choose: ([AccessPath]) throws(Failure) -> AccessPath
+    ) throws(Failure) -> [FetchPlan] {
         var plans: [FetchPlan] = []
         for alternatives in request.alternatives.prefix(mostUnions)
         where alternatives.count <= mostAlternatives {

@@ -44,10 +44,12 @@ struct FetchPlanner {
     }
 
     /// A plan that looks at no more than a few hundred keys and rows; nil if no plan is sure to.
+    ///
+    /// Cost: at most ``mostOfLittle`` keys for each plan. No row is read, as the predicate may take long to evaluate.
     func littlePlan() throws(StoreError) -> FetchPlan? {
         if let plan = FetchPlan.unique(request) { return plan }
         let plans =
-            try FetchPlan.plans(for: request, part) + FetchPlan.unions(for: request, narrowest)
+            FetchPlan.plans(for: request, part) + FetchPlan.unions(for: request) { $0[0] }
         if let plan = try counted(plans.filter { !$0.isOrderedByKeys }, Self.mostOfLittle) {
             return plan
         }
@@ -56,7 +58,7 @@ struct FetchPlanner {
             return wanted < Self.mostOfLittle ? scan : nil
         }
         let rows = try store.countRows(of: request, atMost: Self.mostOfLittle)
-        return rows < Self.mostOfLittle ? try self.plan() : nil
+        return rows < Self.mostOfLittle ? scan : nil
     }
 
     private func best(of plans: [FetchPlan]) throws(StoreError) -> FetchPlan {

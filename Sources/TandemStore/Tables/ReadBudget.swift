@@ -80,6 +80,13 @@ public final class ReadBudget {
         try check?(heldBytes)
     }
 
+    /// Throws what ends the read, which has collected some elements; looks only now and then.
+    func check<Element>(collected elements: [Element]) throws(StoreError) {
+        guard elements.count % Self.checkInterval == 0 else { return }
+        sinceCheck = 0
+        try check?(heldBytes + elements.count * MemoryLayout<Element>.stride)
+    }
+
     /// Begins with another candidate, which has a budget of its own.
     public func beginObject() {
         let (members, isMore) = ofObject.multipliedReportingOverflow(by: StoreLimits.membersForOne)

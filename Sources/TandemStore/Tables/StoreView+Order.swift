@@ -4,15 +4,17 @@ public import TandemModel
 extension StoreView {
     /// The members of an ordered relationship with their ranks, in their order.
     ///
-    /// Throws `damaged` for a link without a rank. Cost: reads all links of the owner, and sorts them.
+    /// Throws `damaged` for a link without a rank, and what ends the read that has the budget. Cost: reads all links of the owner, and
+    /// sorts them.
     public func places(
-        of owner: ObjectNumber, _ relationship: CompiledRelationship
+        of owner: ObjectNumber, _ relationship: CompiledRelationship, budget: ReadBudget? = nil
     ) throws(StoreError) -> [RankPlan.Place] {
         var places: [RankPlan.Place] = []
         let prefix = StoreKey.links(relationship.linkID, of: owner)
         try current.scan(tables.links, prefix: prefix) { (key, value) throws(StoreError) -> Bool in
             let member = try object(endOf: key, value, in: .links)
             places.append((member, try rank(value, of: member.number)))
+            try budget?.check(collected: places)
             return true
         }
         return places.sorted(by: RankPlan.isBefore)

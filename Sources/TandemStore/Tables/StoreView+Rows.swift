@@ -40,8 +40,11 @@ extension StoreView {
     }
 
     /// The members of a to-many relationship by number, or the first ones of them.
+    ///
+    /// Throws what ends the read that has the budget.
     public func members(
-        of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int = .max
+        of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int = .max,
+        budget: ReadBudget? = nil
     ) throws(StoreError) -> [ObjectReference] {
         guard most > 0 else { return [] }
         var members: [ObjectReference] = []
@@ -49,6 +52,7 @@ extension StoreView {
         try current.scan(tables.links, prefix: prefix) { (key, value) throws(StoreError) -> Bool in
             members.append(
                 try object(endOf: key, value, in: .links, isOrdered: relationship.isOrdered))
+            try budget?.check(collected: members)
             return members.count < most
         }
         return members

@@ -1,0 +1,55 @@
+import TandemModel
+import TandemQuery
+import TandemStore
+import TandemWire
+import Testing
+
+@testable import TandemDaemon
+
+/// What the daemon's own thread reads is bounded by what it costs, whatever a request asks for beside rows.
+@Suite(.ownThread) struct LittleReadTests {
+    /// A daemon with a hundred nodes in one group, whose own thread looks at so much.
+    private func bench(work: Int) throws -> EngineBench {
+        let bench = try EngineBench.ofReaders()
+        try bench.insertNodes(100, isGrouped: true)
+        bench.engine.littleWork = work
+        bench.holdReaders(true)
+        return bench
+    }
+
+    /// Whether a question is answered without a reader; the answer comes in any case.
+    private func isAnsweredAtOnce(_ message: ClientMessage, _ bench: EngineBench) throws -> Bool {
+        let client = try bench.client()
+        bench.holdReaders(true)
+        let id = try client.send(message)
+        for _ in 0..<5 { try bench.turn() }
+        let isAtOnce = client.session.read == nil
+        bench.holdReaders(false)
+        if case .failure(let error) = try client.answer(id) { throw error }
+        return isAtOnce
+    }
+
+    @Test(arguments: [(8, false), (200, true)])
+    func `law 7: a relationship with many members is read by a reader`(
+        _ work: Int, _ isAtOnce: Bool
+    ) throws {
+        let bench = try bench(work: work)
+        let (owner, entity) = (
+            try bench.bench.reference("Group", 1), try bench.bench.entity("Group")
+        )
+        let members = MemberRequest(owner: owner, slot: try #require(entity.slot(of: "nodes")))
+        let read = Read(
+            objects: [], members: [members], modelVersion: try bench.bench.model.version)
+        #expect(try isAnsweredAtOnce(.read(read), bench) == isAtOnce)
+    }
+
+    @Test(arguments: [(1, true), (20, false)])
+    func `law 7: a fetch with many related objects is carried out by a reader`(
+        _ paths: Int, _ isAtOnce: Bool
+    ) throws {
+        let bench = try bench(work: 800)
+        var fetch = Fetch(request: FetchRequest(entity: "Node"))
+        fetch.related = (0..<paths).map { ["path \($0)"] }
+        #expect(try isAnsweredAtOnce(.fetch(fetch), bench) == isAtOnce)
+    }
+}
