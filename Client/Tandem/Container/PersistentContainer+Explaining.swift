@@ -18,20 +18,19 @@ public struct FetchExplanation: Sendable {
     public let output: FetchOutput
     /// Whether the daemon's thread answered when the request came.
     ///
-    /// All other reads are queued for a checkpoint and a reader, which reads a snapshot. If the disk
-    /// is full, the daemon's thread carries out the queued reads as well.
+    /// All other reads are queued for a checkpoint and a reader, which reads a snapshot. If the
+    /// disk is full, the daemon's thread carries out the queued reads as well.
     public let isAnsweredAtOnce: Bool
 }
 
 extension PersistentContainer {
-    /// Carries out a fetch in the daemon and returns its plan, which index it uses and what it reads;
-    /// blocks.
+    /// Carries out a fetch in the daemon, and returns its plan and the amount that it read; blocks.
     ///
     ///     let found = try container.explain(FetchRequest(entity: "Team", sort: ["-wins"], limit: 3))
     ///     found.steps.first?.properties       // the index
     ///
-    /// No object is sent to the client, and pending edits are ignored. The plan depends on the objects
-    /// in the store, so it may be another one tomorrow.
+    /// No object is sent to the client, and pending edits are ignored. The plan depends on the
+    /// objects in the store, so it may be another one tomorrow.
     ///
     /// - Parameters:
     ///   - request: The fetch.
