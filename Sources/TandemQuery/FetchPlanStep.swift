@@ -1,41 +1,48 @@
-/// One step of how a fetch is carried out: what `tandem explain` shows.
+/// One access path of a fetch plan, as `tandem explain` shows it.
 ///
-/// The first step gives the candidates. One that goes back over a relationship has a step behind it, which finds the objects that it goes
-/// back from, a union has a step behind it for each of its parts, and a scan may have one for the index that puts its rows in order.
+/// The steps of a plan are its tree in preorder: the parts of a step follow it, one deeper than the
+/// step (``depth``). A union has several parts. A step back over a relationship has one: the plan
+/// that finds the objects at the other end.
 public struct FetchPlanStep: Hashable, Sendable {
-    /// Where candidates come from.
+    /// The source of the candidates.
     public enum Access: String, Hashable, Sendable, CaseIterable {
         /// All rows of the entity.
         case scan
-        /// Parts of an index.
+        /// Ranges of an index.
         case index
         /// Unique keys.
         case unique
-        /// The members of a to-many relationship, the other end of the to-one that is asked for.
+        /// The members of a to-many relationship: the inverse of a relationship in the predicate.
         case inverse
-        /// The other end of a relationship, from each object that the next step finds.
+        /// The objects whose relationship refers to one of those that the part finds.
         case related
-        /// All that the steps behind it lead to, each once.
+        /// The objects that any of the parts finds, each once.
         case union
     }
 
     /// The entity of the candidates.
     public var entity: String
-    /// Where they come from.
+    /// The source of the candidates.
     public var access: Access
     /// The properties of the index or unique key, or the relationship.
     public var properties: [String]
-    /// How many parts of the index are read, unique keys are looked up, or a union has; 0 for the others.
+    /// The number of index ranges, unique keys or parts of a union; 0 for the other access paths.
     public var ranges: Int
-    /// Whether this alone says which objects match, so that the predicate is not evaluated.
+    /// Whether every candidate matches, so that the predicate need not be evaluated.
     public var decides: Bool
-    /// Whether candidates come in the request's order, so that a limit ends it early.
+    /// Whether candidates come in the request's order, so that a limit ends the read early.
     public var isOrdered: Bool
+    /// The number of steps above this one in the tree.
+    public var depth: Int
+    /// Whether the answer is made of keys alone, so that no row is read.
+    ///
+    /// Rows that changed after the position of a read of the past are evaluated all the same.
+    public var needsOnlyKeys: Bool
 
     /// A step of the given parts.
     public init(
         entity: String, access: Access, properties: [String] = [], ranges: Int = 0,
-        decides: Bool = false, isOrdered: Bool = false
+        decides: Bool = false, isOrdered: Bool = false, depth: Int = 0, needsOnlyKeys: Bool = false
     ) {
         self.entity = entity
         self.access = access
@@ -43,5 +50,7 @@ public struct FetchPlanStep: Hashable, Sendable {
         self.ranges = ranges
         self.decides = decides
         self.isOrdered = isOrdered
+        self.depth = depth
+        self.needsOnlyKeys = needsOnlyKeys
     }
 }

@@ -1,29 +1,35 @@
 public import TandemModel
 public import TandemQuery
 
-/// The answer to `explain`: how a fetch was carried out, which it was, to its end.
+/// The answer to `explain`: the plan of a fetch, which was carried out, and what it read.
 public struct Explained: WireCodable {
     /// The position that was read at.
     public var position: UInt64
-    /// How candidates were found, what finds related objects last.
+    /// The plan, as a tree in preorder.
     public var steps: [FetchPlanStep]
-    /// How many rows were read to find the answer; those that it is made of may be read once more.
+    /// The number of rows read to find the answer; its rows may be read a second time.
     public var rowsRead: UInt64
-    /// How many keys of indexes and links were read.
+    /// The number of keys of indexes and links that were read.
     public var keysRead: UInt64
-    /// How many objects the answer would have, or for a count what it would say.
+    /// The number of objects or groups in the answer; for a count, the count.
     public var returned: UInt64
+    /// The kind of answer.
+    public var output: FetchOutput
+    /// Whether the daemon's thread answered when the request came; otherwise the read was queued.
+    public var atOnce: Bool
 
     /// An answer of the given content.
     public init(
         position: UInt64, steps: [FetchPlanStep], rowsRead: UInt64, keysRead: UInt64,
-        returned: UInt64
+        returned: UInt64, output: FetchOutput, atOnce: Bool
     ) {
         self.position = position
         self.steps = steps
         self.rowsRead = rowsRead
         self.keysRead = keysRead
         self.returned = returned
+        self.output = output
+        self.atOnce = atOnce
     }
 
     /// Appends the binary form.
@@ -33,18 +39,22 @@ public struct Explained: WireCodable {
         writer.uint64(rowsRead)
         writer.uint64(keysRead)
         writer.uint64(returned)
+        writer.uint8(UInt8(FetchOutput.allCases.firstIndex(of: output) ?? 0))
+        writer.bool(atOnce)
     }
 
     /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
-        steps = try reader.list(itemBytes: 9, limit: WireLimits.names) {
+        steps = try reader.list(itemBytes: 11, limit: WireLimits.names) {
             reader throws(CodingError) in
             try reader.step()
         }
         rowsRead = try reader.uint64()
         keysRead = try reader.uint64()
         returned = try reader.uint64()
+        output = try reader.output()
+        atOnce = try reader.bool()
     }
 }
 
@@ -57,10 +67,21 @@ extension ByteWriter {
         uint32(UInt32(clamping: step.ranges))
         bool(step.decides)
         bool(step.isOrdered)
+        uint8(UInt8(clamping: step.depth))
+        bool(step.needsOnlyKeys)
     }
 }
 
 extension ByteReader {
+    fileprivate mutating func output() throws(CodingError) -> FetchOutput {
+        let start = offset
+        let place = Int(try uint8())
+        guard FetchOutput.allCases.indices.contains(place) else {
+            throw CodingError(expected: "a kind of answer", offset: start)
+        }
+        return FetchOutput.allCases[place]
+    }
+
     fileprivate mutating func step() throws(CodingError) -> FetchPlanStep {
         let entity = try string()
         let start = offset
@@ -71,6 +92,7 @@ extension ByteReader {
         return FetchPlanStep(
             entity: entity, access: FetchPlanStep.Access.allCases[place],
             properties: try names(limit: WireLimits.names), ranges: Int(try uint32()),
-            decides: try bool(), isOrdered: try bool())
+            decides: try bool(), isOrdered: try bool(), depth: Int(try uint8()),
+            needsOnlyKeys: try bool())
     }
 }

@@ -198,7 +198,7 @@ extension MessageMaker {
             .explained(
                 Explained(
                     position: u64(), steps: list { $0.step() }, rowsRead: u64(), keysRead: u64(),
-                    returned: u64()))
+                    returned: u64(), output: FetchOutput.allCases[int(0...5)], atOnce: bool()))
         case .vacuumed:
             .vacuumed(
                 Vacuumed(
@@ -220,7 +220,7 @@ extension MessageMaker {
         FetchPlanStep(
             entity: text(), access: FetchPlanStep.Access.allCases[int(0...5)],
             properties: list { $0.text() }, ranges: int(0...99_999), decides: bool(),
-            isOrdered: bool())
+            isOrdered: bool(), depth: int(0...255), needsOnlyKeys: bool())
     }
 
     private mutating func verdicts() -> Verdicts {

@@ -39,35 +39,59 @@ import Testing
         #expect(zone.code == 0)
         #expect(
             zone.lines == [
-                "Team: index (zone, wins), 1 range, answers the predicate, sorted by -wins",
-                "rows read     3", "keys read     3", "rows returned 3",
+                "rows", "  sorted by -wins", "    Team: index (zone, wins), 1 range",
+                "answered at once", "rows read     3", "keys read     3", "rows returned 3",
             ], "\(zone.output)")
         let code = try tandem("explain", "Team", "--where", "code IN {7, 5, 99}")
         #expect(
             code.lines == [
-                "Team: unique (code), 3 keys", "rows read     2", "keys read     3",
-                "rows returned 2",
+                "rows", "  rows evaluated", "    Team: unique (code), 3 keys", "answered at once",
+                "rows read     2", "keys read     3", "rows returned 2",
             ], "\(code.output)")
         let both = try tandem("explain", "Team", "--where", "zone = 'Africa' AND wins = 2")
-        #expect(both.lines.first == "Team: unique (zone, wins)", "\(both.output)")
-        let ordered = try tandem("explain", "Team", "--sort", "-zone", "--limit", "2")
-        #expect(ordered.lines.first?.hasSuffix(", in order") ?? false, "\(ordered.output)")
-        #expect(!ordered.output.contains("sorted"), "\(ordered.output)")
+        #expect(both.lines[2] == "    Team: unique (zone, wins)", "\(both.output)")
+        let ordered = try tandem(
+            "explain", "Team", "--sort", "-zone", "--limit", "2", "--offset", "1")
+        #expect(ordered.lines.first == "rows, limit 2, offset 1", "\(ordered.output)")
+        #expect(ordered.lines[1].hasPrefix("  Team: index (zone"), "\(ordered.output)")
+        #expect(ordered.lines[1].hasSuffix(", 1 range, in order"), "\(ordered.output)")
         let all = try tandem("explain", "Team")
-        #expect(all.lines.first == "Team: scan, no predicate", "\(all.output)")
+        #expect(Array(all.lines.prefix(2)) == ["rows", "  Team: scan"], "\(all.output)")
         let sorted = try tandem("explain", "Team", "--sort", "wins")
         #expect(
-            sorted.lines.first == "Team: scan, no predicate, sorted by wins", "\(sorted.output)")
+            Array(sorted.lines.prefix(3)) == ["rows", "  sorted by wins", "    Team: scan"],
+            "\(sorted.output)")
         let any = try tandem("explain", "Team", "--where", "zone = 'Africa'")
         #expect(!any.output.contains("in order"), "\(any.output)")
+        let union = try tandem("explain", "Team", "--where", "code = 7 OR zone = 'Africa'")
+        #expect(
+            Array(union.lines.prefix(4)) == [
+                "rows", "  rows evaluated", "    Team: union of these 2",
+                "      Team: unique (code)",
+            ], "\(union.output)")
+        #expect(union.lines[4].hasPrefix("      Team: index (zone"), "\(union.output)")
+        let related = try tandem("explain", "Player", "--where", "team.zone = 'Africa'")
+        #expect(
+            Array(related.lines.prefix(3)) == [
+                "rows", "  rows evaluated", "    Player: back over team from",
+            ], "\(related.output)")
+        #expect(related.lines[3].hasPrefix("      Team: index (zone"), "\(related.output)")
+        #expect(related.lines[3].hasSuffix(", keys only"), "\(related.output)")
         let players = try tandem(
             "explain", "Player", "--where", "team.zone = 'Africa'", "-o", "json")
         let json = try JSON(parsing: players.output)
-        #expect(json["plan"]?.array?.compactMap { $0["access"]?.string } == ["related", "index"])
+        let steps = try #require(json["plan"]?.array)
+        #expect(steps.compactMap { $0["access"]?.string } == ["related", "index"])
+        #expect(steps.compactMap { $0["depth"]?.int } == [0, 1])
+        #expect(steps.compactMap { $0["keysOnly"]?.bool } == [false, true])
+        #expect(json["output"]?.string == "rows" && json["atOnce"]?.bool == true)
         #expect(json["returned"]?.int == 9)
         #expect(json["rowsRead"]?.int ?? 100 <= 12)
         let count = try tandem("explain", "Team", "--where", "zone = 'Europe'", "--count")
         #expect(count.lines.contains("rows read     0") && count.lines.contains("counted       57"))
+        #expect(count.lines[0] == "count" && count.lines[1].hasSuffix("keys only"))
+        let past = try tandem("explain", "Team", "--at", "\(container.end().number)")
+        #expect(past.lines.contains("answered by a reader"), "\(past.output)")
         let wrong = try tandem("explain", "Team", "--where", "zone =")
         #expect(wrong.code == 2, "\(wrong.output)")
         #expect(wrong.lines.count == 1)

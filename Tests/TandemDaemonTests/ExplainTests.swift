@@ -6,9 +6,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What the daemon tells of how it fetches.
+/// The plans and counts that the daemon reports for a fetch.
 @Suite(.ownThread) struct ExplainTests {
-    @Test func `index, rows read and rows returned are told, to readers too`() throws {
+    @Test func `index, rows read and rows returned are reported, to readers too`() throws {
         var policy = RolePolicy()
         policy.users[.reader] = [5_001]
         let bench = try EngineBench(roles: policy)
@@ -27,14 +27,77 @@ import Testing
         let found = try #require(try explain(Fetch(request: request)))
         #expect(found.steps.map(\.access) == [.index] && found.steps[0].properties == ["rank"])
         #expect(found.rowsRead <= 4 && found.returned == 3)
+        #expect(found.output == .rows && !found.steps[0].needsOnlyKeys)
         #expect(found.position == bench.position.number)
         let count = try #require(try explain(Fetch(request: request, kind: .count)))
         #expect(count.rowsRead == 0 && count.keysRead == 4 && count.returned == 4)
+        #expect(count.output == .count && count.steps[0].needsOnlyKeys)
         let wrong = try reader.ask(.explain(Fetch(request: FetchRequest(entity: "Nobody"))))
         guard case .failure(let error) = wrong else {
             Issue.record("an unknown entity was explained")
             return
         }
         #expect(error.code == .unknownEntity)
+    }
+
+    private func bench(partBytes: Int = 1 << 20) throws -> (EngineBench, Peer) {
+        var limits = DaemonLimits()
+        limits.partBytes = partBytes
+        let bench = try EngineBench(limits: limits)
+        let client = try bench.client()
+        try client.save(
+            try (1...20).map {
+                try bench.bench.insert("Node", UInt64($0), ["rank": .int(Int64($0 % 4))])
+            })
+        return (bench, client)
+    }
+
+    private func explained(_ fetch: Fetch, _ client: Peer) throws -> Explained {
+        let answer = try client.ask(.explain(fetch))
+        guard case .explained(let explained) = answer else {
+            throw TandemError(.storage, "\(answer)")
+        }
+        return explained
+    }
+
+    @Test func `what is answered at once and what a reader answers is reported`() throws {
+        let (bench, client) = try bench()
+        let fetch = Fetch(request: FetchRequest(entity: "Node"))
+        let little = try explained(fetch, client)
+        #expect(little.atOnce)
+        bench.engine.littleWork = 0
+        var queued = try explained(fetch, client)
+        #expect(!queued.atOnce)
+        queued.atOnce = true
+        #expect(queued == little)
+    }
+
+    @Test func `an answer of several messages is not answered at once`() throws {
+        let (bench, client) = try bench(partBytes: 1)
+        defer { withExtendedLifetime(bench) {} }
+        let request = FetchRequest(entity: "Node")
+        #expect(try !explained(Fetch(request: request), client).atOnce)
+        #expect(try explained(Fetch(request: request, kind: .count), client).atOnce)
+    }
+
+    @Test func `the kind of answer is reported, with the number that it has of them`() throws {
+        let (bench, client) = try bench()
+        defer { withExtendedLifetime(bench) {} }
+        let request = FetchRequest(entity: "Node", limit: 7, offset: 3)
+        func columns(_ names: String..., by groups: [String] = []) -> Fetch {
+            Fetch(
+                request: FetchRequest(entity: "Node"),
+                columns: FetchColumns(names.compactMap { FetchColumn($0) }, groupBy: groups))
+        }
+        for (fetch, output, returned) in [
+            (Fetch(request: request), FetchOutput.rows, UInt64(7)),
+            (Fetch(request: request, kind: .references), .ids, 7),
+            (Fetch(request: request, kind: .count), .count, 20),
+            (Fetch(request: request, list: ListDetails(rowsUpTo: 2)), .list, 7),
+            (columns("rank"), .columns, 20), (columns("rank", "@count", by: ["rank"]), .groups, 4),
+        ] {
+            let found = try explained(fetch, client)
+            #expect(found.output == output && found.returned == returned, "\(output)")
+        }
     }
 }

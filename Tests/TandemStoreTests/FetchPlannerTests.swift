@@ -121,6 +121,37 @@ import Testing
         #expect(found.objects == StoredObjects(all.objects.prefix(7)))
     }
 
+    @Test func `the steps of a plan are its tree in preorder`() throws {
+        let bench = try bench()
+        let predicate = try ObjectPredicate(format: "folder.kind == 'rare' AND size == 5")
+        let request = try CompiledRequest(
+            FetchRequest(entity: "File", predicate: predicate), in: try bench.model)
+        let condition = try #require(request.relatedConditions.first)
+        let target = try CompiledRequest(condition.target, in: try bench.model)
+        let paths = target.entity.indexes.map { AccessPath.index($0, ranges: []) }
+        let related = AccessPath.related(condition, target, FetchPlan(access: .union(paths)))
+        let plan = FetchPlan(access: .union([related, .scan]))
+        let steps = plan.steps(of: request, for: .rows)
+        #expect(steps.map(\.access) == [.union, .related, .union, .index, .index, .scan])
+        #expect(steps.map(\.depth) == [0, 1, 2, 3, 3, 1])
+        #expect(
+            steps.map(\.entity) == ["File", "File", "Folder", "Folder", "Folder", "File"])
+    }
+
+    @Test(arguments: [
+        ("size < 50", FetchPart.count, [true]), ("size < 5", .references, [true]),
+        ("size < 5", .rows, [false]), ("size < 5 AND isOld == nil", .count, [false]),
+        // Folders are found by keys, then the rows of their files are evaluated.
+        ("folder.kind == 'rare'", .rows, [false, true]),
+    ])
+    func `a step that needs only keys says so`(
+        _ format: String, _ part: FetchPart, _ expected: [Bool]
+    ) throws {
+        let found = try explain(try bench(), format, part: part)
+        #expect(found.steps.map(\.needsOnlyKeys) == expected)
+        #expect((found.rowsRead == 0) == expected[0])
+    }
+
     @Test func `a limit without an order ends a scan`() throws {
         let bench = try bench()
         let request = FetchRequest(entity: "Folder", limit: 9)

@@ -2,35 +2,42 @@ import TandemModel
 public import TandemQuery
 import TandemWire
 
-/// How the daemon carried out a fetch.
+/// The plan by which the daemon carried out a fetch, and what it read.
 public struct FetchExplanation: Sendable {
     /// The position that was read at.
     public let position: UInt64
-    /// How candidates were found; what finds related objects comes last.
+    /// The plan, as a tree in preorder: the parts of a step follow it, one deeper than the step.
     public let steps: [FetchPlanStep]
-    /// How many rows were read to find the answer.
+    /// The number of rows read to find the answer.
     public let rowsRead: Int
-    /// How many keys of indexes and links were read.
+    /// The number of keys of indexes and links that were read.
     public let keysRead: Int
-    /// How many objects the fetch gives, or what the count is.
+    /// The number of objects that the fetch returns; for a count, the count.
     public let returned: Int
+    /// The kind of answer that was asked for.
+    public let output: FetchOutput
+    /// Whether the daemon's thread answered when the request came.
+    ///
+    /// All other reads are queued for a checkpoint and a reader, which reads a snapshot. If the
+    /// disk is full, the daemon's thread carries out the queued reads as well.
+    public let isAnsweredAtOnce: Bool
 }
 
 extension PersistentContainer {
-    /// How the daemon carries out a fetch, which index it uses and what it reads; blocks.
+    /// Carries out a fetch in the daemon, and returns its plan and the amount that it read; blocks.
     ///
     ///     let found = try container.explain(FetchRequest(entity: "Team", sort: ["-wins"], limit: 3))
     ///     found.steps.first?.properties       // the index
     ///
-    /// The fetch is carried out to its end, but nothing of it comes here: neither rows nor pending edits have a part in it. What plan is
-    /// taken depends on what the store holds, so it may be another one tomorrow.
+    /// No object is sent to the client, and pending edits are ignored. The plan depends on the
+    /// objects in the store, so it may be another one tomorrow.
     ///
     /// - Parameters:
     ///   - request: The fetch.
-    ///   - isCount: Whether only the number of objects is asked for.
+    ///   - isCount: Whether to explain a count instead of a fetch of rows.
     ///   - position: A position of the journal to read at instead of now.
-    /// - Returns: How it went.
-    /// - Throws: What a fetch throws.
+    /// - Returns: The plan and what was read.
+    /// - Throws: The errors of a fetch.
     public func explain(
         _ request: FetchRequest, isCount: Bool = false, at position: UInt64? = nil
     ) throws -> FetchExplanation {
@@ -41,6 +48,7 @@ extension PersistentContainer {
         return FetchExplanation(
             position: answer.position, steps: answer.steps,
             rowsRead: Int(clamping: answer.rowsRead),
-            keysRead: Int(clamping: answer.keysRead), returned: Int(clamping: answer.returned))
+            keysRead: Int(clamping: answer.keysRead), returned: Int(clamping: answer.returned),
+            output: answer.output, isAnsweredAtOnce: answer.atOnce)
     }
 }

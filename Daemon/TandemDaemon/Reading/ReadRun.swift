@@ -3,21 +3,22 @@ import TandemQuery
 import TandemStore
 import TandemWire
 
-/// Answers questions from one view of the store.
+/// Answers read requests from one view of the store.
 struct ReadRun {
     let view: StoreView
     let model: CompiledModel
     let limits: DaemonLimits
     let counts: LimitCounts
-    /// What happened between the positions of the question and the view's.
+    /// The transactions between the positions of the request and the view's.
     var window: ReadWindow?
-    /// How many objects may be looked at before the read ends by `interrupted`; nil for as many as it takes.
+    /// The work after which the read ends with `interrupted`, because it is not little; nil for a
+    /// read without such a bound.
     var littleWork: Int?
-    /// How many times as much work each object is as one that is only compared.
+    /// The work of an object, relative to one of which a number is compared.
     var weight = 1
-    /// How many related objects verdicts may look at, if that is not what a request may.
+    /// The number of related objects that verdicts may read, if it differs from a fetch's.
     var verdictReads: Int?
-    /// Throws what ends the read.
+    /// Throws if the read has to end.
     var check: ReadBudget.Check?
 
     /// An answer; of a list in parts, what comes before its objects.
@@ -39,9 +40,9 @@ struct ReadRun {
             check: check)
     }
 
-    /// Carries out what a question asks for.
+    /// Carries out a read request.
     ///
-    /// Throws ``TandemError`` and ``StoreError``; what the check throws among them.
+    /// Throws ``TandemError`` and ``StoreError``, also from the check.
     func answer(_ question: ReadQuestion) throws -> Answer {
         switch question {
         case .fetch(let fetch, let request):
@@ -55,7 +56,7 @@ struct ReadRun {
         }
     }
 
-    /// The objects that a request finds, and nothing else of them.
+    /// The references of the objects that a request finds.
     func references(_ request: CompiledRequest) throws -> [ObjectReference] {
         try view.fetch(request, for: .references, budget: budget()).references
     }
@@ -80,6 +81,11 @@ struct ReadRun {
         _ fetch: Fetch, _ request: CompiledRequest, inParts: Bool
     ) throws -> (Fetched, ListInParts?) {
         let found = try find(fetch, request, inParts: inParts)
+        return (try answer(fetch, found), found.list)
+    }
+
+    /// The answer made of the objects that were found; of a list in parts, the head.
+    private func answer(_ fetch: Fetch, _ found: FetchResult) throws -> Fetched {
         var answer = Fetched(position: position, count: 0)
         let size = AnswerSize(limits, counts)
         switch fetch.kind {
@@ -102,13 +108,13 @@ struct ReadRun {
             }
             answer.related = related.objects
         }
-        // Apart from a count it is of what the answer has: offset and limit have been taken into account.
+        // The number after offset and limit, except for a count.
         if fetch.kind != .count { answer.count = UInt64(answer.bodyCount) }
         if let list = found.list { (answer.count, answer.hasMore) = (UInt64(list.count), true) }
-        return (answer, found.list)
+        return answer
     }
 
-    /// The rows of values that are made of what was found.
+    /// The rows of values made of the objects that were found.
     private func values(
         _ fetch: Fetch, _ objects: StoredObjects, _ size: AnswerSize
     ) throws -> [[Value]] {
@@ -136,18 +142,25 @@ struct ReadRun {
             ?? StoreError(.damaged, "a row could not be read while its values were fetched")
     }
 
-    /// How a fetch is carried out.
+    /// The plan of a fetch, which is carried out, and what it read.
     private func explained(_ fetch: Fetch, _ request: CompiledRequest) throws -> Explained {
         let found = try find(fetch, request, inParts: false)
+        var fetch = fetch
+        fetch.related = []
+        let answer = try answer(fetch, found)
+        // A fetch whose answer is sent in chunks goes to a reader, however few objects it has.
+        if littleWork != nil, FetchedParts(answer).bytes > limits.partBytes {
+            throw StoreError(.interrupted, "the answer is larger than one message")
+        }
         return Explained(
             position: position, steps: found.steps, rowsRead: UInt64(found.rowsRead),
-            keysRead: UInt64(found.keysRead),
-            returned: UInt64(fetch.kind == .rows ? found.objects.count : found.count))
+            keysRead: UInt64(found.keysRead), returned: answer.count, output: fetch.output,
+            atOnce: littleWork != nil)
     }
 
     // MARK: Verdicts
 
-    /// The verdicts on some lists, and what is read beside them.
+    /// The verdicts on some lists, and the answer to the read that was sent along.
     private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
         guard let window else { preconditionFailure("Verdicts are about a window.") }
         let lists = try request.items.map { item throws(TandemError) in
@@ -166,6 +179,19 @@ struct ReadRun {
         case nil: break
         }
         return answer
+    }
+}
+
+extension Fetch {
+    /// The kind of answer, for `tandem explain`.
+    fileprivate var output: FetchOutput {
+        switch kind {
+        case .rows: .rows
+        case .list: .list
+        case .count: .count
+        case .references: .ids
+        case .columns: columns?.isGrouped ?? false ? .groups : .columns
+        }
     }
 }
 

@@ -1,18 +1,21 @@
 import TandemQuery
 
 extension FetchPlan {
-    /// The plan of a request as it is shown, what finds related objects last.
-    func steps(of request: CompiledRequest) -> [FetchPlanStep] {
+    /// The tree of the plan in preorder, as `tandem explain` shows it.
+    func steps(
+        of request: CompiledRequest, for part: FetchPart, depth: Int = 0
+    ) -> [FetchPlanStep] {
         var step = FetchPlanStep(
-            entity: request.entity.name, access: .scan, decides: decides, isOrdered: isOrdered)
-        var rest: [FetchPlanStep] = []
+            entity: request.entity.name, access: .scan, decides: decides, isOrdered: isOrdered,
+            depth: depth, needsOnlyKeys: needsNoRows(for: part))
+        var parts: [FetchPlanStep] = []
         switch access {
         case .scan:
             guard case .keys(let index, _) = order else { break }
-            rest = [
+            parts = [
                 FetchPlanStep(
                     entity: request.entity.name, access: .index, properties: index.properties,
-                    ranges: 1, isOrdered: true)
+                    ranges: 1, isOrdered: true, depth: depth + 1)
             ]
         case .members(_, _, let name): (step.access, step.properties) = (.inverse, [name])
         case .unique(let unique):
@@ -22,13 +25,15 @@ extension FetchPlan {
             (step.access, step.properties) = (.index, index.properties)
             step.ranges = ranges.count
         case .holders(let member): (step.access, step.properties) = (.inverse, [member.name])
-        case .union(let parts):
-            (step.access, step.ranges) = (.union, parts.count)
-            rest = parts.flatMap { FetchPlan(access: $0).steps(of: request) }
+        case .union(let paths):
+            (step.access, step.ranges) = (.union, paths.count)
+            parts = paths.flatMap {
+                FetchPlan(access: $0).steps(of: request, for: part, depth: depth + 1)
+            }
         case .related(let condition, let target, let plan):
             (step.access, step.properties) = (.related, [condition.name])
-            rest = plan.steps(of: target)
+            parts = plan.steps(of: target, for: .references, depth: depth + 1)
         }
-        return [step] + rest
+        return [step] + parts
     }
 }

@@ -61,7 +61,7 @@ extension StoreView {
     ) throws(StoreError) -> FetchResult {
         var result = FetchResult()
         result.plan = plan.access.description
-        result.steps = plan.steps(of: request)
+        result.steps = plan.steps(of: request, for: part)
         if past == nil,
             try fill(&result, request, plan, part, partBytes: partBytes, budget: budget)
         {

@@ -1,20 +1,22 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem explain`: how the daemon carries out a fetch.
+/// `tandem explain`: the plan of a fetch.
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Carries out a fetch and shows how: index, rows read, rows returned.",
+        abstract: "Carry out a fetch, and print its plan and what it read.",
         discussion: """
-            A step for what is fetched, and one below it for related objects that it is found by, or, where the predicate \
-            has an OR, for each of the indexes and unique keys that lead to it. The daemon takes the plan that reads least of what is stored now.
+            The plan is a tree: the answer at the top, then the sorting, the evaluation of the \
+            predicate, and the access paths that find candidates. A fetch that is answered \
+            without one of these steps has no line for it. The daemon chooses the plan that reads \
+            least of the objects in the store now.
             """)
 
     @OptionGroup var global: GlobalOptions
     @OptionGroup var options: RequestOptions
 
-    @Flag(help: "Of a count instead of a fetch.")
+    @Flag(help: "Explain a count instead of a fetch of rows.")
     var count = false
 
     @Option(name: .shortAndLong, help: "short or json.")
@@ -23,21 +25,22 @@ struct ExplainCommand: ParsableCommand {
     func run() throws {
         let request = try options.request()
         let found = try global.container().explain(request, isCount: count, at: options.at)
+        let hasNoOrder = request.sort.isEmpty || count
         let steps = found.steps.map { step in
             var step = step
-            // Any order is the right one where none was asked for.
-            if request.sort.isEmpty || count { step.isOrdered = false }
+            // Without a requested order, the order of the candidates means nothing.
+            if hasNoOrder { step.isOrdered = false }
             return step
         }
         if output == .json { return printLine(ExplainCommand.json(found, steps).text) }
-        var depth = 0
-        for (place, step) in steps.enumerated() {
-            let remarks = place == 0 ? remarks(steps, request) : []
-            let text = ([step.text(isAsked: request.predicate != nil)] + remarks)
-            printLine(String(repeating: "  ", count: depth) + text.joined(separator: ", "))
-            // The parts of a union are beside each other.
-            if place == 0 || steps[0].access != .union { depth += 1 }
+        var tree = PlanText(steps)
+        tree.add(found.output.rawValue + limits)
+        if !hasNoOrder, !(steps.first?.isOrdered ?? true) {
+            tree.add("sorted by \(options.sort ?? "")")
         }
+        tree.addPlan()
+        for line in tree.lines { printLine(line) }
+        printLine(found.isAnsweredAtOnce ? "answered at once" : "answered by a reader")
         for (name, number) in [
             ("rows read", found.rowsRead), ("keys read", found.keysRead),
             (count ? "counted" : "rows returned", found.returned),
@@ -46,40 +49,72 @@ struct ExplainCommand: ParsableCommand {
         }
     }
 
-    /// What is done with the candidates of the first step.
-    private func remarks(_ steps: [FetchPlanStep], _ request: FetchRequest) -> [String] {
-        if count || request.sort.isEmpty || steps[0].isOrdered { return [] }
-        if steps[0].access == .scan, steps.count > 1 { return ["in the order of"] }
-        return ["sorted by \(options.sort ?? "")"]
+    /// The limit and the offset, which a count ignores.
+    private var limits: String {
+        if count { return "" }
+        let limit = options.limit.map { ", limit \($0)" } ?? ""
+        return limit + (options.offset > 0 ? ", offset \(options.offset)" : "")
     }
 
     private static func json(_ found: FetchExplanation, _ steps: [FetchPlanStep]) -> JSON {
         .object([
             "position": .int(Int64(clamping: found.position)),
+            "output": .string(found.output.rawValue), "atOnce": .bool(found.isAnsweredAtOnce),
             "plan": .array(steps.map(\.json)), "rowsRead": .int(Int64(found.rowsRead)),
             "keysRead": .int(Int64(found.keysRead)), "returned": .int(Int64(found.returned)),
         ])
     }
 }
 
+/// The lines of a plan, each indented by its depth.
+private struct PlanText {
+    private(set) var lines: [String] = []
+    private var depth = 0
+    private let steps: [FetchPlanStep]
+    private var next = 0
+
+    /// The text of a plan whose steps are in preorder.
+    init(_ steps: [FetchPlanStep]) { self.steps = steps }
+
+    /// Adds a line; the next one is below it.
+    mutating func add(_ line: String) {
+        lines.append(String(repeating: "  ", count: depth) + line)
+        depth += 1
+    }
+
+    /// Adds the plan of a fetch: the evaluation of its predicate, if any, above the access path.
+    mutating func addPlan() {
+        guard steps.indices.contains(next) else { return }
+        if !steps[next].decides { add("rows evaluated") }
+        addAccess()
+    }
+
+    /// Adds an access path with its parts, which are beside each other.
+    private mutating func addAccess() {
+        let step = steps[next]
+        next += 1
+        add(step.text)
+        let below = depth
+        while steps.indices.contains(next), steps[next].depth > step.depth {
+            // The part of a relationship is a fetch with a predicate of its own.
+            if step.access == .related { addPlan() } else { addAccess() }
+            depth = below
+        }
+    }
+}
+
 extension FetchPlanStep {
-    /// One line, such as `Team: index (zone, wins), 2 ranges, answers the predicate, in order`.
-    ///
-    /// Where no predicate was asked there is none to answer: all there are match.
-    fileprivate func text(isAsked: Bool) -> String {
-        var parts = [way]
+    /// One line, such as `Team: index (zone, wins), 2 ranges, in order`.
+    fileprivate var text: String {
+        var parts = [path]
         if access == .index { parts.append("\(ranges) \(ranges == 1 ? "range" : "ranges")") }
         if access == .unique, ranges != 1 { parts.append("\(ranges) keys") }
-        if !isAsked {
-            parts.append("no predicate")
-        } else if decides {
-            parts.append("answers the predicate")
-        }
         if isOrdered { parts.append("in order") }
+        if needsOnlyKeys { parts.append("keys only") }
         return "\(entity): \(parts.joined(separator: ", "))"
     }
 
-    private var way: String {
+    private var path: String {
         let names = properties.joined(separator: ", ")
         return switch access {
         case .scan: "scan"
@@ -87,7 +122,7 @@ extension FetchPlanStep {
         case .unique: "unique (\(names))"
         case .inverse: "inverse of \(names)"
         case .related: "back over \(names) from"
-        case .union: "all of the \(ranges) below"
+        case .union: "union of these \(ranges)"
         }
     }
 
@@ -96,6 +131,7 @@ extension FetchPlanStep {
             "entity": .string(entity), "access": .string(access.rawValue),
             "properties": .array(properties.map { .string($0) }), "ranges": .int(Int64(ranges)),
             "decides": .bool(decides), "ordered": .bool(isOrdered),
+            "depth": .int(Int64(depth)), "keysOnly": .bool(needsOnlyKeys),
         ])
     }
 }

@@ -14,7 +14,7 @@ struct RequestOptions: ParsableArguments {
         parsing: .unconditional,
         help: """
             Key paths to sort by, separated by commas; - before one sorts descending, :naturalCompare \
-            behind it takes digits as numbers, :caseInsensitiveCompare leaves case aside.
+            after it compares digits as numbers, :caseInsensitiveCompare ignores case.
             """)
     var sort: String?
 

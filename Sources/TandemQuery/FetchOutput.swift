@@ -1,0 +1,15 @@
+/// The kind of answer that a fetch is carried out for, as `tandem explain` shows it.
+public enum FetchOutput: String, Hashable, Sendable, CaseIterable {
+    /// Whole objects.
+    case rows
+    /// The rows of a list, or the places of its objects if there are many.
+    case list
+    /// The number of objects.
+    case count
+    /// The ids of objects.
+    case ids
+    /// Some values of each object.
+    case columns
+    /// Aggregates of groups of objects.
+    case groups
+}
