@@ -67,7 +67,7 @@ public struct DaemonLimits: Hashable, Sendable {
     public var comparisons = 1_000
     /// Bytes of a text or of data that a predicate compares with.
     public var constantBytes = 64 << 10
-    /// Threads that carry out reads; 0 for one less than there are cores, and at least one.
+    /// Reads that are carried out at a time; 0 for one less than there are cores, and at least one.
     public var readerThreads = 0
     /// How long a read may hold back the pages that its snapshot sees while others save.
     public var snapshotMilliseconds = 5_000
@@ -119,7 +119,7 @@ public struct DaemonLimits: Hashable, Sendable {
     /// The limits of DESIGN, section 6, and the others at their defaults.
     public init() {}
 
-    /// How many threads carry out reads.
+    /// How many reads are carried out at a time.
     var readers: Int { readerThreads > 0 ? readerThreads : max(1, ThisProcess.cores - 1) }
 
     /// What the welcome tells a client to keep to.

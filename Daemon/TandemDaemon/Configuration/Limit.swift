@@ -205,7 +205,7 @@ extension Limit {
         case .readerThreads:
             facts(
                 \.readerThreads, .count, 0...256,
-                "threads that carry out reads; 0 for one less than there are cores, at least 1",
+                "reads that are carried out at a time; 0 for one less than there are cores, at least 1",
                 "reads wait for their turn")
         case .snapshotMilliseconds:
             facts(
