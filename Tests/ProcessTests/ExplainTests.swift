@@ -20,7 +20,8 @@ import Testing
         let container = PersistentContainer(
             model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
         let context = container.makeContext(name: "seeds")
-        for number in 0..<60 {
+        // So many players that to look at them all is left to a reader.
+        for number in 0..<100 {
             let team = try context.insert("Team")
             team["zone"] = .string(number < 3 ? "Africa" : "Europe")
             team["wins"] = .int(Int64(number))
@@ -42,7 +43,7 @@ import Testing
                 "rows", "  sorted by -wins", "    Team: index (zone, wins), 1 range",
                 "answered at once", "rows read     3", "keys read     3", "rows returned 3",
             ], "\(zone.output)")
-        let code = try tandem("explain", "Team", "--where", "code IN {7, 5, 99}")
+        let code = try tandem("explain", "Team", "--where", "code IN {7, 5, 999}")
         #expect(
             code.lines == [
                 "rows", "  rows evaluated", "    Team: unique (code), 3 keys", "answered at once",
@@ -84,11 +85,11 @@ import Testing
         #expect(steps.compactMap { $0["access"]?.string } == ["related", "index"])
         #expect(steps.compactMap { $0["depth"]?.int } == [0, 1])
         #expect(steps.compactMap { $0["keysOnly"]?.bool } == [false, true])
-        #expect(json["output"]?.string == "rows" && json["atOnce"]?.bool == true)
+        #expect(json["output"]?.string == "rows" && json["atOnce"]?.bool == false)
         #expect(json["returned"]?.int == 9)
         #expect(json["rowsRead"]?.int ?? 100 <= 12)
         let count = try tandem("explain", "Team", "--where", "zone = 'Europe'", "--count")
-        #expect(count.lines.contains("rows read     0") && count.lines.contains("counted       57"))
+        #expect(count.lines.contains("rows read     0") && count.lines.contains("counted       97"))
         #expect(count.lines[0] == "count" && count.lines[1].hasSuffix("keys only"))
         let past = try tandem("explain", "Team", "--at", "\(container.end().number)")
         #expect(past.lines.contains("answered by a reader"), "\(past.output)")
