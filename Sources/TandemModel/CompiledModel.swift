@@ -68,6 +68,21 @@ public final class CompiledModel: Sendable {
         self.byTag = byTag
     }
 
+    /// A model of the same content that shares nothing with this one.
+    ///
+    /// Threads that evaluate many rows by one model compete for the reference counts of its parts. Each has a copy of its own
+    /// instead. Cost: that of encoding the model and decoding it.
+    package func copy() -> CompiledModel {
+        var writer = ByteWriter()
+        encode(into: &writer)
+        var reader = ByteReader(writer.bytes)
+        do {
+            return try CompiledModel(from: &reader)
+        } catch {
+            preconditionFailure("A model can't be decoded from its own binary form: \(error)")
+        }
+    }
+
     /// The entity of a name.
     public func entity(named name: String) -> CompiledEntity? { byName[name] }
 

@@ -35,6 +35,14 @@ public struct CompiledRequest: Sendable {
     /// The first to-one relationship over which, by one hop, sections or order lead.
     let placingSlot: Int?
 
+    /// The same request, compiled in another model or a copy of its own.
+    ///
+    /// Throws ``TandemError`` as if it were resolved for the first time.
+    public func compiled(in model: CompiledModel) throws(TandemError) -> CompiledRequest {
+        try CompiledRequest(
+            request, sectionKeyPath: sectionKeyPath, refreshKeyPaths: refreshKeyPaths, in: model)
+    }
+
     /// Resolves a request.
     ///
     /// Throws ``TandemError`` with `unknownEntity`, `unknownProperty`, `limitExceeded` or `invalidPredicate`: a to-many path

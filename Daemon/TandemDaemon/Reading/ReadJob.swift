@@ -93,12 +93,15 @@ final class ReadJob: @unchecked Sendable {
 
     /// Reads, and encodes what there is room for; calls `announce` when there is something for the daemon's thread.
     ///
-    /// Lets other reads go first when its turn has lasted long enough; without a turn it goes on to its end.
-    func advance(during turn: ReaderTurn? = nil, _ announce: (ReadJob) -> Void) {
+    /// Lets other reads go first when its turn has lasted long enough; without a turn it goes on to its end. With `copy` rows are
+    /// read by the reader's copy of the model.
+    func advance(
+        during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, _ announce: (ReadJob) -> Void
+    ) {
         do {
             if let run {
                 defer { endReading() }
-                try read(run, turn)
+                try read(run, turn, copy)
             }
             while try encodeNext() {
                 announceNews(announce)
@@ -122,9 +125,13 @@ final class ReadJob: @unchecked Sendable {
         snapshot = nil
     }
 
-    private func read(_ run: ReadRun, _ turn: ReaderTurn?) throws {
+    private func read(_ run: ReadRun, _ turn: ReaderTurn?, _ copy: ModelCopy?) throws {
         note { $0.progress.position = run.position }
         var run = run
+        if let snapshot, let copy {
+            run.model = copy.of(run.model)
+            snapshot.use(copy: run.model)
+        }
         let (state, limits, counts) = (state, run.limits, run.counts)
         let windowBytes = run.window?.bytes ?? 0
         run.check = { held throws(StoreError) in
@@ -133,11 +140,12 @@ final class ReadJob: @unchecked Sendable {
         }
         switch purpose {
         case .answer(let question, let id):
-            let found = try run.answer(question)
+            let found = try run.answer(copy == nil ? question : question.compiled(in: run.model))
             answer = OutgoingAnswer(found, id, partBytes: partBytes)
         case .search(let search):
             let found = try search.select(
-                from: try run.references(search.request), run.limits, run.counts)
+                from: try run.references(search.request.compiled(in: run.model)), run.limits,
+                run.counts)
             note { $0.progress.found = found }
         }
         note { [answer] state in

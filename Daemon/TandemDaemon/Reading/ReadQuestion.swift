@@ -22,6 +22,15 @@ enum ReadQuestion {
         }
     }
 
+    /// The same question, compiled in a copy of the model.
+    func compiled(in model: CompiledModel) throws(TandemError) -> ReadQuestion {
+        switch self {
+        case .fetch(let fetch, let request): .fetch(fetch, try request.compiled(in: model))
+        case .explain(let fetch, let request): .explain(fetch, try request.compiled(in: model))
+        case .objects, .verdicts: self
+        }
+    }
+
     /// The position that it is about; 0 for that of the view.
     var position: UInt64 {
         switch self {

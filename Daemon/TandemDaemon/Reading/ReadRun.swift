@@ -6,7 +6,7 @@ import TandemWire
 /// Answers read requests from one view of the store.
 struct ReadRun {
     let view: StoreView
-    let model: CompiledModel
+    var model: CompiledModel
     let limits: DaemonLimits
     let counts: LimitCounts
     /// The transactions between the positions of the request and the view's.

@@ -51,9 +51,10 @@ final class ReaderPool: ReadExecutor {
         let (queue, news, busy, turns, wakeUp) = (queue, news, busy, turns, wakeUp)
         threads.append(
             try KernelThread.start(name: "reader", stackBytes: Self.stackBytes) {
+                let copy = ModelCopy()
                 while let job = queue.take() {
                     let turn = turns.take(user: job.user)
-                    job.advance(during: turn) { job in
+                    job.advance(during: turn, by: copy) { job in
                         news.withLock { $0.append(job) }
                         wakeUp.signal()
                     }

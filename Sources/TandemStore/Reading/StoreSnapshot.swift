@@ -1,4 +1,4 @@
-import TandemModel
+public import TandemModel
 
 /// The graph as the last checkpoint has it: whatever is saved meanwhile, it stays as it is.
 ///
@@ -29,6 +29,14 @@ public final class StoreSnapshot: StoreView {
     override func begin() throws(StoreError) -> LMDBTransaction {
         precondition(!hasEnded, "A snapshot is not read after its end.")
         return try environment.begin(readOnly: true)
+    }
+
+    /// Reads rows by a copy of the model from now on.
+    public func use(copy: CompiledModel) {
+        precondition(
+            copy.hash == model?.hash && copy.version == model?.version,
+            "A snapshot is read by its own model.")
+        model = copy
     }
 
     /// Ends it, so that its pages can be used again; does nothing if it has ended.
