@@ -12,9 +12,10 @@ struct SalvageCommand: ParsableCommand {
         discussion: """
             It takes the store, if that can be read, or else begins with nothing, and applies the journal up to the first \
             transaction that is missing or damaged. Indexes, unique keys, links and counts of the store that contradict its \
-            rows are made of the rows again. The report says what was used and which positions are lost. The \
-            directory itself is not changed. The new store has a new epoch, as after a restore, and no journal of \
-            what was before. Restore a backup instead if that is newer. Exits with 1 if positions are lost.
+            rows are made of the rows again. Rows and long values that can't be read are taken from the journal, or else \
+            left out. The report names what was used, lost positions, and lost objects and values by entity and \
+            count. The directory itself is not changed. The new store has a new epoch, as after a restore, and no \
+            journal of what was before. Restore a backup instead if that is newer. Exits with 1 if anything is lost.
             """)
 
     @Argument(help: "The damaged directory of store and journal.")
@@ -99,15 +100,32 @@ struct Salvage {
     private func make() throws -> SalvageReport {
         var report = SalvageReport()
         try files.createDirectory(draft, mode: 0o700)
-        let snapshot = copyStore(&report)
+        var snapshot = copyStore(&report)
+        if let made = snapshot, !made.losses.isEmpty {
+            if try readsWithoutStore(made.position) {
+                report.lines.append(
+                    "store: not used: parts of it are lost, and the journal has all")
+                snapshot = nil
+            } else {
+                made.losses.forEach { report.lost($0) }
+            }
+        }
         let found = try readJournal(after: snapshot?.position ?? 0, &report)
         guard let identity = identity(snapshot?.identity, found.identity), found.last > 0 else {
             throw CommandFailure(
                 "nothing can be salvaged: " + report.lines.joined(separator: "; "))
         }
         let epoch = StoreIdentity(log: identity.log, epoch: identity.epoch + 1)
-        let checked = try StoreRebuild(path: draft + "/store").run(
-            identity: epoch, through: found.last, snapshot: snapshot?.path, feed: feed)
+        var options = StoreOptions()
+        options.acceptsLosses = snapshot?.losses.isEmpty == false
+        let checked = try StoreRebuild(path: draft + "/store", options: options).run(
+            identity: epoch, through: found.last, snapshot: snapshot?.path, feed: feed,
+            beforeCheck: { store in
+                guard options.acceptsLosses else { return }
+                try store.salvage().lines.forEach {
+                    report.lost("lost by the journal's changes: \($0)")
+                }
+            })
         if let path = snapshot?.path { try files.removeTree(path.parentDirectory) }
         try makeJournal(epoch, after: found.last)
         try files.rename(draft, to: target)
@@ -120,20 +138,30 @@ struct Salvage {
     /// A copy of the store's last checkpoint, if it can be read.
     private func copyStore(
         _ report: inout SalvageReport
-    ) -> (path: String, position: UInt64, identity: StoreIdentity)? {
+    ) -> (path: String, position: UInt64, identity: StoreIdentity, losses: [String])? {
         let copy = SalvagedCopy(of: folder, in: draft + "/copy")
         do {
-            report.lines += try copy.makeInChild()
+            let lines = try copy.makeInChild()
             let made = try Store.openForReading(path: copy.path, isPrivate: true)
             defer { made.close() }
+            let isLoss = { (line: String) in line.hasPrefix("lost: ") }
+            report.lines += lines.filter { !isLoss($0) }
             report.lines.append("store: read at position \(made.appliedPosition)")
-            return (copy.path + "/data.mdb", made.appliedPosition, made.identity)
+            return (
+                copy.path + "/data.mdb", made.appliedPosition, made.identity, lines.filter(isLoss)
+            )
         } catch {
             let reason = (error as? CommandFailure)?.message ?? "\(error)"
             report.lines.append("store: not used: \(SalvagedCopy.withoutRemedy(reason))")
             try? files.removeTree(copy.path)
             return nil
         }
+    }
+
+    /// Whether the journal alone gives all that the store had applied at a position.
+    private func readsWithoutStore(_ position: UInt64) throws -> Bool {
+        var report = SalvageReport()
+        return try readJournal(after: 0, &report).last >= position
     }
 
     /// The last position that follows the store without a gap, and what the journal says of the log.
@@ -263,35 +291,58 @@ struct SalvagedCopy {
             let store = try Store.openForReading(path: folder.store, isPrivate: true)
             defer { store.close() }
             try store.copyCheckpoint(to: path + "/data.mdb")
-            let repaired = try repair()
-            if repaired > 0 { printLine("store: \(repaired) faults repaired from its rows") }
+            let losses = try salvage()
+            if losses.repaired > 0 {
+                printLine("store: \(losses.repaired) faults repaired from its rows")
+            }
+            losses.recoveredLines.forEach { printLine("store: recovered from the journal: \($0)") }
+            losses.lines.forEach { printLine("lost: \($0)") }
         } catch {
             printLine((error as? CommandFailure)?.message ?? "\(error)")
             throw ExitCode(1)
         }
     }
 
-    /// Repairs what follows from rows, and returns the number of faults.
-    ///
-    /// Throws a failure if other faults are left.
-    private func repair() throws -> Int {
+    /// Repairs what follows from rows, recovers rows and contents from the journal, and removes
+    /// what else is damaged.
+    private func salvage() throws -> StoreLosses {
         let copy = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 0))
         defer { copy.close() }
-        var report = try copy.check()
-        let found = report.found
-        while !report.repairs.isEmpty {
-            let before = report.found
-            try copy.repair(report.repairs)
-            report = try copy.check()
-            if report.found >= before { break }
+        let position = copy.appliedPosition
+        return try copy.salvage { objects, contents in
+            try parts(of: objects, contents, through: position)
         }
-        guard report.isClean else {
-            throw CommandFailure(
-                "the store has \(report.found) faults that don't follow from rows, the first: "
-                    + Self.withoutRemedy("\(report.findings[0])"))
+    }
+
+    /// The last rows of objects and the contents that the journal has up to a position.
+    private func parts(
+        of objects: Set<ObjectReference>, _ contents: Set<[UInt8]>, through last: UInt64
+    ) throws -> JournalledParts {
+        var parts = JournalledParts()
+        let reader = JournalReader(
+            directory: folder.journal, fileSystem: RealFileSystem(),
+            from: try JournalFolder(folder.journal).segments().first?.first ?? 1)
+        while reader.position <= last, let item = try reader.next() {
+            guard case .entry(let entry) = item, entry.position <= last,
+                let transaction = try? EncodedTransaction(bytes: entry.payload).decoded()
+            else {
+                // A row from before a gap may be older than that of the store.
+                parts.rows = [:]
+                continue
+            }
+            for change in transaction.changes where objects.contains(change.object) {
+                if change.kind == .delete { parts.rows[change.object] = nil }
+                guard let row = change.row else { continue }
+                parts.rows[change.object] = (row, entry.position)
+            }
+            for blob in transaction.blobs where contents.contains(blob.reference.hash) {
+                parts.contents[blob.reference.hash] = blob.content
+            }
         }
-        return found
+        // The journal ended before the store: later changes are missing.
+        if reader.position <= last { parts.rows = [:] }
+        return parts
     }
 
     /// A message without its advice to rebuild the store, which takes a journal.
