@@ -75,7 +75,8 @@ struct RevertCommand: ParsableCommand {
     private let model: CompiledModel
     /// The new objects in place of those that the transaction deleted, by their old numbers.
     private var returned: [ObjectNumber: ManagedObject] = [:]
-    /// The ids that objects had before they were deleted, by the ids of the new objects in their places.
+    /// The ids that objects had before they were deleted, by the ids of the new objects in their
+    /// places.
     private var oldIDs: [ObjectID: String] = [:]
     private var laterLinks: Set<ChangedLink> = []
     private(set) var conflicts: [String] = []
@@ -87,7 +88,8 @@ struct RevertCommand: ParsableCommand {
         self.model = model
     }
 
-    /// Makes all edits in the context, or records conflicts; a dry run names no new object by its id.
+    /// Makes all edits in the context, or records conflicts; a dry run names no new object by its
+    /// id.
     mutating func prepare(_ entry: LogEntry, _ log: RevertLog, isDryRun: Bool) throws {
         if let earlier = log.revert { return addRevert(of: log.position, by: earlier) }
         laterLinks = log.laterLinks
@@ -117,7 +119,8 @@ struct RevertCommand: ParsableCommand {
         try checkUniqueValues()
     }
 
-    /// Saves the edits and returns the position; if others changed something meanwhile, records conflicts and returns nil.
+    /// Saves the edits and returns the position; if others changed something meanwhile, records
+    /// conflicts and returns nil.
     mutating func save(_ log: RevertLog) throws -> Position? {
         guard conflicts.isEmpty else { return nil }
         do {
@@ -156,7 +159,8 @@ struct RevertCommand: ParsableCommand {
         }
     }
 
-    /// The id of an object that others know: of a new object, the id of the deleted object in whose place it is.
+    /// The id of an object that others know: of a new object, the id of the deleted object in whose
+    /// place it is.
     private func name(of id: ObjectID) -> String { oldIDs[id] ?? "\(id)" }
 
     /// Records a conflict for each value that breaks a rule which the model has by now.

@@ -1,22 +1,27 @@
 import Tandem
 
-/// What the log says of a transaction that is to be reverted: its earlier reverts, and links that were changed later.
+/// The facts in the log about a transaction that is to be reverted: its earlier reverts, and links
+/// that were changed later.
 ///
-/// A revert has a save id made of the position of its transaction. So the log shows which transactions were reverted, and the daemon carries
-/// out only one of two reverts that a user sends at the same moment.
+/// A revert has a save id made of the position of its transaction. So the log shows which
+/// transactions were reverted, and the daemon carries out only one of two reverts that a user sends
+/// at the same moment.
 struct RevertLog {
     /// The position of the transaction.
     let position: UInt64
-    /// The position of the revert that is in effect; nil if there is none, or if it was reverted itself.
+    /// The position of the revert that is in effect; nil if there is none, or if it was reverted
+    /// itself.
     private(set) var revert: UInt64?
     /// The save id of the next revert of the transaction.
     ///
-    /// It has the position of the previous revert as well, which was reverted itself: the next one is no repeat of that.
+    /// It has the position of the previous revert as well, which was reverted itself: the next one
+    /// is no repeat of that.
     let saveID: [UInt8]
     /// Links of the transaction that later transactions changed.
     let laterLinks: Set<ChangedLink>
 
-    /// The same for all reverts of a transaction, so that the daemon takes the second of two for a repeat, whatever its edits are.
+    /// The same for all reverts of a transaction, so that the daemon takes the second of two for a
+    /// repeat, whatever its edits are.
     var contentHash: StableHash { StableHash(first: position, second: 0) }
 
     private static let author = "tandem revert"
@@ -53,7 +58,8 @@ struct RevertLog {
         return found
     }
 
-    /// The position of the transaction that the save with this id reverts; nil if that is no revert.
+    /// The position of the transaction that the save with this id reverts; nil if that is no
+    /// revert.
     private static func target(of saveID: [UInt8]) -> UInt64? {
         let text = String(decoding: saveID, as: UTF8.self)
         guard text.hasPrefix(author + " ") else { return nil }
