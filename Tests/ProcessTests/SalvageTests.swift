@@ -2,6 +2,7 @@ import Foundation
 import Tandem
 import TandemIO
 import TandemStore
+import TestSupport
 import Testing
 
 /// `tandem salvage` of a store with rows and contents that can't be read.
@@ -197,5 +198,34 @@ import Testing
         expect(try tandem("check", "-D", target), 0, "no faults")
         // The journal has the whole row of an object that was updated.
         #expect(try names(target) == ["A1", "A3", "B2", "B3", "C4"])
+    }
+
+    @Test func `a store with damaged pages is salvaged as far as it can be read, or refused`()
+        throws
+    {
+        _ = try fill()
+        try removeSegments(keeping: 1)
+        let whole = try files.contents(of: place.store + "/store/data.mdb", maximumBytes: 1 << 30)
+        var random = SplitMix64(seed: seed)
+        var salvaged = 0
+        let rounds = Volume.of(20, deep: 300)
+        for round in 0..<rounds {
+            var bytes = whole
+            for _ in 0..<(round.isMultiple(of: 2) ? 1 : 30) {
+                let at = Int.random(in: 8_192..<bytes.count, using: &random)
+                bytes[at] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            }
+            try Data(bytes).write(to: URL(filePath: place.store + "/store/data.mdb"))
+            let run = try tandem("salvage", place.store, "--to", target)
+            guard files.exists(target) else {
+                expect(run, 1, "nothing can be salvaged: store: not used")
+                continue
+            }
+            salvaged += 1
+            #expect(run.code == 0 || run.output.contains("lost: "), "\(run.output)")
+            expect(try tandem("check", "-D", target), 0, "no faults")
+            try files.removeTree(target)
+        }
+        #expect(salvaged * 2 > rounds, "\(salvaged) of \(rounds)")
     }
 }

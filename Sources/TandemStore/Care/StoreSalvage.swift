@@ -83,6 +83,11 @@ struct StoreSalvage {
             $0.table == .rows && [.badKey, .badRow, .futureRow].contains($0.kind)
         }
         if !rows.isEmpty { return try removeRows(rows, report.position) }
+        // A row of a number that was never given out has a damaged key.
+        let misplaced = report.findings.filter {
+            $0.kind == .unnotedNumber && ($0.object?.number ?? 0) >= store.nextNumber
+        }
+        if !misplaced.isEmpty, try removeMisplaced(misplaced) { return true }
         let missing = try missingObjects(report.findings)
         if !missing.isEmpty { return try recoverObjects(missing, report.position) }
         let contents = report.findings.filter { $0.kind == .missingBlob }
@@ -130,6 +135,20 @@ struct StoreSalvage {
         }
         try store.repair(repairs)
         return hasRemoved
+    }
+
+    private mutating func removeMisplaced(_ findings: [StoreFinding]) throws -> Bool {
+        var repairs: [StoreFinding.Repair] = []
+        for finding in findings where isFirst(finding) {
+            guard let id = finding.object, let tag = store.model?.entity(named: id.entity)?.tag
+            else { continue }
+            let object = ObjectReference(tag: tag, number: id.number)
+            repairs.append(.delete(.rows, key: StoreKey.row(object)))
+            lostObjects.insert(object)
+            losses.add(.row, id.entity)
+        }
+        if !repairs.isEmpty { try store.repair(repairs) }
+        return !repairs.isEmpty
     }
 
     /// The objects without rows that other keys name and whose numbers were used: their rows are

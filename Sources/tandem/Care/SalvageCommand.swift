@@ -24,11 +24,18 @@ struct SalvageCommand: ParsableCommand {
     @Option(help: "The directory to make; it must not exist yet.")
     var to: String
 
-    @Flag(help: ArgumentHelp("Only copy the store to --to.", visibility: .private))
-    var copyStore = false
+    @Option(
+        help: ArgumentHelp("Only this step of copying the store to --to.", visibility: .private))
+    var step: SalvagedCopy.Step?
+
+    @Option(help: ArgumentHelp("The table that a step copies.", visibility: .private))
+    var table: String?
 
     func run() throws {
-        if copyStore { return try SalvagedCopy(of: StoreFolder(directory), in: to).make() }
+        if let step {
+            let table = table.flatMap(StoreTable.init) ?? .meta
+            return try SalvagedCopy(of: StoreFolder(directory), in: to).run(step, table)
+        }
         let salvage = try Salvage(StoreFolder(directory), to: to)
         let report = try mapped { try salvage.run() }
         report.lines.forEach(printLine)
@@ -141,7 +148,7 @@ struct Salvage {
     ) -> (path: String, position: UInt64, identity: StoreIdentity, losses: [String])? {
         let copy = SalvagedCopy(of: folder, in: draft + "/copy")
         do {
-            let lines = try copy.makeInChild()
+            let lines = try copy.makeInChildren()
             let made = try Store.openForReading(path: copy.path, isPrivate: true)
             defer { made.close() }
             let isLoss = { (line: String) in line.hasPrefix("lost: ") }
@@ -262,12 +269,64 @@ struct SalvagedCopy {
         self.path = path
     }
 
-    /// Makes the copy in a process of its own, which a damaged file may end by SIGBUS or SIGSEGV; returns lines for the report.
+    /// A step of making the copy, each in a process of its own, which a damaged file may end by
+    /// SIGBUS or SIGSEGV.
+    enum Step: String, ExpressibleByArgument {
+        /// Copies the whole store and repairs the copy.
+        case whole
+        /// Copies one table from its beginning, up to the first page that can't be read.
+        case table
+        /// Copies one table from its end, up to a key that was copied.
+        case tail
+        /// Repairs a copy that was made table by table.
+        case repair
+    }
+
+    /// Makes the copy and returns lines for the report; those of losses begin with "lost: ".
     ///
     /// Throws the reason if the store can't be used.
-    func makeInChild() throws -> [String] {
+    func makeInChildren() throws -> [String] {
+        do {
+            return try runInChild(.whole)
+        } catch let failure as CommandFailure {
+            guard let copied = try copyTables() else { throw failure }
+            return ["store: copied table by table: \(Self.withoutRemedy(failure.message))"]
+                + copied + (try runInChild(.repair))
+        }
+    }
+
+    /// The tables that are made of others if they can't be read.
+    private static let derived: Set<StoreTable> = [
+        .indexes, .unique, .blobUses, .unusedBlobs, .saveOrder, .unchanged,
+    ]
+
+    /// Copies each table as far as it can be read; returns lines for the report, or nil if the
+    /// store's identity, position or model can't be read.
+    private func copyTables() throws -> [String]? {
+        guard RealFileSystem().exists(folder.store + "/data.mdb") else { return nil }
+        try RealFileSystem().removeTree(path)
+        try RealFileSystem().createDirectory(path, mode: 0o700)
+        var lines: [String] = []
+        for table in [StoreTable.meta] + StoreTable.allCases.filter({ $0 != .meta }) {
+            do {
+                _ = try runInChild(.table, table)
+            } catch let failure as CommandFailure {
+                if table == .meta { return nil }
+                _ = try? runInChild(.tail, table)
+                if !Self.derived.contains(table) {
+                    lines.append("lost: keys of the table \(table.rawValue): \(failure.message)")
+                }
+            }
+        }
+        return lines
+    }
+
+    /// Runs a step in a process of its own, and returns the lines that it printed.
+    private func runInChild(_ step: Step, _ table: StoreTable? = nil) throws -> [String] {
         let child = try ChildProcess.start(
-            "/proc/self/exe", ["salvage", folder.path, "--to", path, "--copy-store"], output: .pipe)
+            "/proc/self/exe",
+            ["salvage", folder.path, "--to", path, "--step", step.rawValue]
+                + (table.map { ["--table", $0.rawValue] } ?? []), output: .pipe)
         var bytes: [UInt8] = []
         while case let more = try child.read(count: 4_096), !more.isEmpty { bytes += more }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
@@ -279,28 +338,44 @@ struct SalvagedCopy {
         }
     }
 
-    /// Makes the copy; prints lines for the report and, if it fails, the reason as the last one, with an exit code of 1.
-    func make() throws {
+    /// Runs a step; prints lines for the report and, if it fails, the reason as the last one, with
+    /// an exit code of 1.
+    func run(_ step: Step, _ table: StoreTable) throws {
         let data = folder.store + "/data.mdb"
         BusErrors.end(
             with: 1, saying: "\(data) is cut off, or its disk can't be read (SIGBUS)",
             descriptor: StandardStream.output.descriptor)
         do {
             guard RealFileSystem().exists(data) else { throw CommandFailure("there is no \(data)") }
-            try RealFileSystem().createDirectory(path, mode: 0o700)
-            let store = try Store.openForReading(path: folder.store, isPrivate: true)
-            defer { store.close() }
-            try store.copyCheckpoint(to: path + "/data.mdb")
-            let losses = try salvage()
-            if losses.repaired > 0 {
-                printLine("store: \(losses.repaired) faults repaired from its rows")
+            switch step {
+            case .whole:
+                try copyStore()
+                try repair()
+            case .table, .tail:
+                try ReadableCopy(from: folder.store, to: path).copy(
+                    table, backwards: step == .tail)
+            case .repair: try repair()
             }
-            losses.recoveredLines.forEach { printLine("store: recovered from the journal: \($0)") }
-            losses.lines.forEach { printLine("lost: \($0)") }
         } catch {
             printLine((error as? CommandFailure)?.message ?? "\(error)")
             throw ExitCode(1)
         }
+    }
+
+    private func copyStore() throws {
+        try RealFileSystem().createDirectory(path, mode: 0o700)
+        let store = try Store.openForReading(path: folder.store, isPrivate: true)
+        defer { store.close() }
+        try store.copyCheckpoint(to: path + "/data.mdb")
+    }
+
+    private func repair() throws {
+        let losses = try salvage()
+        if losses.repaired > 0 {
+            printLine("store: \(losses.repaired) faults repaired from its rows")
+        }
+        losses.recoveredLines.forEach { printLine("store: recovered from the journal: \($0)") }
+        losses.lines.forEach { printLine("lost: \($0)") }
     }
 
     /// Repairs what follows from rows, recovers rows and contents from the journal, and removes
