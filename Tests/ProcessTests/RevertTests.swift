@@ -38,7 +38,8 @@ import Testing
         let end = try position()
         let run = try tandem("revert", number)
         expect(run, 1, "transaction \(number) can't be reverted: \(conflicts.count) conflict")
-        #expect(run.lines.filter { $0.hasPrefix("conflict: ") } == conflicts.map { "conflict: \($0)" })
+        #expect(
+            run.lines.filter { $0.hasPrefix("conflict: ") } == conflicts.map { "conflict: \($0)" })
         let dryRun = try tandem("revert", number, "--dry-run")
         #expect(dryRun.output == run.output && dryRun.code == 1)
         #expect(try position() == end)
@@ -99,7 +100,8 @@ import Testing
         let (socket, other) = (place.socket, Locked<String?>(nil))
         relay.beforeForwarding { message in
             guard case .save = message, other.withLock({ $0 }) == nil else { return }
-            let run = try CommandRun("tandem", ["insert", "Team", "name=Qatar", "--socket", socket])
+            let run = try CommandRun(
+                "tandem", ["insert", "Team", "name=Qatar", "--socket", socket])
             other.withLock { $0 = run.lines.first }
         }
         let run = try CommandRun("tandem", ["revert", deletion, "--socket", place.path + "/relay"])
@@ -108,7 +110,8 @@ import Testing
             run, 1, #"conflict: \#(team): name "Qatar" is taken by \#(taker)"#, "nothing was saved")
     }
 
-    @Test @MainActor func `a unique value that the transaction moved is free for its revert`() throws
+    @Test @MainActor func `a unique value that the transaction moved is free for its revert`()
+        throws
     {
         let team = try insert("Team", "name=Qatar")
         let container = PersistentContainer(socket: place.socket)
@@ -120,7 +123,8 @@ import Testing
         let move = try context.save().number
         expect(try tandem("revert", "\(move)", "--dry-run"), 0, "update \(team)")
         expect(try tandem("revert", "\(move)"), 0, "reverted \(move)")
-        #expect(try tandem("export", "Team").json.map { $0["values"]?["name"]?.string } == ["Qatar"])
+        #expect(
+            try tandem("export", "Team").json.map { $0["values"]?["name"]?.string } == ["Qatar"])
     }
 
     @Test func `a re-created object that breaks a newer rule is named by its old id`() throws {
