@@ -30,7 +30,7 @@ public struct StoreRebuild {
     /// Rebuilds the store of a log up to the position `last`.
     ///
     /// It begins with the `snapshot`, the LMDB file of a backup of the same log, or with nothing.
-    /// `feed` gives the transactions behind a position; it is asked again when the map has to grow.
+    /// `feed` gives the transactions after a position; it is asked again when the map has to grow.
     /// Throws ``StoreError`` and what `feed` throws, with the old store as it was. `beforeCheck` is
     /// called with the new store before it is checked. Returns the report of that check, which is
     /// clean. Cost: applies everything.
