@@ -12,7 +12,7 @@ import Testing
     init() throws { place = try Place() }
 
     /// Escape sequences, line ends, marks that turn the direction of text, hidden characters.
-    private static let hostile =
+    static let hostile =
         "x\u{1b}[31m\u{9b}2J\u{7}\u{7f}\r\n\u{85}\u{202e}\u{2066}\u{2028}\u{2029}\u{200b}\u{feff}\u{e0041}y"
 
     private static let model = Model {
@@ -153,7 +153,7 @@ import Testing
         #expect(again.end(SIGTERM) == 0)
         let offline = offline(place.path + "/" + Self.hostile)
         for words in offline { expectPrintable(try CommandRun("tandem", words), words) }
-        // A new verb has to be tried here as well.
+        // A new verb has to be tried here as well; `HostileStreamTests` tries those that run long.
         let tried = Set((Self.asked + offline).map { $0[0] })
         for verb in TandemCommand.configuration.subcommands {
             #expect(tried.contains(verb._commandName), "no run of \(verb._commandName)")

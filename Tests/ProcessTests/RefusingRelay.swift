@@ -8,6 +8,8 @@ import TandemWire
 ///
 /// A context that needs an answer to such a question to merge what others saved can't merge it meanwhile.
 final class RefusingRelay: Sendable {
+    /// The path of its own socket.
+    let path: String
     private let daemon: String
     /// What is answered in the daemon's place; nil if everything is handed on.
     private let refusal = Locked<TandemError?>(nil)
@@ -16,6 +18,7 @@ final class RefusingRelay: Sendable {
 
     /// Takes connections at `path` and carries them to the daemon at another path.
     init(_ path: String, to daemon: String) throws {
+        self.path = path
         self.daemon = daemon
         let listener = Locked(try UnixListener.listen(path: path, mode: 0o600))
         // Threads of its own wait here, which block.

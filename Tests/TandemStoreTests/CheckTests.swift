@@ -308,6 +308,55 @@ import Testing
         }
     }
 
+    @Test(arguments: damages) func `a salvage leaves a consistent store`(_ damage: Damage) throws {
+        let bench = try small()
+        try damage.apply(bench)
+        let hasLosses = !damage.isMendable
+        let losses = try bench.store.salvage()
+        #expect(try bench.store.check().findings == [])
+        #expect(losses.isEmpty != hasLosses, "\(losses.lines)")
+        #expect(losses.lines.isEmpty != hasLosses)
+        let rows = try bench.keys(.rows).count
+        #expect(rows >= 7, "\(rows) of 8 rows are left")
+    }
+
+    @Test func `a salvage keeps all rows that can be read`() throws {
+        var random = SplitMix64(seed: seed)
+        for round in 0..<10 {
+            let bench = try StoreBench.league(120, seed: random.next())
+            let keys = try bench.keys(.rows)
+            let lost = Set(keys.filter { _ in Int.random(in: 0..<10, using: &random) == 0 })
+            for key in lost { try bench.put(.rows, key, [1, 2, 3]) }
+            for blob in try bench.keys(.blobs) where Bool.random(using: &random) {
+                try bench.remove(.blobs, blob)
+            }
+            for _ in 0..<5 { try bench.damage(using: &random) }
+            _ = try bench.store.salvage()
+            #expect(try bench.store.check().findings == [], "seed \(seed) round \(round)")
+            #expect(try bench.keys(.rows) == keys.filter { !lost.contains($0) })
+        }
+    }
+
+    @Test func `a salvage recovers rows and contents by a journal, in their places`()
+        throws
+    {
+        let bench = try small()
+        let before = try bench.everything()
+        let team = try bench.reference("Team", 1)
+        let row = try #require(try bench.store.stored(team)).row
+        try bench.put(.rows, StoreKey.row(team), [1, 2, 3])
+        try bench.remove(.blobs, Self.icon.reference.hash)
+        let losses = try bench.store.salvage { objects, contents in
+            #expect(objects == [team] || contents == [Self.icon.reference.hash])
+            var parts = JournalledParts()
+            parts.rows[team] = (row, 2)
+            parts.contents[Self.icon.reference.hash] = Self.icon.content
+            return parts
+        }
+        #expect(losses.isEmpty && losses.recoveredLines == ["1 object of Team", "1 content"])
+        #expect(try bench.everything() == before)
+    }
+
     @Test func `law 6: random damage to what follows from rows is mended to the same store`() throws
     {
         var random = SplitMix64(seed: seed)

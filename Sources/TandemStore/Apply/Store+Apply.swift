@@ -126,10 +126,10 @@ extension Store {
     ) throws(StoreError) {
         let object = change.object
         switch change.kind {
-        case .insert:
-            try open.put(tables.numbers, SmallKey(number: object.number), tag: object.tag)
-            nextNumber = max(nextNumber, object.number + 1)
-            try write(change.row, of: object, entity, position, open)
+        case .insert: try insert(change.row, of: object, entity, position, open)
+        case .update where try isLost(object):
+            try insert(change.row, of: object, entity, position, open)
+        case .delete where try isLost(object): break
         case .update:
             let version = try version(of: change, position, entity)
             // Where nothing changes that an index has or that lies outside the row, there is no need to look at the old row.
@@ -152,6 +152,21 @@ extension Store {
         case .touch: break
         }
         for link in change.links { try apply(link, of: object, entity, open) }
+    }
+
+    private func insert(
+        _ row: Row?, of object: ObjectReference, _ entity: CompiledEntity, _ position: UInt64,
+        _ open: LMDBTransaction
+    ) throws(StoreError) {
+        try open.put(tables.numbers, SmallKey(number: object.number), tag: object.tag)
+        nextNumber = max(nextNumber, object.number + 1)
+        try write(row, of: object, entity, position, open)
+    }
+
+    /// Whether the store may have lost objects and has no row of this one.
+    private func isLost(_ object: ObjectReference) throws(StoreError) -> Bool {
+        guard options.acceptsLosses else { return false }
+        return try stored(object) == nil
     }
 
     /// The version that an updated row has: that of before where only derived attributes changed.

@@ -55,9 +55,10 @@ extension Store {
     func count(
         _ blob: BlobReference, _ step: Int64, _ position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) {
-        guard let bytes = try open.get(tables.blobUses, blob.hash),
-            var uses = BlobUses(bytes), uses.count + step >= 0
-        else {
+        let counted = try open.get(tables.blobUses, blob.hash).flatMap { BlobUses($0) }
+        // A salvage removes values whose content is lost.
+        if counted == nil, options.acceptsLosses { return }
+        guard var uses = counted, uses.count + step >= 0 else {
             throw StoreError(
                 .damaged,
                 "the store at \(path) does not have blob \(blob) as often as transaction "

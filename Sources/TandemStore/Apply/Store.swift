@@ -83,7 +83,7 @@ public final class Store: StoreView {
     /// The size of the memory map for as long as the store is open: far above the quota, or what a limit on address space allows.
     ///
     /// LMDB can't change the size while anybody reads. An unused part of a map costs nothing.
-    private static func reservedMapBytes(_ options: StoreOptions) -> Int {
+    static func reservedMapBytes(_ options: StoreOptions) -> Int {
         var bytes = max(
             StoreLimits.mapBytes, min(options.quotaBytes, StoreLimits.mapBytes * 64) * 2)
         while bytes > StoreLimits.smallestMapBytes,

@@ -29,12 +29,14 @@ public struct StoreRebuild {
 
     /// Rebuilds the store of a log up to the position `last`.
     ///
-    /// It begins with the `snapshot`, the LMDB file of a backup of the same log, or with nothing. `feed` gives the transactions
-    /// behind a position; it is asked again when the map has to grow. Throws ``StoreError`` and what `feed` throws, with the old
-    /// store as it was. Returns the report of the check of the new store, which is clean. Cost: applies everything.
+    /// It begins with the `snapshot`, the LMDB file of a backup of the same log, or with nothing.
+    /// `feed` gives the transactions after a position; it is asked again when the map has to grow.
+    /// Throws ``StoreError`` and what `feed` throws, with the old store as it was. `beforeCheck` is
+    /// called with the new store before it is checked. Returns the report of that check, which is
+    /// clean. Cost: applies everything.
     public func run(
         identity: StoreIdentity, through last: UInt64, snapshot: String? = nil,
-        feed: (_ after: UInt64) throws -> Feed
+        feed: (_ after: UInt64) throws -> Feed, beforeCheck: (Store) throws -> Void = { _ in }
     ) throws -> StoreReport {
         let mark = oldNumberMark()
         let consumers = oldConsumers()
@@ -44,7 +46,8 @@ public struct StoreRebuild {
             if let snapshot {
                 try FileCopy.copy(snapshot, to: draft + "/data.mdb", files)
             }
-            let report = try build(identity, last, mark, consumers.kept, feed)
+            let report = try build(
+                identity, last, mark, consumers.kept, feed, beforeCheck)
             try swap()
             return report
         } catch {
@@ -101,7 +104,7 @@ public struct StoreRebuild {
 
     private func build(
         _ identity: StoreIdentity, _ last: UInt64, _ mark: UInt64?, _ consumers: [Consumer],
-        _ feed: (UInt64) throws -> Feed
+        _ feed: (UInt64) throws -> Feed, _ beforeCheck: (Store) throws -> Void
     ) throws -> StoreReport {
         let store = try Store.open(path: draft, newIdentity: identity, options: options)
         defer { store.close() }
@@ -120,6 +123,7 @@ public struct StoreRebuild {
         try store.forgetFolding()
         try store.setEpoch(identity.epoch)
         try store.skipNumbers(to: mark ?? (store.nextNumber &+ Self.unknownLeases))
+        try beforeCheck(store)
         let report = try store.check()
         guard report.isClean else {
             throw StoreError(

@@ -38,6 +38,14 @@ final class LMDBCursor {
         return entry
     }
 
+    /// The first key of the table, or the last one.
+    func end(_ isLast: Bool) throws(StoreError) -> Entry? { try get(isLast ? MDB_LAST : MDB_FIRST) }
+
+    /// The next key, or the previous one.
+    func step(_ isBackwards: Bool) throws(StoreError) -> Entry? {
+        try get(isBackwards ? MDB_PREV : MDB_NEXT)
+    }
+
     private func seek(_ start: [UInt8]) throws(StoreError) -> Entry? {
         guard !start.isEmpty else { return try get(MDB_FIRST) }
         var value = MDB_val()

@@ -16,6 +16,11 @@ public struct StoreOptions: Hashable, Sendable {
     public var objectReads = 1 << 18
     /// And for all its candidates, some ten seconds.
     public var requestReads = 1 << 24
+    /// Whether transactions are applied to a store that has lost objects or contents: an update of
+    /// a lost object inserts its row.
+    ///
+    /// Follow it with ``Store/salvage(recovering:)``.
+    public var acceptsLosses = false
     /// What the keys of indexes are made by; other ones for tests.
     var collation = StoreOptions.programCollation
     /// What derived texts are folded by; other ones for tests.

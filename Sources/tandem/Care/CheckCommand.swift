@@ -57,7 +57,7 @@ struct CheckCommand: ParsableCommand {
         guard let first = try? journal.segments().first?.first,
             let missing = journal.missing(before: first)
         else { return }
-        StandardStream.error.write("tandem: warning: \(journal.path): \(missing.message)\n")
+        printRemark("warning: \(journal.path): \(missing.message)")
     }
 
     private func look() throws -> StoreReport {

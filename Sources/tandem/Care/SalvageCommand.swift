@@ -12,9 +12,10 @@ struct SalvageCommand: ParsableCommand {
         discussion: """
             It takes the store, if that can be read, or else begins with nothing, and applies the journal up to the first \
             transaction that is missing or damaged. Indexes, unique keys, links and counts of the store that contradict its \
-            rows are made of the rows again. The report says what was used and which positions are lost. The \
-            directory itself is not changed. The new store has a new epoch, as after a restore, and no journal of \
-            what was before. Restore a backup instead if that is newer. Exits with 1 if positions are lost.
+            rows are made of the rows again. Rows and long values that can't be read are taken from the journal, or else \
+            left out. The report names what was used, lost positions, and lost objects and values by entity and \
+            count. The directory itself is not changed. The new store has a new epoch, as after a restore, and no \
+            journal of what was before. Restore a backup instead if that is newer. Exits with 1 if anything is lost.
             """)
 
     @Argument(help: "The damaged directory of store and journal.")
@@ -23,11 +24,18 @@ struct SalvageCommand: ParsableCommand {
     @Option(help: "The directory to make; it must not exist yet.")
     var to: String
 
-    @Flag(help: ArgumentHelp("Only copy the store to --to.", visibility: .private))
-    var copyStore = false
+    @Option(
+        help: ArgumentHelp("Only this step of copying the store to --to.", visibility: .private))
+    var step: SalvagedCopy.Step?
+
+    @Option(help: ArgumentHelp("The table that a step copies.", visibility: .private))
+    var table: String?
 
     func run() throws {
-        if copyStore { return try SalvagedCopy(of: StoreFolder(directory), in: to).make() }
+        if let step {
+            let table = table.flatMap(StoreTable.init) ?? .meta
+            return try SalvagedCopy(of: StoreFolder(directory), in: to).run(step, table)
+        }
         let salvage = try Salvage(StoreFolder(directory), to: to)
         let report = try mapped { try salvage.run() }
         report.lines.forEach(printLine)
@@ -99,15 +107,32 @@ struct Salvage {
     private func make() throws -> SalvageReport {
         var report = SalvageReport()
         try files.createDirectory(draft, mode: 0o700)
-        let snapshot = copyStore(&report)
+        var snapshot = copyStore(&report)
+        if let made = snapshot, !made.losses.isEmpty {
+            if try readsWithoutStore(made.position) {
+                report.lines.append(
+                    "store: not used: parts of it are lost, and the journal has all")
+                snapshot = nil
+            } else {
+                made.losses.forEach { report.lost($0) }
+            }
+        }
         let found = try readJournal(after: snapshot?.position ?? 0, &report)
         guard let identity = identity(snapshot?.identity, found.identity), found.last > 0 else {
             throw CommandFailure(
                 "nothing can be salvaged: " + report.lines.joined(separator: "; "))
         }
         let epoch = StoreIdentity(log: identity.log, epoch: identity.epoch + 1)
-        let checked = try StoreRebuild(path: draft + "/store").run(
-            identity: epoch, through: found.last, snapshot: snapshot?.path, feed: feed)
+        var options = StoreOptions()
+        options.acceptsLosses = snapshot?.losses.isEmpty == false
+        let checked = try StoreRebuild(path: draft + "/store", options: options).run(
+            identity: epoch, through: found.last, snapshot: snapshot?.path, feed: feed,
+            beforeCheck: { store in
+                guard options.acceptsLosses else { return }
+                try store.salvage().lines.forEach {
+                    report.lost("lost by the journal's changes: \($0)")
+                }
+            })
         if let path = snapshot?.path { try files.removeTree(path.parentDirectory) }
         try makeJournal(epoch, after: found.last)
         try files.rename(draft, to: target)
@@ -120,20 +145,30 @@ struct Salvage {
     /// A copy of the store's last checkpoint, if it can be read.
     private func copyStore(
         _ report: inout SalvageReport
-    ) -> (path: String, position: UInt64, identity: StoreIdentity)? {
+    ) -> (path: String, position: UInt64, identity: StoreIdentity, losses: [String])? {
         let copy = SalvagedCopy(of: folder, in: draft + "/copy")
         do {
-            report.lines += try copy.makeInChild()
+            let lines = try copy.makeInChildren()
             let made = try Store.openForReading(path: copy.path, isPrivate: true)
             defer { made.close() }
+            let isLoss = { (line: String) in line.hasPrefix("lost: ") }
+            report.lines += lines.filter { !isLoss($0) }
             report.lines.append("store: read at position \(made.appliedPosition)")
-            return (copy.path + "/data.mdb", made.appliedPosition, made.identity)
+            return (
+                copy.path + "/data.mdb", made.appliedPosition, made.identity, lines.filter(isLoss)
+            )
         } catch {
             let reason = (error as? CommandFailure)?.message ?? "\(error)"
             report.lines.append("store: not used: \(SalvagedCopy.withoutRemedy(reason))")
             try? files.removeTree(copy.path)
             return nil
         }
+    }
+
+    /// Whether the journal alone gives all that the store had applied at a position.
+    private func readsWithoutStore(_ position: UInt64) throws -> Bool {
+        var report = SalvageReport()
+        return try readJournal(after: 0, &report).last >= position
     }
 
     /// The last position that follows the store without a gap, and what the journal says of the log.
@@ -234,12 +269,64 @@ struct SalvagedCopy {
         self.path = path
     }
 
-    /// Makes the copy in a process of its own, which a damaged file may end by SIGBUS or SIGSEGV; returns lines for the report.
+    /// A step of making the copy, each in a process of its own, which a damaged file may end by
+    /// SIGBUS or SIGSEGV.
+    enum Step: String, ExpressibleByArgument {
+        /// Copies the whole store and repairs the copy.
+        case whole
+        /// Copies one table from its beginning, up to the first page that can't be read.
+        case table
+        /// Copies one table from its end, up to a key that was copied.
+        case tail
+        /// Repairs a copy that was made table by table.
+        case repair
+    }
+
+    /// Makes the copy and returns lines for the report; those of losses begin with "lost: ".
     ///
     /// Throws the reason if the store can't be used.
-    func makeInChild() throws -> [String] {
+    func makeInChildren() throws -> [String] {
+        do {
+            return try runInChild(.whole)
+        } catch let failure as CommandFailure {
+            guard let copied = try copyTables() else { throw failure }
+            return ["store: copied table by table: \(Self.withoutRemedy(failure.message))"]
+                + copied + (try runInChild(.repair))
+        }
+    }
+
+    /// The tables that are made of others if they can't be read.
+    private static let derived: Set<StoreTable> = [
+        .indexes, .unique, .blobUses, .unusedBlobs, .saveOrder, .unchanged,
+    ]
+
+    /// Copies each table as far as it can be read; returns lines for the report, or nil if the
+    /// store's identity, position or model can't be read.
+    private func copyTables() throws -> [String]? {
+        guard RealFileSystem().exists(folder.store + "/data.mdb") else { return nil }
+        try RealFileSystem().removeTree(path)
+        try RealFileSystem().createDirectory(path, mode: 0o700)
+        var lines: [String] = []
+        for table in [StoreTable.meta] + StoreTable.allCases.filter({ $0 != .meta }) {
+            do {
+                _ = try runInChild(.table, table)
+            } catch let failure as CommandFailure {
+                if table == .meta { return nil }
+                _ = try? runInChild(.tail, table)
+                if !Self.derived.contains(table) {
+                    lines.append("lost: keys of the table \(table.rawValue): \(failure.message)")
+                }
+            }
+        }
+        return lines
+    }
+
+    /// Runs a step in a process of its own, and returns the lines that it printed.
+    private func runInChild(_ step: Step, _ table: StoreTable? = nil) throws -> [String] {
         let child = try ChildProcess.start(
-            "/proc/self/exe", ["salvage", folder.path, "--to", path, "--copy-store"], output: .pipe)
+            "/proc/self/exe",
+            ["salvage", folder.path, "--to", path, "--step", step.rawValue]
+                + (table.map { ["--table", $0.rawValue] } ?? []), output: .pipe)
         var bytes: [UInt8] = []
         while case let more = try child.read(count: 4_096), !more.isEmpty { bytes += more }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
@@ -251,47 +338,86 @@ struct SalvagedCopy {
         }
     }
 
-    /// Makes the copy; prints lines for the report and, if it fails, the reason as the last one, with an exit code of 1.
-    func make() throws {
+    /// Runs a step; prints lines for the report and, if it fails, the reason as the last one, with
+    /// an exit code of 1.
+    func run(_ step: Step, _ table: StoreTable) throws {
         let data = folder.store + "/data.mdb"
         BusErrors.end(
             with: 1, saying: "\(data) is cut off, or its disk can't be read (SIGBUS)",
             descriptor: StandardStream.output.descriptor)
         do {
             guard RealFileSystem().exists(data) else { throw CommandFailure("there is no \(data)") }
-            try RealFileSystem().createDirectory(path, mode: 0o700)
-            let store = try Store.openForReading(path: folder.store, isPrivate: true)
-            defer { store.close() }
-            try store.copyCheckpoint(to: path + "/data.mdb")
-            let repaired = try repair()
-            if repaired > 0 { printLine("store: \(repaired) faults repaired from its rows") }
+            switch step {
+            case .whole:
+                try copyStore()
+                try repair()
+            case .table, .tail:
+                try ReadableCopy(from: folder.store, to: path).copy(
+                    table, backwards: step == .tail)
+            case .repair: try repair()
+            }
         } catch {
             printLine((error as? CommandFailure)?.message ?? "\(error)")
             throw ExitCode(1)
         }
     }
 
-    /// Repairs what follows from rows, and returns the number of faults.
-    ///
-    /// Throws a failure if other faults are left.
-    private func repair() throws -> Int {
+    private func copyStore() throws {
+        try RealFileSystem().createDirectory(path, mode: 0o700)
+        let store = try Store.openForReading(path: folder.store, isPrivate: true)
+        defer { store.close() }
+        try store.copyCheckpoint(to: path + "/data.mdb")
+    }
+
+    private func repair() throws {
+        let losses = try salvage()
+        if losses.repaired > 0 {
+            printLine("store: \(losses.repaired) faults repaired from its rows")
+        }
+        losses.recoveredLines.forEach { printLine("store: recovered from the journal: \($0)") }
+        losses.lines.forEach { printLine("lost: \($0)") }
+    }
+
+    /// Repairs what follows from rows, recovers rows and contents from the journal, and removes
+    /// what else is damaged.
+    private func salvage() throws -> StoreLosses {
         let copy = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 0))
         defer { copy.close() }
-        var report = try copy.check()
-        let found = report.found
-        while !report.repairs.isEmpty {
-            let before = report.found
-            try copy.repair(report.repairs)
-            report = try copy.check()
-            if report.found >= before { break }
+        let position = copy.appliedPosition
+        return try copy.salvage { objects, contents in
+            try parts(of: objects, contents, through: position)
         }
-        guard report.isClean else {
-            throw CommandFailure(
-                "the store has \(report.found) faults that don't follow from rows, the first: "
-                    + Self.withoutRemedy("\(report.findings[0])"))
+    }
+
+    /// The last rows of objects and the contents that the journal has up to a position.
+    private func parts(
+        of objects: Set<ObjectReference>, _ contents: Set<[UInt8]>, through last: UInt64
+    ) throws -> JournalledParts {
+        var parts = JournalledParts()
+        let reader = JournalReader(
+            directory: folder.journal, fileSystem: RealFileSystem(),
+            from: try JournalFolder(folder.journal).segments().first?.first ?? 1)
+        while reader.position <= last, let item = try reader.next() {
+            guard case .entry(let entry) = item, entry.position <= last,
+                let transaction = try? EncodedTransaction(bytes: entry.payload).decoded()
+            else {
+                // A row from before a gap may be older than that of the store.
+                parts.rows = [:]
+                continue
+            }
+            for change in transaction.changes where objects.contains(change.object) {
+                if change.kind == .delete { parts.rows[change.object] = nil }
+                guard let row = change.row else { continue }
+                parts.rows[change.object] = (row, entry.position)
+            }
+            for blob in transaction.blobs where contents.contains(blob.reference.hash) {
+                parts.contents[blob.reference.hash] = blob.content
+            }
         }
-        return found
+        // The journal ended before the store: later changes are missing.
+        if reader.position <= last { parts.rows = [:] }
+        return parts
     }
 
     /// A message without its advice to rebuild the store, which takes a journal.

@@ -7,8 +7,10 @@ struct RevertCommand: ParsableCommand {
         commandName: "revert", abstract: "Undoes a transaction by a new save.",
         discussion: """
             Inserted objects are deleted, values and links become what they were, and deleted objects are inserted again, \
-            with new ids and as the last members of ordered relationships. What later transactions changed is a conflict: \
-            all conflicts are listed, nothing is saved, and the exit code is 1.
+            with new ids and as the last members of ordered relationships. What later transactions changed is a conflict, \
+            and so is a unique value that another object has by now: all conflicts are listed, nothing is saved, and the \
+            exit code is 1. A transaction is reverted once; to revert it again, revert its revert first. The log records \
+            which transaction a save reverts in the save id.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -28,11 +30,12 @@ struct RevertCommand: ParsableCommand {
             let context = container.makeContext(name: "revert \(number)")
             var revert = Revert(context, try container.storeModel())
             let entry = try Self.entry(number, source)
-            try revert.prepare(entry, try Self.laterLinks(entry, source))
+            let log = try RevertLog(entry, source)
+            try revert.prepare(entry, log, isDryRun: isDryRun)
             if revert.conflicts.isEmpty, !context.hasChanges {
                 return printLine("there is nothing to revert: all of it was undone")
             }
-            let saved = isDryRun ? nil : try revert.save()
+            let saved = isDryRun ? nil : try revert.save(log)
             let conflicts = revert.conflicts
             guard conflicts.isEmpty else {
                 conflicts.forEach { printLine("conflict: \($0)") }
@@ -44,22 +47,6 @@ struct RevertCommand: ParsableCommand {
             guard let saved else { return printLine("nothing was saved (--dry-run)") }
             printLine("reverted \(number) by \(saved.number)")
         }
-    }
-
-    /// Links of a transaction that later ones changed.
-    private static func laterLinks(
-        _ entry: LogEntry, _ source: any LogSource
-    ) throws -> Set<ChangedLink> {
-        let own = ChangedLink.all(in: entry)
-        guard !own.isEmpty else { return [] }
-        var found: Set<ChangedLink> = []
-        try LogReader(source: source, filter: LogFilter()).forwards(
-            after: entry.transaction.position, through: try source.bounds().last
-        ) { later in
-            found.formUnion(ChangedLink.all(in: later).intersection(own))
-            return true
-        }
-        return found
     }
 
     private static func entry(_ number: UInt64, _ source: any LogSource) throws -> LogEntry {
@@ -82,36 +69,15 @@ struct RevertCommand: ParsableCommand {
     }
 }
 
-/// A link that a transaction added or removed.
-struct ChangedLink: Hashable {
-    private let owner: ObjectNumber
-    /// The same in every version of the model, unlike a slot.
-    private let relationship: UInt16
-    private let member: ObjectNumber
-
-    init?(_ owner: ObjectReference, _ link: LinkChange, in entity: CompiledEntity) {
-        guard let id = entity.properties[link.slot].relationship?.linkID else { return nil }
-        (self.owner, relationship, member) = (owner.number, id, link.target.number)
-    }
-
-    /// The links that a transaction added or removed.
-    static func all(in entry: LogEntry) -> Set<ChangedLink> {
-        Set(
-            entry.transaction.changes.flatMap { change in
-                guard !change.links.isEmpty, let entity = entry.entity(of: change) else {
-                    return [ChangedLink]()
-                }
-                return change.links.compactMap { ChangedLink(change.object, $0, in: entity) }
-            })
-    }
-}
-
 /// The edits that undo one transaction, and what is in their way.
 @MainActor struct Revert {
     private let context: ManagedObjectContext
     private let model: CompiledModel
     /// The new objects in place of those that the transaction deleted, by their old numbers.
     private var returned: [ObjectNumber: ManagedObject] = [:]
+    /// The ids that objects had before they were deleted, by the ids of the new objects in their
+    /// places.
+    private var oldIDs: [ObjectID: String] = [:]
     private var laterLinks: Set<ChangedLink> = []
     private(set) var conflicts: [String] = []
     /// A line for each object that is edited.
@@ -122,9 +88,11 @@ struct ChangedLink: Hashable {
         self.model = model
     }
 
-    /// Makes all edits in the context, or lists conflicts; links that later transactions changed are among these.
-    mutating func prepare(_ entry: LogEntry, _ laterLinks: Set<ChangedLink>) throws {
-        self.laterLinks = laterLinks
+    /// Makes all edits in the context, or records conflicts; a dry run names no new object by its
+    /// id.
+    mutating func prepare(_ entry: LogEntry, _ log: RevertLog, isDryRun: Bool) throws {
+        if let earlier = log.revert { return addRevert(of: log.position, by: earlier) }
+        laterLinks = log.laterLinks
         guard let old = entry.model else {
             throw CommandFailure("the model of the transaction is no longer kept", code: 5)
         }
@@ -135,28 +103,106 @@ struct ChangedLink: Hashable {
                     "\(entry.id(change.object)): the model has no such entity any more")
                 continue
             }
-            returned[change.object.number] = try context.insert(entity.name)
+            let object = try context.insert(entity.name)
+            returned[change.object.number] = object
+            oldIDs[object.id] = entry.id(change.object)
+            lines.append(
+                "insert \(isDryRun ? "a \(entity.name)" : "\(object.id)"), "
+                    + "which was \(entry.id(change.object))")
         }
         guard conflicts.isEmpty else { return }
         // Inserted objects are deleted last: links to it are undone by then.
         for change in changes where change.kind != .insert { try undo(change, entry, old) }
         for change in changes where change.kind == .insert { try delete(change, entry) }
+        guard conflicts.isEmpty else { return }
+        try checkRules()
+        try checkUniqueValues()
     }
 
-    /// Saves the edits and returns the position; if others changed or deleted an object meanwhile, records conflicts and returns nil.
-    mutating func save() throws -> Position? {
+    /// Saves the edits and returns the position; if others changed something meanwhile, records
+    /// conflicts and returns nil.
+    mutating func save(_ log: RevertLog) throws -> Position? {
         guard conflicts.isEmpty else { return nil }
         do {
-            return try context.save()
+            let position = try context.save(saveID: log.saveID, contentHash: log.contentHash)
+            guard let receipt = context.lastReceipt, receipt.isRepeat else { return position }
+            addRevert(of: log.position, by: receipt.position.number)
         } catch let error as TandemError where error.code == .conflict {
             for conflict in context.details(of: error) {
                 let change = conflict.theirs == nil ? "deleted" : "changed"
-                conflicts.append("\(conflict.object): it was \(change) later")
+                conflicts.append("\(name(of: conflict.object)): it was \(change) later")
             }
-        } catch let error as TandemError where error.code == .unknownObject {
+        } catch let error as TandemError where error.code == .uniqueness {
+            try checkUniqueValues()
+            // The other object may have been changed again.
+            if conflicts.isEmpty { add(error.problems) }
+        } catch let error as TandemError where error.code == .validation {
+            add(error.problems)
+        } catch let error as TandemError
+            where [.unknownObject, .deleteDenied].contains(error.code)
+        {
             conflicts.append(error.message)
         }
         return nil
+    }
+
+    // MARK: Conflicts
+
+    private mutating func addRevert(of position: UInt64, by revert: UInt64) {
+        conflicts.append("transaction \(position) was reverted by \(revert)")
+    }
+
+    private mutating func add(_ problems: [ValidationProblem]) {
+        for problem in problems {
+            let property = problem.property.map { "\($0): " } ?? ""
+            conflicts.append("\(name(of: problem.object)): \(property)\(problem.message)")
+        }
+    }
+
+    /// The id of an object that others know: of a new object, the id of the deleted object in whose
+    /// place it is.
+    private func name(of id: ObjectID) -> String { oldIDs[id] ?? "\(id)" }
+
+    /// Records a conflict for each value that breaks a rule which the model has by now.
+    private mutating func checkRules() throws {
+        func problems(_ check: () throws -> Void) throws -> [ValidationProblem] {
+            do { try check() } catch let error as TandemError where error.code == .validation {
+                return error.problems
+            }
+            return []
+        }
+        for object in context.insertedObjects { add(try problems(object.validateForInsert)) }
+        for object in context.updatedObjects { add(try problems(object.validateForUpdate)) }
+    }
+
+    /// Records a conflict for each unique value of the edited objects that another object has.
+    private mutating func checkUniqueValues() throws {
+        for object in context.insertedObjects + context.updatedObjects {
+            for constraint in object.entity.uniqueness {
+                let values = constraint.properties.map { object[$0] }
+                guard !values.contains(where: \.isNull) else { continue }
+                let others = try context.fetchIDs(request(constraint, values))
+                guard let other = others.first(where: { $0 != object.id }) else { continue }
+                let names = constraint.properties.joined(separator: ",")
+                let texts = values.map { $0.excerpt() }.joined(separator: ", ")
+                conflicts.append(
+                    "\(name(of: object.id)): \(names) \(texts) is taken by \(name(of: other))")
+            }
+        }
+    }
+
+    /// A request for the objects that have these values of a uniqueness constraint.
+    private func request(_ constraint: CompiledIndex, _ values: [Value]) throws -> FetchRequest {
+        var request = FetchRequest(entity: model.entity(tagged: constraint.entity)?.name ?? "")
+        request.predicate = try ObjectPredicate(
+            format: values.map { _ in "%K = %@" }.joined(separator: " AND "),
+            arguments: zip(constraint.properties, values).flatMap { name, value in
+                [
+                    PredicateArgument.keyPath(name),
+                    value.reference.map { .object(model.id(of: $0)) } ?? .value(value),
+                ]
+            })
+        return request
     }
 
     /// Whether objects can be edited; records a conflict for each that others deleted after it was loaded.
@@ -190,7 +236,6 @@ struct ChangedLink: Hashable {
                     try set(value, property, of: object, id, old)
                 }
             }
-            lines.append("insert \(object.id), which was \(id)")
         } else {
             let after = object.snapshot
             for item in change.before {

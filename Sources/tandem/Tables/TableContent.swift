@@ -31,8 +31,9 @@ enum TableContent {
 
     private static func unpacked(_ path: String) throws -> any File {
         let files = RealFileSystem()
+        // Without the file's name, which gzip would print as it is.
         let gzip = try ChildProcess.start(
-            "/bin/sh", ["-c", "exec gzip -dc -- \"$0\"", path], output: .pipe)
+            "/bin/sh", ["-c", "exec gzip -dc <\"$0\"", path], output: .pipe)
         let file = try unnamed(files, for: path)
         let progress = ProgressBar("unpack \(path)")
         defer { progress.end() }

@@ -8,7 +8,8 @@ import TandemIO
 final class ProgressBar {
     /// Nothing is shown before, and nothing more often than every tenth of it.
     private static let patience: UInt64 = 1_000_000_000
-    private let label: String
+    /// Printable, as it may have the name of a file.
+    let label: String
     private let isShown: Bool
     private let clock = SystemClock()
     private let start: UInt64
@@ -16,7 +17,7 @@ final class ProgressBar {
 
     /// A bar with a word before it.
     init(_ label: String) {
-        self.label = label
+        self.label = label.printable
         isShown = ThisProcess.isTerminal(StandardStream.error.descriptor)
         start = clock.monotonicNanoseconds
     }

@@ -185,6 +185,64 @@ import Testing
         #expect(try world(other) == before)
     }
 
+    /// Runs an import that is killed before one of its messages reaches the daemon, which gets the
+    /// message or not.
+    private func importKilling(
+        _ path: String, into other: Place, beforeMessage number: Int, isForwarded: Bool
+    ) throws -> (messages: Int, isKilled: Bool) {
+        let relay = try RefusingRelay(other.path + "/relay \(number)", to: other.socket)
+        let (messages, child) = (Locked(0), Locked<ChildProcess?>(nil))
+        relay.beforeForwarding { message in
+            let isDue = messages.withLock {
+                $0 += 1
+                return $0 == number
+            }
+            guard isDue else { return }
+            // The first message may come before `start` has returned.
+            while child.withLock({ $0 == nil }) { KernelThread.sleep(nanoseconds: 1_000_000) }
+            child.withLock { $0?.kill() }
+            if !isForwarded { throw TandemError(.disconnected, "the import was killed") }
+        }
+        let started = try ChildProcess.start(
+            DaemonProcess.products + "/tandem",
+            ["import", path, "--id", "import \(number)", "--socket", relay.path], output: .null)
+        child.withLock { $0 = started }
+        let status = started.wait()
+        return (messages.withLock { $0 }, status == .signalled(SIGKILL))
+    }
+
+    @Test(arguments: [true, false])
+    func `law 3: an import that is killed at any message is the same world when it is resumed`(
+        _ isForwarded: Bool
+    ) throws {
+        // More rows than a transaction has, so that both the rows and the links are sent in several
+        // messages.
+        let path = try file("rows.ndjson", rows(1_100).joined(separator: "\n") + "\n")
+        expect(try tandem("import", path), 0)
+        let before = try world(place)
+        let others = (1...50).map { number in
+            let entity = ["Country", "Airport", "Person"][number % 3]
+            return #"{"entity": "\#(entity)", "values": {"label": "other \#(number)"}}"#
+        }
+        let otherRows = try file("others.ndjson", others.joined(separator: "\n"))
+        var number = 1
+        while true {
+            let other = try Place.serving(Self.model)
+            expect(try CommandRun("tandem", ["import", otherRows, "--socket", other.socket]), 0)
+            let run = try importKilling(
+                path, into: other, beforeMessage: number, isForwarded: isForwarded)
+            guard run.isKilled else {
+                #expect(run.messages >= 8, "\(run.messages) messages")
+                break
+            }
+            let options = ["import", path, "--id", "import \(number)", "--socket", other.socket]
+            expect(try CommandRun("tandem", options), 0)
+            #expect(try world(other) == before, "killed at message \(number)")
+            #expect(!FileManager.default.fileExists(atPath: path + ".rejects.ids"))
+            number += Volume.of(2, deep: 1)
+        }
+    }
+
     @Test func `of rows whose links are refused, the others keep theirs`() throws {
         let model = """
             {"entities": {"Person": {"attributes": {"label": {"type": "string"}},

@@ -96,7 +96,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
     private func check(_ pass: Int) throws {
         var data = BenchData(contents: n)
         data.apply(passesThrough: pass)
-        // A fetch of more objects than a context keeps rows for gives some that read as null.
+        // A context of its own, so that every row comes from the daemon.
         let container = tandembench.container(socket, "check")
         defer { container.close() }
         let context = container.makeContext(name: "check")
@@ -110,6 +110,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
             guard content.name == wanted.name,
                 content.creationDate.timeIntervalSince1970 == wanted.creationDate
             else {
+                // A property that could not be loaded reads as null.
                 throw context.faultFailure
                     ?? Failure("\(content.id) is \(content.name), expected \(wanted.name)")
             }

@@ -1,0 +1,93 @@
+/// Copies the keys of a damaged store that LMDB still reaches into a new store.
+///
+/// LMDB copies a file only if it reaches every page. Here each table is read for itself, from its
+/// beginning up to the first page that can't be read, and from its end back to that. Keys that are
+/// out of order in a damaged page are put in their places.
+public struct ReadableCopy {
+    private let source: String
+    private let target: String
+    /// The most keys and bytes that are written in one transaction, and so are lost if a damaged
+    /// page ends the process.
+    private static let batch = (keys: 256, bytes: 4 << 20)
+
+    /// A copy of the store in one directory in another, which exists and is used by no process.
+    public init(from source: String, to target: String) {
+        self.source = source
+        self.target = target
+    }
+
+    /// Copies one table, from its end if `backwards`, up to a key that is already copied; durable
+    /// on return.
+    ///
+    /// Throws ``StoreError`` at the first page that can't be read; all keys before that are copied.
+    /// A damaged file may also end the process by SIGBUS or SIGSEGV; then at most one batch is
+    /// missing.
+    public func copy(_ table: StoreTable, backwards: Bool = false) throws(StoreError) {
+        let from = try LMDBEnvironment(
+            path: source, mapBytes: nil, tables: StoreTables.count, readOnly: true,
+            isLocking: false)
+        defer { from.close() }
+        let reading = try from.begin(readOnly: true)
+        defer { reading.abort() }
+        let to = try LMDBEnvironment(
+            path: target, mapBytes: Store.reservedMapBytes(StoreOptions()),
+            tables: StoreTables.count)
+        defer { to.close() }
+        try prepare(to)
+        let cursor = try reading.ownCursor(try reading.table(table.rawValue, create: false))
+        var failure: StoreError?
+        let most = from.usage.usedBytes
+        // A damaged page may lead back to an earlier one.
+        var left = most / 8
+        var entry: LMDBCursor.Entry?
+        do throws(StoreError) {
+            entry = try cursor.end(backwards)
+        } catch { failure = error }
+        while failure == nil, entry != nil, left > 0 {
+            let writing = try to.begin()
+            do throws(StoreError) {
+                let tables = try StoreTables(writing, create: false)
+                var (keys, bytes) = (0, 0)
+                while let next = entry, keys < Self.batch.keys, bytes < Self.batch.bytes {
+                    let isPlausible =
+                        (1...StoreKey.longest).contains(next.key.count) && next.value.count <= most
+                    if isPlausible {
+                        let key = Array(next.key)
+                        if try writing.get(tables[table], key) == nil {
+                            try writing.put(tables[table], key, Array(next.value))
+                        } else if backwards {
+                            left = 0
+                            break
+                        }
+                        bytes += next.key.count + next.value.count
+                    }
+                    keys += 1
+                    do throws(StoreError) {
+                        entry = try cursor.step(backwards)
+                    } catch {
+                        failure = error
+                        break
+                    }
+                }
+                left -= keys
+            } catch {
+                writing.abort()
+                throw error
+            }
+            try writing.commit()
+        }
+        if let failure { throw failure }
+    }
+
+    /// Creates all tables.
+    private func prepare(_ environment: LMDBEnvironment) throws(StoreError) {
+        let transaction = try environment.begin()
+        do throws(StoreError) {
+            _ = try StoreTables(transaction, create: true)
+        } catch {
+            transaction.abort()
+            throw error
+        }
+        try transaction.commit()
+    }
+}

@@ -1,0 +1,76 @@
+/// The parts of a store that ``Store/salvage(recovering:)`` could not read, counted by entity or
+/// property.
+public struct StoreLosses: Hashable, Sendable {
+    /// A kind of loss, with what the salvage did about it.
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// A row that is missing or can't be read; the object was removed.
+        case row
+        /// A row changed after the store's position; it was kept.
+        case version
+        /// A reference to an object that is lost or that names another one; it was set to null.
+        case reference
+        /// A unique value that two objects have; it was set to null in one of them.
+        case uniqueValue
+        /// A long value whose content is missing or is another one; it was set to null.
+        case content
+        /// The rank of a member in an ordered relationship; the member was put at the end.
+        case rank
+    }
+
+    private struct Key: Hashable {
+        var kind: Kind
+        var name: String
+    }
+
+    private var counts: [Key: Int] = [:]
+    /// The number of objects that a journal gave back, by entity.
+    public internal(set) var recoveredObjects: [String: Int] = [:]
+    /// The number of contents that a journal gave back.
+    public internal(set) var recoveredContents = 0
+    /// The number of faults that were repaired from the rows.
+    public internal(set) var repaired = 0
+
+    /// No losses.
+    public init() {}
+
+    /// Whether nothing is lost.
+    public var isEmpty: Bool { counts.isEmpty }
+
+    mutating func add(_ kind: Kind, _ name: String) {
+        counts[Key(kind: kind, name: name), default: 0] += 1
+    }
+
+    /// One line for each kind of loss and entity or property.
+    public var lines: [String] {
+        Kind.allCases.flatMap { kind in
+            counts.filter { $0.key.kind == kind }.sorted { $0.key.name < $1.key.name }.map {
+                let (one, many, reason) = kind.words
+                return "\($0.value) \($0.value == 1 ? one : many) of \($0.key.name): \(reason)"
+            }
+        }
+    }
+
+    /// One line for each entity of which a journal gave back objects, and one for contents.
+    public var recoveredLines: [String] {
+        let objects = recoveredObjects.sorted { $0.key < $1.key }.map {
+            "\($0.value) \($0.value == 1 ? "object" : "objects") of \($0.key)"
+        }
+        guard recoveredContents > 0 else { return objects }
+        return objects + ["\(recoveredContents) content\(recoveredContents == 1 ? "" : "s")"]
+    }
+}
+
+extension StoreLosses.Kind {
+    /// The nouns for one and for several losses, and the reason.
+    fileprivate var words: (one: String, many: String, reason: String) {
+        switch self {
+        case .row: ("object", "objects", "the rows are missing or can't be read")
+        case .version: ("object", "objects", "changed after the store's position, kept")
+        case .reference:
+            ("value", "values", "set to null, because the objects are lost or name others")
+        case .uniqueValue: ("value", "values", "set to null, because another object has them")
+        case .content: ("value", "values", "set to null, because the contents are lost")
+        case .rank: ("member", "members", "put at the end, because the ranks are lost")
+        }
+    }
+}

@@ -1,0 +1,365 @@
+public import TandemModel
+
+/// Rows and contents that a journal has of objects and long values that a store has lost.
+public struct JournalledParts {
+    /// The last row of each object and the position of its transaction.
+    public var rows: [ObjectReference: (row: Row, position: UInt64)] = [:]
+    /// The contents by their hashes.
+    public var contents: [[UInt8]: [UInt8]] = [:]
+
+    /// No parts.
+    public init() {}
+}
+
+extension Store {
+    /// Returns the parts that a journal has of the given objects, and of the contents with the
+    /// given hashes.
+    public typealias Recovery = (
+        _ objects: Set<ObjectReference>, _ contents: Set<[UInt8]>
+    ) throws -> JournalledParts
+
+    /// Removes everything that can't be read or that contradicts the rest, and repairs what follows
+    /// from the rows; durable on return.
+    ///
+    /// Unlike ``repair(_:)`` it loses data: use it on a copy, if there is neither a whole journal
+    /// nor a backup. `recovering` is asked first for rows and contents that are lost. Needs the
+    /// store for itself, with nothing applied since the last checkpoint. Throws ``StoreError`` if
+    /// faults are left, or if LMDB can't read on.
+    public func salvage(
+        recovering recover: @escaping Recovery = { _, _ in JournalledParts() }
+    ) throws -> StoreLosses {
+        var salvage = StoreSalvage(self, recover)
+        try salvage.run()
+        return salvage.losses
+    }
+}
+
+/// Makes a damaged store consistent by removing what is damaged.
+struct StoreSalvage {
+    /// A fault that was removed, so that no fault is removed twice.
+    private struct Removal: Hashable {
+        var kind: StoreFinding.Kind
+        var key: [UInt8]
+        var property: String?
+    }
+
+    private let store: Store
+    private let recover: Store.Recovery
+    private var removed: Set<Removal> = []
+    /// The objects whose rows are lost.
+    private var lostObjects: Set<ObjectReference> = []
+    private(set) var losses = StoreLosses()
+
+    /// Rounds without fewer faults or a removal, after which the salvage fails.
+    private static let idleRounds = 3
+
+    init(_ store: Store, _ recover: @escaping Store.Recovery) {
+        self.store = store
+        self.recover = recover
+    }
+
+    mutating func run() throws {
+        var report = try store.check()
+        var idle = 0
+        while !report.isClean {
+            let before = report.found
+            let hasRemoved = try removeFaults(report)
+            report = try store.check()
+            idle = hasRemoved || report.found < before ? 0 : idle + 1
+            guard idle < Self.idleRounds else {
+                throw StoreError(
+                    .damaged,
+                    "the store has \(report.found) faults that can't be removed, the first: "
+                        + "\(report.findings[0])")
+            }
+        }
+    }
+
+    /// Removes or repairs the faults of a report; returns whether anything was removed.
+    ///
+    /// Lost rows and contents come first: links and references of objects that are recovered stay.
+    private mutating func removeFaults(_ report: StoreReport) throws -> Bool {
+        let rows = report.findings.filter {
+            $0.table == .rows && [.badKey, .badRow, .futureRow].contains($0.kind)
+        }
+        if !rows.isEmpty { return try removeRows(rows, report.position) }
+        // A row of a number that was never given out has a damaged key.
+        let misplaced = report.findings.filter {
+            $0.kind == .unnotedNumber && ($0.object?.number ?? 0) >= store.nextNumber
+        }
+        if !misplaced.isEmpty, try removeMisplaced(misplaced) { return true }
+        let missing = try missingObjects(report.findings)
+        if !missing.isEmpty { return try recoverObjects(missing, report.position) }
+        let contents = report.findings.filter { $0.kind == .missingBlob }
+        if !contents.isEmpty { return try removeContents(Set(contents.map(\.key))) }
+        losses.repaired += report.findings.count { !$0.repairs.isEmpty }
+        try store.repair(report.repairs)
+        return try removeValues(report.findings.filter(\.repairs.isEmpty))
+    }
+
+    /// Records a removal; false if the same fault was removed before.
+    private mutating func isFirst(_ finding: StoreFinding) -> Bool {
+        removed.insert(
+            Removal(kind: finding.kind, key: finding.key, property: finding.property)
+        ).inserted
+    }
+
+    // MARK: Rows
+
+    private mutating func removeRows(
+        _ findings: [StoreFinding], _ position: UInt64
+    ) throws -> Bool {
+        let objects = findings.filter { $0.kind == .badRow }.compactMap { Self.object($0.key) }
+        let found = try recover(Set(objects), [])
+        var repairs: [StoreFinding.Repair] = []
+        var hasRemoved = false
+        for finding in findings where isFirst(finding) {
+            hasRemoved = true
+            let name = finding.object?.entity ?? "an unknown entity"
+            if finding.kind == .futureRow {
+                guard let value = try store.current.get(store.tables.rows, finding.key) else {
+                    continue
+                }
+                let row = Array(value.dropFirst(8))
+                repairs.append(
+                    .put(.rows, key: finding.key, value: Self.version(position) + row))
+                losses.add(.version, name)
+            } else if let value = value(found, finding.key, position) {
+                repairs.append(.put(.rows, key: finding.key, value: value))
+                losses.recoveredObjects[name, default: 0] += 1
+            } else {
+                repairs.append(.delete(.rows, key: finding.key))
+                losses.add(.row, name)
+                if let object = Self.object(finding.key) { lostObjects.insert(object) }
+            }
+        }
+        try store.repair(repairs)
+        return hasRemoved
+    }
+
+    private mutating func removeMisplaced(_ findings: [StoreFinding]) throws -> Bool {
+        var repairs: [StoreFinding.Repair] = []
+        for finding in findings where isFirst(finding) {
+            guard let id = finding.object, let tag = store.model?.entity(named: id.entity)?.tag
+            else { continue }
+            let object = ObjectReference(tag: tag, number: id.number)
+            repairs.append(.delete(.rows, key: StoreKey.row(object)))
+            lostObjects.insert(object)
+            losses.add(.row, id.entity)
+        }
+        if !repairs.isEmpty { try store.repair(repairs) }
+        return !repairs.isEmpty
+    }
+
+    /// The objects without rows that other keys name and whose numbers were used: their rows are
+    /// missing.
+    private func missingObjects(_ findings: [StoreFinding]) throws -> Set<ObjectReference> {
+        func number(_ bytes: ArraySlice<UInt8>) -> ObjectNumber {
+            bytes.reduce(0) { $0 << 8 | ObjectNumber($1) }
+        }
+        var numbers: Set<ObjectNumber> = []
+        for finding in findings {
+            let key = finding.key
+            switch finding.kind {
+            case .strayIndexEntry where key.count >= 10: numbers.insert(number(key.suffix(8)))
+            case .strayUniqueKey:
+                guard let value = try store.current.get(store.tables.unique, key),
+                    value.count == 10
+                else { continue }
+                numbers.insert(number(ArraySlice(Array(value)).suffix(8)))
+            case .strayLink where key.count == 18:
+                numbers.formUnion([number(key[2..<10]), number(key[10...])])
+            case .danglingReference:
+                guard let object = Self.object(key),
+                    let entity = store.model?.entity(tagged: object.tag),
+                    let slot = finding.property.flatMap(entity.slot(of:)),
+                    let value = try store.current.get(store.tables.rows, key),
+                    let target = StoreView.stored(object, value)?.row.reference(slot, in: entity)
+                else { continue }
+                numbers.insert(target.number)
+            default: continue
+            }
+        }
+        var missing: Set<ObjectReference> = []
+        for number in numbers {
+            guard
+                let note = try store.current.get(store.tables.numbers, StoreKey.number(number)),
+                note.count == 2
+            else { continue }
+            let object = ObjectReference(
+                tag: note.bigEndian(0, as: UInt16.self), number: number)
+            guard !lostObjects.contains(object), store.model?.entity(tagged: object.tag) != nil,
+                try store.current.get(store.tables.rows, StoreKey.row(object)) == nil
+            else { continue }
+            missing.insert(object)
+        }
+        return missing
+    }
+
+    private mutating func recoverObjects(
+        _ missing: Set<ObjectReference>, _ position: UInt64
+    ) throws -> Bool {
+        let found = try recover(missing, [])
+        var repairs: [StoreFinding.Repair] = []
+        for object in missing {
+            let name = store.model?.entity(tagged: object.tag)?.name ?? ""
+            lostObjects.insert(object)
+            guard let value = value(found, StoreKey.row(object), position) else {
+                losses.add(.row, name)
+                continue
+            }
+            repairs.append(.put(.rows, key: StoreKey.row(object), value: value))
+            losses.recoveredObjects[name, default: 0] += 1
+        }
+        if !repairs.isEmpty { try store.repair(repairs) }
+        return true
+    }
+
+    /// The value of a key of rows as the journal has it; nil for a row of another version of the
+    /// model.
+    private func value(
+        _ found: JournalledParts, _ key: [UInt8], _ position: UInt64
+    ) -> [UInt8]? {
+        guard let object = Self.object(key), let (row, last) = found.rows[object],
+            let model = store.model, let entity = model.entity(tagged: object.tag),
+            row.isValid(for: entity), row.modelVersion == model.version
+        else { return nil }
+        return Self.version(min(last, position)) + row.bytes
+    }
+
+    private static func version(_ position: UInt64) -> [UInt8] {
+        withUnsafeBytes(of: position.littleEndian) { Array($0) }
+    }
+
+    /// The object of a key of rows; nil for a key of another length.
+    private static func object(_ key: [UInt8]) -> ObjectReference? {
+        guard key.count == 10 else { return nil }
+        return key.withUnsafeBytes {
+            ObjectReference(
+                tag: $0.bigEndian(0, as: UInt16.self), number: $0.bigEndian(2, as: UInt64.self))
+        }
+    }
+
+    // MARK: Contents
+
+    private mutating func removeContents(_ lost: Set<[UInt8]>) throws -> Bool {
+        let found = try recover([], lost).contents.filter {
+            lost.contains($0.key) && BlobReference(of: $0.value).hash == $0.key
+        }
+        losses.recoveredContents += found.count
+        var repairs = found.map { StoreFinding.Repair.put(.blobs, key: $0.key, value: $0.value) }
+        let missing = lost.subtracting(found.keys)
+        for hash in missing {
+            repairs += [.delete(.blobs, key: hash), .delete(.blobUses, key: hash)]
+        }
+        var slots: [ObjectReference: Set<Int>] = [:]
+        let model = store.model
+        try store.current.scan(store.tables.rows, from: []) { key, value in
+            guard let object = Self.object(Array(key)),
+                let entity = model?.entity(tagged: object.tag),
+                let row = StoreView.stored(object, value)?.row, row.isValid(for: entity),
+                row.hasBlobs(in: entity)
+            else { return true }
+            for property in entity.properties where !property.isToMany {
+                guard
+                    let blob = row.uncheckedValue(property.slot, in: entity).outside,
+                    missing.contains(blob.hash)
+                else { continue }
+                slots[object, default: []].insert(property.slot)
+            }
+            return true
+        }
+        try store.repair(repairs)
+        for (object, slots) in slots {
+            guard let entity = model?.entity(tagged: object.tag) else { continue }
+            for slot in slots {
+                losses.add(.content, "\(entity.name).\(entity.properties[slot].name)")
+            }
+        }
+        try setToNull(slots)
+        return !slots.isEmpty || !found.isEmpty
+    }
+
+    // MARK: Values and links
+
+    private mutating func removeValues(_ findings: [StoreFinding]) throws -> Bool {
+        var slots: [ObjectReference: Set<Int>] = [:]
+        var lastRanks: [[UInt8]: Rank] = [:]
+        var repairs: [StoreFinding.Repair] = []
+        for finding in findings where isFirst(finding) {
+            guard let id = finding.object, let entity = store.model?.entity(named: id.entity)
+            else { continue }
+            let object = ObjectReference(tag: entity.tag, number: id.number)
+            switch finding.kind {
+            case .danglingReference, .oneSidedReference:
+                guard let slot = finding.property.flatMap(entity.slot(of:)) else { continue }
+                slots[object, default: []].insert(slot)
+                losses.add(.reference, "\(entity.name).\(entity.properties[slot].name)")
+            case .duplicateUnique:
+                guard let slot = Self.slot(finding.key, entity) else { continue }
+                slots[object, default: []].insert(slot)
+                losses.add(.uniqueValue, "\(entity.name).\(entity.properties[slot].name)")
+            case .missingLink, .badValue:
+                guard finding.table == .links, let property = finding.property,
+                    let value = try link(finding.key, entity, property, &lastRanks)
+                else { continue }
+                repairs.append(.put(.links, key: finding.key, value: value))
+                losses.add(.rank, "\(entity.name).\(property)")
+            default: continue
+            }
+        }
+        if !repairs.isEmpty { try store.repair(repairs) }
+        try setToNull(slots)
+        return !repairs.isEmpty || !slots.isEmpty
+    }
+
+    /// The property of a uniqueness constraint that is set to null: the first optional one, or the
+    /// first one.
+    private static func slot(_ key: [UInt8], _ entity: CompiledEntity) -> Int? {
+        guard key.count >= 2 else { return nil }
+        let id = key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) }
+        let slots = entity.uniqueness.first { $0.id == id }?.slots ?? []
+        return slots.first { !entity.required.contains($0) } ?? slots.first
+    }
+
+    /// The value of a link of an ordered relationship that puts the member at the end.
+    private func link(
+        _ key: [UInt8], _ entity: CompiledEntity, _ property: String,
+        _ lastRanks: inout [[UInt8]: Rank]
+    ) throws(StoreError) -> [UInt8]? {
+        guard key.count == 18,
+            let destination = entity.property(named: property)?.relationship?.destination,
+            let member = try StoreChecker(store, progress: { _, _ in }).object(
+                key.withUnsafeBytes { $0.bigEndian(10, as: UInt64.self) }, in: destination)
+        else { return nil }
+        let prefix = Array(key[..<10])
+        var last = lastRanks[prefix]
+        if last == nil {
+            try store.current.scan(store.tables.links, prefix: prefix) { _, value in
+                if value.count > 2, let rank = Rank(Array(value[2...])) {
+                    last = max(last ?? rank, rank)
+                }
+                return true
+            }
+        }
+        guard let rank = Rank.between(last, nil)?.first else { return nil }
+        lastRanks[prefix] = rank
+        return StoreKey.tag(member.tag) + rank.bytes
+    }
+
+    /// Sets properties of rows to null; the next check finds their index entries and unique keys.
+    private func setToNull(_ slots: [ObjectReference: Set<Int>]) throws(StoreError) {
+        guard !slots.isEmpty else { return }
+        var repairs: [StoreFinding.Repair] = []
+        for (object, slots) in slots {
+            let key = StoreKey.row(object)
+            guard let entity = store.model?.entity(tagged: object.tag),
+                let value = try store.current.get(store.tables.rows, key),
+                let stored = StoreView.stored(object, value), stored.row.isValid(for: entity)
+            else { continue }
+            let row = stored.row.replacing(slots.sorted().map { ($0, .null) }, in: entity)
+            repairs.append(.put(.rows, key: key, value: Self.version(stored.version) + row.bytes))
+        }
+        try store.repair(repairs)
+    }
+}

@@ -1,0 +1,107 @@
+import Tandem
+
+/// The facts in the log about a transaction that is to be reverted: its earlier reverts, and links
+/// that were changed later.
+///
+/// A revert has a save id made of the position of its transaction. So the log shows which
+/// transactions were reverted, and the daemon carries out only one of two reverts that a user sends
+/// at the same moment.
+struct RevertLog {
+    /// The position of the transaction.
+    let position: UInt64
+    /// The position of the revert that is in effect; nil if there is none, or if it was reverted
+    /// itself.
+    private(set) var revert: UInt64?
+    /// The save id of the next revert of the transaction.
+    ///
+    /// It has the position of the previous revert as well, which was reverted itself: the next one
+    /// is no repeat of that.
+    let saveID: [UInt8]
+    /// Links of the transaction that later transactions changed.
+    let laterLinks: Set<ChangedLink>
+
+    /// The same for all reverts of a transaction, so that the daemon takes the second of two for a
+    /// repeat, whatever its edits are.
+    var contentHash: StableHash { StableHash(first: position, second: 0) }
+
+    private static let author = "tandem revert"
+
+    /// Reads the log after a transaction.
+    init(_ entry: LogEntry, _ source: any LogSource) throws {
+        position = entry.transaction.position
+        let end = try source.bounds().last
+        let reverts = try Self.reverts(after: position, through: end, source)
+        // Newest first: the revert of a revert comes after that.
+        var reverted: [UInt64: UInt64] = [:]
+        for revert in reverts.reversed() where reverted[revert.position] == nil {
+            reverted[revert.target] = revert.position
+        }
+        revert = reverted[position]
+        let previous = reverts.last { [position] in $0.target == position }
+        saveID = Array(
+            ("\(Self.author) \(position)" + (previous.map { "/\($0.position)" } ?? "")).utf8)
+        laterLinks = try Self.laterLinks(of: entry, through: end, source)
+    }
+
+    /// The reverts after a position, each with the position of the transaction that it reverts.
+    private static func reverts(
+        after position: UInt64, through end: UInt64, _ source: any LogSource
+    ) throws -> [(position: UInt64, target: UInt64)] {
+        var found: [(position: UInt64, target: UInt64)] = []
+        let reader = LogReader(source: source, filter: LogFilter(authors: [author]))
+        try reader.forwards(after: position, through: end) { entry in
+            if let target = target(of: entry.transaction.saveID) {
+                found.append((entry.transaction.position, target))
+            }
+            return true
+        }
+        return found
+    }
+
+    /// The position of the transaction that the save with this id reverts; nil if that is no
+    /// revert.
+    private static func target(of saveID: [UInt8]) -> UInt64? {
+        let text = String(decoding: saveID, as: UTF8.self)
+        guard text.hasPrefix(author + " ") else { return nil }
+        return UInt64(text.dropFirst(author.count + 1).prefix { $0 != "/" })
+    }
+
+    private static func laterLinks(
+        of entry: LogEntry, through end: UInt64, _ source: any LogSource
+    ) throws -> Set<ChangedLink> {
+        let own = ChangedLink.all(in: entry)
+        guard !own.isEmpty else { return [] }
+        var found: Set<ChangedLink> = []
+        try LogReader(source: source, filter: LogFilter()).forwards(
+            after: entry.transaction.position, through: end
+        ) { later in
+            found.formUnion(ChangedLink.all(in: later).intersection(own))
+            return true
+        }
+        return found
+    }
+}
+
+/// A link that a transaction added or removed.
+struct ChangedLink: Hashable {
+    private let owner: ObjectNumber
+    /// The same in every version of the model, unlike a slot.
+    private let relationship: UInt16
+    private let member: ObjectNumber
+
+    init?(_ owner: ObjectReference, _ link: LinkChange, in entity: CompiledEntity) {
+        guard let id = entity.properties[link.slot].relationship?.linkID else { return nil }
+        (self.owner, relationship, member) = (owner.number, id, link.target.number)
+    }
+
+    /// The links that a transaction added or removed.
+    static func all(in entry: LogEntry) -> Set<ChangedLink> {
+        Set(
+            entry.transaction.changes.flatMap { change in
+                guard !change.links.isEmpty, let entity = entry.entity(of: change) else {
+                    return [ChangedLink]()
+                }
+                return change.links.compactMap { ChangedLink(change.object, $0, in: entity) }
+            })
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import Tandem
+import TandemIO
+import Testing
+
+/// `tandem revert`: repeated reverts, taken unique values, and the names of re-created objects.
+@Suite(.ownThread) struct RevertTests: StoreSuite {
+    let place: Place
+    private static let model = """
+        {"entities": {
+            "Team": {"attributes": {"name": {"type": "string"}, "zone": {"type": "string"}},
+                "relationships": {"fans": {"to": "Fan", "toMany": true, "inverse": "team"}},
+                "uniqueness": [["name"]]},
+            "Fan": {"attributes": {"name": {"type": "string"}, "seat": {"type": "int"}},
+                "relationships": {"team": {"to": "Team", "inverse": "fans"}}}}}
+        """
+
+    init() throws { place = try .serving(Self.model) }
+
+    /// Inserts an object and returns its id.
+    private func insert(_ words: String...) throws -> String {
+        let run = try CommandRun("tandem", ["insert"] + words + ["--socket", place.socket])
+        return try #require(run.lines.first { $0.contains("/") }, "\(run.output)")
+    }
+
+    /// The position of the last transaction.
+    private func position() throws -> String {
+        try tandem("log", "-n", "1", "-o", "json").json.first?["position"]?.text ?? "?"
+    }
+
+    private func delete(_ id: String) throws -> String {
+        expect(try tandem("delete", id), 0)
+        return try position()
+    }
+
+    /// Expects a dry run and a revert to list the same conflicts and to save nothing.
+    private func expectConflicts(_ number: String, _ conflicts: [String]) throws {
+        let end = try position()
+        let run = try tandem("revert", number)
+        expect(run, 1, "transaction \(number) can't be reverted: \(conflicts.count) conflict")
+        #expect(
+            run.lines.filter { $0.hasPrefix("conflict: ") } == conflicts.map { "conflict: \($0)" })
+        let dryRun = try tandem("revert", number, "--dry-run")
+        #expect(dryRun.output == run.output && dryRun.code == 1)
+        #expect(try position() == end)
+    }
+
+    @Test func `a transaction is reverted once, and again after its revert was reverted`() throws {
+        let deletion = try delete(try insert("Fan", "name=A"))
+        expect(try tandem("revert", deletion), 0, "reverted \(deletion) by ")
+        let revert = try position()
+        try expectConflicts(deletion, ["transaction \(deletion) was reverted by \(revert)"])
+        #expect(try tandem("count", "Fan").output == "1\n")
+        expect(try tandem("revert", revert), 0, "delete Fan/")
+        let second = try position()
+        try expectConflicts(revert, ["transaction \(revert) was reverted by \(second)"])
+        expect(try tandem("revert", deletion), 0, "reverted \(deletion) by ")
+        try expectConflicts(
+            deletion, ["transaction \(deletion) was reverted by \(try position())"])
+        // The revert of a revert that is reverted puts the first one into effect.
+        expect(try tandem("revert", try position()), 0)
+        expect(try tandem("revert", try position()), 0)
+        expect(try tandem("revert", deletion), 1, "was reverted by")
+        #expect(try tandem("count", "Fan").output == "1\n")
+    }
+
+    @Test func `two reverts of a transaction at the same moment create one object`() throws {
+        let relay = try RefusingRelay(place.path + "/relay", to: place.socket)
+        let deletion = try delete(try insert("Fan", "name=A"))
+        let (socket, first) = (place.socket, Locked<CommandRun?>(nil))
+        relay.beforeForwarding { message in
+            guard case .save = message, first.withLock({ $0 }) == nil else { return }
+            let run = try CommandRun("tandem", ["revert", deletion, "--socket", socket])
+            first.withLock { $0 = run }
+        }
+        let late = try CommandRun(
+            "tandem", ["revert", deletion, "--socket", place.path + "/relay"])
+        expect(try #require(first.withLock { $0 }), 0, "reverted \(deletion) by ")
+        expect(
+            late, 1, "conflict: transaction \(deletion) was reverted by \(try position())",
+            "nothing was saved")
+        #expect(try tandem("count", "Fan").output == "1\n")
+    }
+
+    @Test func `a unique value that another object has is a conflict, also of a dry run`() throws {
+        let team = try insert("Team", "name=Qatar")
+        let deletion = try delete(team)
+        let other = try insert("Team", "name=Qatar")
+        try expectConflicts(deletion, [#"\#(team): name "Qatar" is taken by \#(other)"#])
+        expect(try tandem("update", other, "name=Doha"), 0)
+        let update = try position()
+        let third = try insert("Team", "name=Qatar")
+        try expectConflicts(update, [#"\#(other): name "Qatar" is taken by \#(third)"#])
+    }
+
+    @Test func `a unique value that another object takes during the save is a conflict`() throws {
+        let relay = try RefusingRelay(place.path + "/relay", to: place.socket)
+        let team = try insert("Team", "name=Qatar")
+        let deletion = try delete(team)
+        let (socket, other) = (place.socket, Locked<String?>(nil))
+        relay.beforeForwarding { message in
+            guard case .save = message, other.withLock({ $0 }) == nil else { return }
+            let run = try CommandRun(
+                "tandem", ["insert", "Team", "name=Qatar", "--socket", socket])
+            other.withLock { $0 = run.lines.first }
+        }
+        let run = try CommandRun("tandem", ["revert", deletion, "--socket", place.path + "/relay"])
+        let taker = try #require(other.withLock { $0 })
+        expect(
+            run, 1, #"conflict: \#(team): name "Qatar" is taken by \#(taker)"#, "nothing was saved")
+    }
+
+    @Test @MainActor func `a unique value that the transaction moved is free for its revert`()
+        throws
+    {
+        let team = try insert("Team", "name=Qatar")
+        let container = PersistentContainer(socket: place.socket)
+        defer { container.close() }
+        let context = container.makeContext(name: "move")
+        let first = try context.existingObject(with: try #require(ObjectID(team)))
+        first["name"] = .string("Doha")
+        try context.insert("Team")["name"] = .string("Qatar")
+        let move = try context.save().number
+        expect(try tandem("revert", "\(move)", "--dry-run"), 0, "update \(team)")
+        expect(try tandem("revert", "\(move)"), 0, "reverted \(move)")
+        #expect(
+            try tandem("export", "Team").json.map { $0["values"]?["name"]?.string } == ["Qatar"])
+    }
+
+    @Test func `a re-created object that breaks a newer rule is named by its old id`() throws {
+        let fan = try insert("Fan", "name=A", "seat=12")
+        let deletion = try delete(fan)
+        let next = Self.model.replacing(
+            #""seat": {"type": "int"}"#, with: #""seat": {"type": "int", "max": 9}"#)
+        expect(try tandem("schema", "migrate", try file("next.json", next), "--yes"), 0)
+        let run = try tandem("revert", deletion)
+        expect(run, 1, "conflict: \(fan): seat: ", "1 conflict; nothing was saved")
+        #expect(try tandem("revert", deletion, "--dry-run").output == run.output)
+    }
+
+    @Test func `a dry run names a re-created object by its old id only`() throws {
+        let fan = try insert("Fan", "name=A")
+        let run = try tandem("revert", try delete(fan), "--dry-run")
+        #expect(run.lines == ["insert a Fan, which was \(fan)", "nothing was saved (--dry-run)"])
+    }
+}
