@@ -171,7 +171,9 @@ import Testing
         let before = context.position
         daemon.state.withLock { $0.refusesHistory = TandemError(.timeout, "too busy") }
         for size in 2..<12 { daemon.update(content, ["size": .int(Int64(size))]) }
-        try await container.makeContext(name: "other").reach(daemon.end)
+        // All of it arrives before the context can merge the first.
+        let other = container.makeContext(name: "other")
+        _ = try { () throws in try other.reach(daemon.end) }()
         await context.followPushes()
         #expect(context.isStale && context.position == before)
         daemon.state.withLock { $0.refusesHistory = nil }
