@@ -67,6 +67,36 @@ import Testing
         #expect(bench.store.readers.count == 0)
     }
 
+    /// A checkpoint near the quota and a return to the last one read in a transaction of their own, for which no slot was left.
+    @Test
+    func `law 3: snapshots that take all slots of readers stop no checkpoint and no return to one`()
+        throws
+    {
+        var options = StoreOptions()
+        (options.readers, options.quotaBytes) = (2, 1 << 20)
+        let bench = try StoreBench(model: careModel, options: options)
+        let text = String(repeating: "t", count: 60_000)
+        for number in UInt64(900)..<914 {
+            try bench.apply([try bench.insert("Player", number, ["note": .string(text)])])
+        }
+        try bench.store.checkpoint()
+        var snapshots: [StoreSnapshot] = []
+        let error = #expect(throws: StoreError.self) {
+            while snapshots.count < 100 { snapshots.append(try bench.store.snapshot()) }
+        }
+        defer { for snapshot in snapshots { snapshot.end() } }
+        #expect(error?.code == .noReader && !snapshots.isEmpty)
+        try bench.apply([try bench.insert("Player", 950, ["note": .string(text)])])
+        try bench.store.checkpoint()
+        let position = bench.store.appliedPosition
+        #expect(bench.store.usedBytes > 3 << 18)
+        try bench.apply([try bench.insert("Player", 951, ["note": .string("one more")])])
+        try bench.store.revert()
+        #expect(bench.store.appliedPosition == position)
+        try bench.apply([try bench.insert("Player", 951, ["note": .string("again")])])
+        try bench.store.checkpoint()
+    }
+
     @Test func `law 4: a reader keeps its snapshot while the store grows to its quota`() throws {
         var options = StoreOptions()
         options.quotaBytes = 24 << 20

@@ -39,6 +39,8 @@ public final class Store: StoreView {
     public let quotaBytes: Int
     /// The bytes in use at the last checkpoint; above three quarters of the quota, free pages are subtracted.
     private var committedBytes = 0
+    /// What of the file was free when that was last measured.
+    private var freeBytes = 0
 
     let environment: LMDBEnvironment
     /// Whether it was opened with ``openForReading(path:isPrivate:)``.
@@ -174,9 +176,15 @@ public final class Store: StoreView {
     private func measure() throws(StoreError) {
         committedBytes = environment.usage.usedBytes
         guard committedBytes > quotaBytes / 4 * 3 else { return }
-        let reading = try environment.begin(readOnly: true)
-        defer { reading.abort() }
-        committedBytes -= try reading.freePages() * StoreLimits.pageBytes
+        do throws(StoreError) {
+            let reading = try environment.begin(readOnly: true)
+            defer { reading.abort() }
+            freeBytes = try reading.freePages() * StoreLimits.pageBytes
+        } catch {
+            // Snapshots and other processes have all slots for readers; the last number has to do.
+            guard error.code == .noReader else { throw error }
+        }
+        committedBytes -= freeBytes
     }
 
     /// Throws `overQuota` if the store has no room for `bytes` more, by an estimate; call it before anything is applied.
@@ -297,8 +305,19 @@ public final class Store: StoreView {
         }
     }
 
+    /// Begins a transaction that sees the last checkpoint while none is open, also when snapshots and other processes have all slots
+    /// for readers.
+    private func beginReading() throws(StoreError) -> LMDBTransaction {
+        do throws(StoreError) {
+            return try environment.begin(readOnly: true)
+        } catch {
+            guard error.code == .noReader else { throw error }
+            return try environment.begin(readOnly: false)
+        }
+    }
+
     func loadState() throws(StoreError) {
-        let transaction = try environment.begin(readOnly: true)
+        let transaction = try beginReading()
         defer { transaction.abort() }
         func number(_ key: MetaKey) throws(StoreError) -> UInt64? {
             guard let bytes = try transaction.get(tables.meta, key.key) else { return nil }
