@@ -28,8 +28,12 @@ import Testing
                 whole.append((try #require(request.sortKey(object, row, graph)), number))
                 #expect(keys.prefixes[Int(group)] + keys.rest.bytes == whole.last?.key)
             }
-            let sorted = GroupedSort.sorted(
-                entries, groups: keys.prefixes.count, keys, arena)
+            var checks = 0
+            let sorted = try GroupedSort.sorted(
+                entries, groups: keys.prefixes.count, keys, arena
+            ) { () throws(StoreError) in checks += 1 }
+            // Nine thousand entries take more than 65,536 comparisons.
+            #expect(round % 3 != 0 || checks > 0)
             let expected = whole.sorted {
                 $0.key == $1.key ? $0.number < $1.number : $0.key.lexicographicallyPrecedes($1.key)
             }
@@ -44,7 +48,27 @@ import Testing
         let request = try CompiledRequest(
             FetchRequest(entity: "Match", sort: ["place.name"]), in: Self.model())
         let keys = GroupedKeys(of: request)
-        #expect(GroupedSort.sorted([], groups: 0, keys, SortKeyArena(keys)).isEmpty)
+        #expect(try GroupedSort.sorted([], groups: 0, keys, SortKeyArena(keys)) {}.isEmpty)
+    }
+
+    @Test func `a check ends a sort`() throws {
+        var random = SplitMix64(seed: seed)
+        let arena = SortKeyArena()
+        var entries = (1...20_000 as ClosedRange<UInt64>).map { number in
+            arena.add(
+                ObjectReference(tag: 1, number: number),
+                withUnsafeBytes(of: random.next().bigEndian, Array.init))
+        }
+        var checks = 0
+        let error = #expect(throws: StoreError.self) {
+            try entries.withUnsafeMutableBufferPointer { entries throws(StoreError) in
+                try arena.sort(entries) { () throws(StoreError) in
+                    checks += 1
+                    if checks == 2 { throw StoreError(.interrupted, "enough") }
+                }
+            }
+        }
+        #expect(error?.code == .interrupted && checks == 2)
     }
 
     private static func model() throws -> CompiledModel {

@@ -200,10 +200,15 @@ final class FetchMatches {
     /// Puts all in order; after the last candidate.
     func sort() throws(StoreError) {
         try budget.runCheck(bytes)
+        let (budget, bytes) = (budget, bytes)
+        let check = { () throws(StoreError) in try budget.runCheck(bytes) }
         if keys.isGrouped {
-            found = GroupedSort.sorted(found, groups: keys.prefixes.count, keys, arena)
+            found = try GroupedSort.sorted(
+                found, groups: keys.prefixes.count, keys, arena, check)
         } else {
-            found.sort(by: arena.precedesInGroup)
+            try found.withUnsafeMutableBufferPointer { found throws(StoreError) in
+                try arena.sort(found, check)
+            }
         }
         try budget.runCheck(bytes)
     }

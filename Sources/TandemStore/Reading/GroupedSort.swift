@@ -8,10 +8,14 @@ import TandemQuery
 enum GroupedSort {
     typealias Entry = SortKeyArena.Entry
 
-    /// Entries of the first so many groups, in order.
+    /// So many entries of small groups are put in order between two checks.
+    private static let entriesBetweenChecks = 16_384
+
+    /// Entries of the first so many groups, in order; calls `check` now and then, and throws what it throws.
     static func sorted(
-        _ entries: [Entry], groups count: Int, _ keys: GroupedKeys, _ arena: SortKeyArena
-    ) -> [Entry] {
+        _ entries: [Entry], groups count: Int, _ keys: GroupedKeys, _ arena: SortKeyArena,
+        _ check: () throws(StoreError) -> Void
+    ) throws(StoreError) -> [Entry] {
         guard !entries.isEmpty else { return [] }
         var counts = [Int](repeating: 0, count: count)
         for entry in entries { counts[Int(entry.group)] += 1 }
@@ -28,9 +32,15 @@ enum GroupedSort {
             sorted[next[Int(entry.group)]] = entry
             next[Int(entry.group)] += 1
         }
-        sorted.withUnsafeMutableBufferPointer { sorted in
+        try sorted.withUnsafeMutableBufferPointer { sorted throws(StoreError) in
+            var unchecked = 0
             for (end, count) in zip(next, counts) {
-                sorted[end - count..<end].sort(by: arena.precedesInGroup)
+                try arena.sort(
+                    UnsafeMutableBufferPointer(rebasing: sorted[end - count..<end]), check)
+                unchecked += count
+                guard unchecked > Self.entriesBetweenChecks else { continue }
+                unchecked = 0
+                try check()
             }
         }
         return sorted

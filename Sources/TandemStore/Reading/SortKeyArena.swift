@@ -87,6 +87,27 @@ final class SortKeyArena {
         return precedesBehindHead(a, b)
     }
 
+    /// Puts entries of one group in order; calls `check` now and then, and throws what it throws.
+    func sort(
+        _ entries: UnsafeMutableBufferPointer<Entry>, _ check: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var (entries, comparisons) = (entries, 0)
+        do {
+            try entries.sort { a, b in
+                comparisons += 1
+                if comparisons % Self.comparisonsBetweenChecks == 0 { try check() }
+                return precedesInGroup(a, b)
+            }
+        } catch let error as StoreError {
+            throw error
+        } catch {
+            preconditionFailure("A check throws nothing else: \(error)")
+        }
+    }
+
+    /// So many take about a millisecond.
+    private static var comparisonsBetweenChecks: Int { 1 << 16 }
+
     @inline(never)
     private func precedesBehindHead(_ a: Entry, _ b: Entry) -> Bool {
         let (left, right) = (bytes(of: a), bytes(of: b))
