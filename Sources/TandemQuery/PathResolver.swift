@@ -14,6 +14,8 @@ struct PathResolver {
     /// The object itself, then the variables from the outermost in.
     var scopes: [Scope]
     private(set) var observed: [ObservedPath] = []
+    /// Where each of them is among these, without its usage.
+    private var places: [ObservedPath: Int] = [:]
 
     init(_ model: CompiledModel, _ entity: CompiledEntity) {
         self.model = model
@@ -71,10 +73,11 @@ struct PathResolver {
         _ hops: [ObservedHop], _ final: ObservedProperty?, _ usage: ObservedPath.Usage
     ) throws(TandemError) {
         try PathResolver.check(hops.count)
-        let index = observed.firstIndex { $0.hops == hops && $0.final == final }
-        if let index {
-            observed[index].usage.formUnion(usage)
+        let path = ObservedPath(hops: hops, final: final, usage: [])
+        if let place = places[path] {
+            observed[place].usage.formUnion(usage)
         } else {
+            places[path] = observed.count
             observed.append(ObservedPath(hops: hops, final: final, usage: usage))
         }
     }

@@ -160,11 +160,21 @@ struct ReadRun {
 
     // MARK: Verdicts
 
+    /// To compile lists with more key paths takes longer than the daemon's thread has.
+    private static let littlePaths = 256
+
     /// The verdicts on some lists, and the answer to the read that was sent along.
     private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
         guard let window else { preconditionFailure("Verdicts are about a window.") }
-        let lists = try request.items.map { item throws(TandemError) in
-            try CompiledRequest(
+        let paths = request.items.reduce(0) {
+            $0 + 1 + $1.refreshKeyPaths.count + $1.request.sort.count
+        }
+        guard littleWork == nil || paths <= Self.littlePaths else {
+            throw StoreError(.interrupted, "the lists have many key paths")
+        }
+        let lists = try request.items.map { item in
+            try check?(0)
+            return try CompiledRequest(
                 item.request, sectionKeyPath: item.sectionKeyPath,
                 refreshKeyPaths: item.refreshKeyPaths, in: model)
         }

@@ -8,6 +8,7 @@ import TandemWire
 struct VerdictRun {
     private let run: ReadRun
     private let window: ReadWindow
+    private let changes: [ChangedObject]
     private let budget: ReadBudget
     private let size: AnswerSize
     /// The graph that the verdicts are about, and the one before.
@@ -19,6 +20,7 @@ struct VerdictRun {
     init(_ run: ReadRun, _ window: ReadWindow) {
         self.run = run
         self.window = window
+        changes = window.changedObjects
         budget = run.budget(ofRequest: run.verdictReads)
         let reader = StoreReader(run.view, budget: budget)
         now = PastReader(store: reader, past: window.end)
@@ -34,7 +36,7 @@ struct VerdictRun {
     mutating func verdicts(on request: CompiledRequest) throws -> [Verdict] {
         defer { isFirst = false }
         do {
-            let search = CandidateSearch(request, window.changedObjects, now, budget)
+            let search = CandidateSearch(request, changes, now, budget)
             var verdicts: [Verdict] = []
             for object in try search.candidates() {
                 try budget.take(1, heldBytes: size.bytes)

@@ -22,23 +22,20 @@ struct Answerer {
 
     // MARK: Reads
 
-    /// The answer to a question that takes little, or that is no read; nil for what readers carry out.
-    func answerAtOnce(_ message: ClientMessage) throws -> DaemonMessage? {
+    /// The answer to what is no read.
+    func answer(_ message: ClientMessage) throws -> DaemonMessage {
         switch message {
         case .history(let request): .history(try committer.telling { try history(request) })
         case .status: .status(engine.status.text)
         case .blob(let blob): .blob(try committer.telling { try content(of: blob) })
-        case .fetch, .explain, .read, .verdicts:
-            try committer.telling { try lookUp(message) ?? answerLittle(message) }
         case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .batch, .insert,
-            .vacuum, .cancel, .reload:
+            .vacuum, .cancel, .reload, .fetch, .explain, .read, .verdicts:
             preconditionFailure("The engine answers these itself.")
         }
     }
 
-    /// The answer to a read that looks at a few objects.
-    private func answerLittle(_ message: ClientMessage) throws -> DaemonMessage? {
-        let question = try question(message)
+    /// The answer to a read that looks at a few objects; nil for what readers carry out.
+    func answerLittle(_ question: ReadQuestion) throws -> DaemonMessage? {
         let window = ReadWindow(question)
         guard try follow(window) else { return nil }
         let run = ReadRun(
