@@ -114,9 +114,11 @@ import Testing
     }
 
     /// 300 nodes whose rows have three MiB together, and a daemon that holds eight for answers that have begun.
-    private func largeBench(_ clock: ManualClock) throws -> EngineBench {
+    private func largeBench(
+        _ clock: ManualClock, readBytes: Int = 8 << 20
+    ) throws -> EngineBench {
         var limits = DaemonLimits()
-        (limits.partBytes, limits.readBytes) = (1, 8 << 20)
+        (limits.partBytes, limits.readBytes) = (1, readBytes)
         let bench = try EngineBench.ofReaders(limits: limits, engineClock: clock)
         let text = Value.string(String(repeating: "x", count: 10_000))
         for start in stride(from: UInt64(1), to: 301, by: 100) {
@@ -192,6 +194,50 @@ import Testing
             return
         }
         #expect(answer.objects.count == 300 && bench.engine.heldBytes == 0)
+    }
+
+    /// Their answers rest without readers, but were counted like reads that are carried out: no further read of the user began.
+    @Test func `law 7: clients that do not read keep no reader from others of their user`() throws {
+        let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1)
+        let bench = try largeBench(clock, readBytes: 64 << 20)
+        let silent = try (0..<5).map { _ in try bench.client() }
+        for client in silent {
+            _ = try client.send(.fetch(try fetch(bench)))
+            try bench.turnsUntilSent(client)
+            for _ in 0..<50 { try bench.turn() }
+            #expect(client.session.isWaitingToWrite)
+        }
+        #expect(bench.engine.running.count == 5 && bench.engine.readers.room == 4)
+        let other = try bench.client()
+        #expect(try other.fetch(try fetch(bench, .count)).count == 300)
+        let batch = try other.send(.batch(try bench.batch("Node")))
+        guard case .batched(let answer) = try other.answer(batch) else {
+            Issue.record("the batch failed")
+            return
+        }
+        #expect(answer.count == 300)
+    }
+
+    /// Each held less than reads may, and both together more.
+    @Test func `law 8: what all reads hold that are carried out is bounded together`() throws {
+        var limits = DaemonLimits()
+        limits.readBytes = 1 << 20
+        let bench = try EngineBench.ofReaders(limits: limits)
+        try bench.insertNodes(5_000)
+        let fetch = Fetch(request: FetchRequest(entity: "Node"))
+        let first = try bench.client()
+        let id = try first.send(.fetch(fetch))
+        // Another read holds nearly all of it.
+        _ = bench.engine.readMemory.change(from: 0, to: limits.readBytes * 9 / 10)
+        guard case .failure(let error) = try first.answer(id) else {
+            Issue.record("the read had room")
+            return
+        }
+        #expect(error.code == .limitExceeded && error.message.contains("all reads hold"))
+        #expect(try first.fetch(try self.fetch(bench, .count)).count == 5_000)
+        _ = bench.engine.readMemory.change(from: limits.readBytes * 9 / 10, to: 0)
+        #expect(bench.engine.readMemory.bytes == 0)
+        #expect(try first.fetch(fetch).objects.count == 5_000)
     }
 
     @Test func `law 6: an answer that has begun ends under another model`() throws {

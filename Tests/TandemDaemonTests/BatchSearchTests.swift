@@ -103,6 +103,28 @@ import Testing
         #expect(try other.run(try bench.batch("Node")).count == 10)
     }
 
+    /// The failure of others' flush ended the batch, and its search was never uncounted.
+    @Test func `law 3: a full disk does not end a batch whose objects are looked for`() throws {
+        let bench = try EngineBench.ofReaders()
+        try bench.insertNodes(10)
+        let (client, saver) = (try bench.client(), try bench.client())
+        bench.holdReaders(true)
+        let id = try client.send(.batch(try bench.batch("Node")))
+        for _ in 0..<5 { try bench.turn() }
+        #expect(bench.engine.running.count == 1)
+        bench.bench.disk.faults.failingWrite = 1
+        bench.bench.disk.faults.writeErrno = 28
+        let save = try saver.send(.save(saver.saveRequest([try bench.bench.insert("Node", 100)])))
+        guard case .failure = try saver.answer(save) else {
+            Issue.record("the disk was not full")
+            return
+        }
+        bench.holdReaders(false)
+        _ = try client.answer(id)
+        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
+        #expect(bench.engine.readQueue.isEmpty)
+    }
+
     @Test func `a batch whose model changes while its objects are looked for is refused`() throws {
         let bench = try EngineBench(clock: ManualClock())
         let client = try bench.client()

@@ -77,7 +77,8 @@ extension Engine {
 
     /// Notes what became of the transaction that was planned, if any, and answers a batch that is at its end.
     func settleBatch(because failure: TandemError?) {
-        guard let run = batches.current else { return }
+        // Nothing of a batch whose objects are looked for was in the flush.
+        guard let run = batches.current, !run.isSearching else { return }
         if let failure {
             run.fail(failure)
         } else {

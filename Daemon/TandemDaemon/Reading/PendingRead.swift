@@ -48,8 +48,11 @@ final class PendingRead {
         }
     }
 
-    /// About the bytes that it holds.
-    var bytes: Int { questionBytes + (job?.heldBytes ?? window?.bytes ?? 0) }
+    /// About the bytes that it holds, without those of a read that is being carried out (``ReadMemory``).
+    var bytes: Int {
+        guard let job else { return questionBytes + (window?.bytes ?? 0) }
+        return questionBytes + (job.isReading ? 0 : job.heldBytes)
+    }
 
     /// About the bytes of what was read for it, without the messages that are encoded.
     var answerBytes: Int { job?.readBytes ?? 0 }

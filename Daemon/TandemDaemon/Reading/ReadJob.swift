@@ -48,13 +48,19 @@ final class ReadJob: @unchecked Sendable {
         var encodedBytes = 0
         /// About the bytes that it holds, without the encoded ones.
         var readBytes = 0
+        /// What of that is counted in the memory of all reads, while it is read.
+        var countedBytes = 0
         /// Why it has to end before its end.
         var ending: TandemError?
+        /// How long it waited for turns, in nanoseconds, and since when it waits.
+        var waited: UInt64 = 0
+        var waitsSince: UInt64?
         /// Whether there is something that the daemon's thread has not looked at.
         var hasNews = false
     }
 
     private let purpose: Purpose
+    private let memory: ReadMemory
     /// Who asked.
     let user: UInt32
     private let state = Locked(State())
@@ -67,27 +73,48 @@ final class ReadJob: @unchecked Sendable {
     private var bufferedBytes: Int { 4 * partBytes }
 
     /// A job that has not begun, on a snapshot, which it ends, or on the thread of the view's owner.
-    init(_ purpose: Purpose, of user: UInt32, _ run: ReadRun, snapshot: StoreSnapshot?) {
+    init(
+        _ purpose: Purpose, of user: UInt32, _ run: ReadRun, snapshot: StoreSnapshot?,
+        memory: ReadMemory = ReadMemory()
+    ) {
         self.purpose = purpose
+        self.memory = memory
         self.user = user
         self.run = run
         self.snapshot = snapshot
         partBytes = run.limits.partBytes
+        let windowBytes = run.window?.bytes ?? 0
+        note { state in
+            _ = memory.change(from: 0, to: windowBytes)
+            (state.readBytes, state.countedBytes) = (windowBytes, windowBytes)
+        }
     }
 
+    /// Notes what is held while it is read, and throws what ends the read.
     private static func check(
-        _ held: Int, _ state: Locked<State>, _ limits: DaemonLimits, _ counts: LimitCounts
+        _ held: Int, _ state: Locked<State>, _ memory: ReadMemory, _ limits: DaemonLimits,
+        _ counts: LimitCounts
     ) throws(StoreError) {
         let isEnding = state.withLock { state in
-            state.readBytes = held
-            if held > limits.readBytes, state.ending == nil {
+            let all = memory.change(from: state.countedBytes, to: held)
+            (state.readBytes, state.countedBytes) = (held, held)
+            guard state.ending == nil else { return true }
+            if held > limits.readBytes {
                 state.ending = counts.refusal(
                     .readBytes, limits, "the read holds \(held) bytes; fetch less at a time")
+            } else if all > limits.readBytes, held > limits.readBytes / Self.readsAtLimit {
+                state.ending = counts.refusal(
+                    .readBytes, limits,
+                    "all reads hold \(all) bytes, this one \(held); fetch less at a time, or again when "
+                        + "others are done")
             }
             return state.ending != nil
         }
         if isEnding { throw StoreError(.interrupted, "the read was ended") }
     }
+
+    /// When reads hold too much together, those end that hold more than this part of it: the small ones are not to blame.
+    private static let readsAtLimit = 32
 
     // MARK: On a reader's thread
 
@@ -98,6 +125,10 @@ final class ReadJob: @unchecked Sendable {
     func advance(
         during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, _ announce: (ReadJob) -> Void
     ) {
+        note { state in
+            guard let since = state.waitsSince, let turn else { return }
+            (state.waited, state.waitsSince) = (state.waited + turn.now - since, nil)
+        }
         do {
             if let run {
                 defer { endReading() }
@@ -105,7 +136,7 @@ final class ReadJob: @unchecked Sendable {
             }
             while try encodeNext() {
                 announceNews(announce)
-                turn?.passOn()
+                if answer != nil, turn?.isOver == true { turn?.passOn() }
             }
             note { [answer] in $0.progress.phase = answer == nil ? .done : .resting }
         } catch {
@@ -120,6 +151,10 @@ final class ReadJob: @unchecked Sendable {
     }
 
     private func endReading() {
+        note { [memory] state in
+            _ = memory.change(from: state.countedBytes, to: 0)
+            state.countedBytes = 0
+        }
         run = nil
         snapshot?.end()
         snapshot = nil
@@ -134,9 +169,10 @@ final class ReadJob: @unchecked Sendable {
         }
         let (state, limits, counts) = (state, run.limits, run.counts)
         let windowBytes = run.window?.bytes ?? 0
-        run.check = { held throws(StoreError) in
-            try Self.check(held + windowBytes, state, limits, counts)
-            turn?.passOn()
+        run.check = { [memory] held throws(StoreError) in
+            try Self.check(held + windowBytes, state, memory, limits, counts)
+            guard let turn, turn.isOver else { return }
+            Self.passOn(turn, state)
         }
         switch purpose {
         case .answer(let question, let id):
@@ -151,6 +187,16 @@ final class ReadJob: @unchecked Sendable {
         note { [answer] state in
             state.progress.phase = .encoding
             state.readBytes = answer?.bytes ?? 0
+        }
+    }
+
+    /// Lets another read go first, which is not counted as this one's time.
+    private static func passOn(_ turn: ReaderTurn, _ state: Locked<State>) {
+        let since = turn.now
+        state.withLock { $0.waitsSince = since }
+        turn.passOn()
+        state.withLock { state in
+            (state.waited, state.waitsSince) = (state.waited + turn.now - since, nil)
         }
     }
 
@@ -247,6 +293,21 @@ final class ReadJob: @unchecked Sendable {
 
     /// About the bytes of what was read, without the messages that are encoded.
     var readBytes: Int { state.withLock(\.readBytes) }
+
+    /// Whether it has a reader, or waits for one, rather than for its client.
+    var isCarriedOut: Bool {
+        state.withLock { $0.progress.phase == .reading || $0.progress.phase == .encoding }
+    }
+
+    /// Notes that it waits for its first turn.
+    func waits(since time: UInt64) { note { $0.waitsSince = time } }
+
+    /// How long it waited for turns until a time, in nanoseconds.
+    func waited(until now: UInt64) -> UInt64 {
+        state.withLock { state in
+            state.waited + (state.waitsSince.map { now - min(now, $0) } ?? 0)
+        }
+    }
 
     /// Whether its snapshot is being read.
     var isReading: Bool { state.withLock { $0.progress.phase == .reading } }

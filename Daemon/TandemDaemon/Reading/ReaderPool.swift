@@ -73,6 +73,7 @@ final class ReaderPool: ReadExecutor {
             busy += 1
             return busy
         }
+        job.waits(since: turns.now)
         // Without another thread it waits for one of those there are.
         if count > threads.count { try? startThread() }
         queue.add(job)

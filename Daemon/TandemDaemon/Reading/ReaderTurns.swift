@@ -4,12 +4,15 @@ import TandemIO
 /// Which reads have a turn, and whose is the next.
 ///
 /// A read that has not had one yet and one that goes on have it alternately, so that a new read soon begins and an old one still
-/// ends. Among reads of one kind it is the user's whose last turn is longest ago.
+/// ends. Among reads of one kind it is the user's whose last turn is longest ago, and among those of one user the oldest: so
+/// they end one after the other instead of all at last.
 struct TurnOrder {
     /// A read that waits for its turn.
     private struct Waiter {
         let ticket: UInt64
         let user: UInt32
+        /// Its place among all reads, by their first ticket.
+        let age: UInt64
     }
 
     private var free: Int
@@ -25,18 +28,20 @@ struct TurnOrder {
 
     var isEmpty: Bool { new.isEmpty && begun.isEmpty }
 
-    /// Takes a turn for a read; nil if there is one, else the ticket of the read, which has to wait.
-    mutating func take(user: UInt32, isNew: Bool) -> UInt64? {
+    /// Takes a turn for a read, which is new or has an age from when it was.
+    ///
+    /// Returns the read's ticket, and whether it has to wait until ``giveBack()`` returns it.
+    mutating func take(user: UInt32, age: UInt64? = nil) -> (ticket: UInt64, waits: Bool) {
         precondition(free == 0 || isEmpty, "Reads wait only for turns that are taken.")
+        lastTicket += 1
         guard free == 0 else {
             free -= 1
             serve(user)
-            return nil
+            return (lastTicket, false)
         }
-        lastTicket += 1
-        let waiter = Waiter(ticket: lastTicket, user: user)
-        if isNew { new.append(waiter) } else { begun.append(waiter) }
-        return lastTicket
+        let waiter = Waiter(ticket: lastTicket, user: user, age: age ?? lastTicket)
+        if age == nil { new.append(waiter) } else { begun.append(waiter) }
+        return (lastTicket, true)
     }
 
     /// Gives a turn back; returns the ticket of the read that has it now, if any waits.
@@ -55,10 +60,12 @@ struct TurnOrder {
         served[user] = turns
     }
 
+    private func rank(_ waiter: Waiter) -> (UInt64, UInt64) {
+        (served[waiter.user] ?? 0, waiter.age)
+    }
+
     private func next(_ waiters: inout [Waiter]) -> Waiter? {
-        let next = waiters.indices.min {
-            (served[waiters[$0].user] ?? 0) < (served[waiters[$1].user] ?? 0)
-        }
+        let next = waiters.indices.min { rank(waiters[$0]) < rank(waiters[$1]) }
         return next.map { waiters.remove(at: $0) }
     }
 }
@@ -85,10 +92,10 @@ final class ReaderTurns: Sendable {
         self.clock = clock
     }
 
-    /// Waits for a turn.
-    func take(user: UInt32, isNew: Bool = true) -> ReaderTurn {
-        wait(user: user, isNew: isNew)
-        return ReaderTurn(self, user: user)
+    /// Waits for a turn for a new read.
+    func take(user: UInt32) -> ReaderTurn {
+        let ticket = wait(user: user, age: nil)
+        return ReaderTurn(self, user: user, age: ticket)
     }
 
     /// Whether any read waits for a turn.
@@ -96,17 +103,20 @@ final class ReaderTurns: Sendable {
 
     var now: UInt64 { clock.monotonicNanoseconds }
 
-    fileprivate func wait(user: UInt32, isNew: Bool) {
-        let granted: WorkQueue<Void>? = state.withLock { state in
-            guard let ticket = state.order.take(user: user, isNew: isNew) else { return nil }
-            let granted = WorkQueue<Void>()
-            state.waiting[ticket] = granted
-            return granted
+    /// Waits for a turn; returns the ticket.
+    @discardableResult
+    fileprivate func wait(user: UInt32, age: UInt64?) -> UInt64 {
+        let granted = WorkQueue<Void>()
+        let (ticket, waits) = state.withLock { state in
+            let (ticket, waits) = state.order.take(user: user, age: age)
+            if waits { state.waiting[ticket] = granted }
+            return (ticket, waits)
         }
-        guard let granted else { return }
+        guard waits else { return ticket }
         waiters.add(1, ordering: .relaxed)
         _ = granted.take()
         waiters.subtract(1, ordering: .relaxed)
+        return ticket
     }
 
     fileprivate func giveBack() {
@@ -121,18 +131,24 @@ final class ReaderTurns: Sendable {
 final class ReaderTurn {
     private let turns: ReaderTurns
     private let user: UInt32
+    private let age: UInt64
     private var began: UInt64
 
-    fileprivate init(_ turns: ReaderTurns, user: UInt32) {
-        (self.turns, self.user) = (turns, user)
+    fileprivate init(_ turns: ReaderTurns, user: UInt32, age: UInt64) {
+        (self.turns, self.user, self.age) = (turns, user, age)
         began = turns.now
     }
 
-    /// Lets a read that waits go first, if this one had its time; returns when it is its turn again.
+    /// The time by the clock of the turns, in nanoseconds.
+    var now: UInt64 { turns.now }
+
+    /// Whether another read waits, and this one had its time.
+    var isOver: Bool { turns.isAwaited && turns.now - began >= ReaderTurns.sliceNanoseconds }
+
+    /// Lets a read that waits go first; returns when it is this one's turn again.
     func passOn() {
-        guard turns.isAwaited, turns.now - began >= ReaderTurns.sliceNanoseconds else { return }
         turns.giveBack()
-        turns.wait(user: user, isNew: false)
+        turns.wait(user: user, age: age)
         began = turns.now
     }
 

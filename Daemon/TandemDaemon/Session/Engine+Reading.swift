@@ -7,11 +7,19 @@ extension Engine {
     /// Answers a question, or lets it wait for a reader.
     func read(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         let answerer = Answerer(committer: committer, session: session, engine: self)
-        if let answer = try answerer.answerAtOnce(message) {
+        guard message.isRead else {
+            session.answer(try answerer.answer(message), to: id)
+            return noteAnswered(message, session, since: session.askedAt)
+        }
+        if let answer = try committer.telling({ try answerer.lookUp(message) }) {
             session.answer(answer, to: id)
             return noteAnswered(message, session, since: session.askedAt)
         }
         let question = try answerer.question(message)
+        if let answer = try committer.telling({ try answerer.answerLittle(question) }) {
+            session.answer(answer, to: id)
+            return noteAnswered(message, session, since: session.askedAt)
+        }
         let read = PendingRead(
             message, id, .answer(question, id: id), of: session, needed: committer.position,
             modelPosition: committer.store.modelPosition)
@@ -39,6 +47,8 @@ extension Engine {
         while let read = try readQueue.next({ try isReady($0, &budget, &failed) }) {
             do {
                 try start(read)
+                // The next one of those that the daemon's thread carries out has its turn when others had theirs.
+                if !committer.canCommit { break }
             } catch let error as StoreError where error.code == .noReader {
                 limitCounts.note(.storeReaders)
                 // Those of processes that were killed are free again.
@@ -79,8 +89,11 @@ extension Engine {
     /// Whether readers may have another read of its user: only while he has fewer than there is room for, so that room is left for
     /// others.
     private func hasRoom(for read: PendingRead) -> Bool {
+        // A batch has one search at a time, and others wait behind it.
+        guard !read.isSearch else { return readers.room > 0 }
         let user = read.session.peer.uid
-        return running.count { $0.session.peer.uid == user } < readers.room
+        return running.count { $0.session.peer.uid == user && $0.job?.isCarriedOut == true }
+            < readers.room
     }
 
     /// Whether readers may have one of the reads that wait.
@@ -97,9 +110,11 @@ extension Engine {
             view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounts,
             window: read.window, verdictReads: verdictReads)
         let job = ReadJob(
-            read.purpose, of: read.session.peer.uid, run, snapshot: snapshot)
-        read.begin(job, committedBytes: committer.committedBytes, at: clock.monotonicNanoseconds)
+            read.purpose, of: read.session.peer.uid, run, snapshot: snapshot, memory: readMemory)
+        let now = clock.monotonicNanoseconds
+        read.begin(job, committedBytes: committer.committedBytes, at: now)
         running.append(read)
+        recount(read)
         guard snapshot == nil else { return readers.submit(job) }
         job.advance { _ in }
         take(read, job.takeNews())
@@ -146,15 +161,15 @@ extension Engine {
 
     /// Hands a batch the objects that were found for it.
     private func takeSearch(_ read: PendingRead, _ state: ReadJob.Progress) {
-        guard state.phase == .done, let run = batches.current as? BatchRun, run.search === read
-        else { return }
+        guard state.phase == .done else { return }
+        read.isOver = true
+        uncount(read)
+        guard let run = batches.current as? BatchRun, run.search === read else { return }
         if let found = state.found {
             run.take(found, at: state.position)
         } else {
             run.fail(told(state.failure))
         }
-        read.isOver = true
-        uncount(read)
     }
 
     /// Sends what is there of the answers that clients take.
@@ -229,8 +244,11 @@ extension Engine {
         let (now, time) = (
             clock.monotonicNanoseconds, UInt64(limits.snapshotMilliseconds) * 1_000_000
         )
-        let ends = running.lazy.filter { $0.isBoundByTime && $0.job?.isReading ?? false }
-            .compactMap(\.start?.time).map { $0 + time + 1 }.filter { $0 > now }.min()
+        let ends = running.lazy.compactMap { read -> UInt64? in
+            guard read.isBoundByTime, let start = read.start, let job = read.job, job.isReading
+            else { return nil }
+            return start.time + job.waited(until: now) + time + 1
+        }.filter { $0 > now }.min()
         return [ends, readsDue].compactMap(\.self).min()
     }
 
@@ -249,12 +267,13 @@ extension Engine {
                         "others committed \(bytes) bytes while the read was carried out; read again, or less "
                             + "at a time", code: .timeout))
             } else if read.isBoundByTime, bytes > 0,
-                now - time > UInt64(limits.snapshotMilliseconds) * 1_000_000
+                case let taken = now - min(now, time + job.waited(until: now)),
+                taken > UInt64(limits.snapshotMilliseconds) * 1_000_000
             {
                 job.end(
                     limitCounts.refusal(
                         .snapshotMilliseconds, limits,
-                        "the read took \((now - time) / 1_000_000) ms while others saved; read again, or less "
+                        "the read took \(taken / 1_000_000) ms while others saved; read again, or less "
                             + "at a time", code: .timeout))
             }
         }
@@ -341,6 +360,16 @@ extension Engine {
         // Some were never begun.
         for read in running { read.job?.discard() }
         running = []
+    }
+}
+
+extension ClientMessage {
+    /// Whether it is a question that one view of the store answers.
+    fileprivate var isRead: Bool {
+        switch self {
+        case .fetch, .explain, .read, .verdicts: true
+        default: false
+        }
     }
 }
 

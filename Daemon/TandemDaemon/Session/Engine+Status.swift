@@ -84,7 +84,8 @@ extension Engine {
         let bytes = starts.map { committer.committedBytes - $0.committedBytes }.max() ?? 0
         return .object([
             "threads": .int(Int64(limits.readers)), "reading": .int(Int64(reading.count)),
-            "waiting": .int(Int64(readQueue.count)), "heldBytes": .int(Int64(heldBytes)),
+            "waiting": .int(Int64(readQueue.count)),
+            "heldBytes": .int(Int64(heldBytes + readMemory.bytes)),
             "oldestMilliseconds": .int(Int64((now - min(now, time)) / 1_000_000)),
             "oldestCommittedBytes": .int(Int64(clamping: bytes)),
             "checkpoints": .int(Int64(committer.counters.readCheckpoints)),

@@ -48,6 +48,8 @@ final class Engine {
     var verdictReads: Int?
     /// The bytes that reads hold which wait, are carried out, or are being answered.
     var heldBytes = 0
+    /// What reads hold that are carried out.
+    let readMemory = ReadMemory()
     /// What such reads freed.
     var freed = FreedMemory()
     /// Limits the log lines that clients cause.
