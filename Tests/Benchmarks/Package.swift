@@ -15,10 +15,13 @@ let package = Package(
     targets: [
         // Debian's liblmdb, for what its pages cost by themselves.
         .systemLibrary(name: "CLMDBFloor"),
+        // Debian's SQLite, which other apps read with.
+        .systemLibrary(name: "CSQLiteFloor"),
         .executableTarget(
             name: "tandembench",
             dependencies: [
                 "CLMDBFloor",
+                "CSQLiteFloor",
                 .product(name: "Tandem", package: "tandem"),
                 .product(name: "TandemJournal", package: "tandem"),
             ],

@@ -10,6 +10,7 @@
 #             condition, beside a walk over the keys in LMDB), migrate (one more attribute and index: how long others wait);
 #             p6apart (p6 with all senders on one core and all subscribers on another, so that it does not
 #             count where the scheduler puts whom);
+#             p5 also opens the list just after a save of its own; p8 needs libsqlite3-dev;
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
 #   N         number of contents; default: 10000, p3, p4 and p5 1000, 10000 and 100000,
@@ -26,7 +27,7 @@ cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
 case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p8 | p6apart | cli | clients | load | recovery | memory | batch | flights | lookup | count | migrate | sync | journal | all) ;; *)
-    sed -n '2,23s/^# \{0,1\}//p' "${0##*/}" >&2
+    sed -n '2,24s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -245,7 +246,7 @@ p4() {
 }
 p5() { for n in $(sizes 1000 10000 100000); do one p5 "$n"; done; }
 p7() { for n in $(sizes 100000); do one p7 "$n"; done; }
-# p8: concurrent readers, with one reader thread and with two.
+# p8: concurrent readers, with one reader thread and with two; then as many processes that read LMDB and SQLite.
 p8() {
     local n threads
     for n in $(sizes 100000); do
@@ -254,6 +255,7 @@ p8() {
             options=(--set "limits.readerThreads=$threads")
             one p8 "$n"
         done
+        alone p8-peers "$n"
     done
     options=()
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Tandem
 
 /// P5: a new connection, then the whole sectioned list in the memory of a client process.
@@ -66,6 +67,32 @@ struct FirstFetchBenchmark {
         emit("fetch_ids_and_sections", keys)
         emit("fetch_rows", rows)
         emit("count", counts)
+        try compareAfterSave()
+    }
+
+    /// Opens the list alternately with and without a save of its own process just before, which the daemon has to checkpoint first.
+    private func compareAfterSave() throws {
+        let saver = container(socket, "saver")
+        defer { saver.close() }
+        let context = saver.makeContext(name: "saver")
+        let content = try context.fetch(
+            Content.self, where: "size >= 0", sort: ["name"], limit: 1)
+        guard let content = content.first else { throw Failure("no contents") }
+        var (alone, after): ([Double], [Double]) = ([], [])
+        for run in 0..<(n >= 1_000_000 ? 6 : 30) {
+            // Whatever was saved before is in a checkpoint by then.
+            while try status(socket)["checkpoint"]?.int ?? 0 < saver.end().number { usleep(10_000) }
+            if run % 2 == 1 {
+                content.size += 1
+                try context.save()
+            }
+            let start = now()
+            try list(context, nil)
+            let time = microseconds(from: start, to: now()) / 1_000
+            if run % 2 == 1 { after.append(time) } else { alone.append(time) }
+        }
+        emit("list_without_save", alone)
+        emit("list_after_save", after)
     }
 
     private func emit(_ metric: String, _ values: [Double]) {

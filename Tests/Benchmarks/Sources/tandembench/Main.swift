@@ -46,6 +46,13 @@ struct Main {
         case ("p7", 4): try HeldListBenchmark(socket: socket, folder: folder, n: n).run()
         case ("p7-holder", 4): try HeldListBenchmark.hold(socket)
         case ("p8", 4): try ReadersBenchmark(socket: socket, n: n).run()
+        case ("p8-peers", 4): try PeerReaders(folder: folder, n: n).run()
+        case ("p8-peer", 7):
+            guard let question = ReadersBenchmark.Question(rawValue: words[5]),
+                let peer = PeerReaders.Peer(rawValue: words[4])
+            else { throw Failure(usage) }
+            try PeerReaders(folder: folder, n: n).read(
+                peer, question, seconds: Double(words[6]) ?? 1)
         case ("p8-reader", 6):
             guard let question = ReadersBenchmark.Question(rawValue: words[4]) else {
                 throw Failure(usage)

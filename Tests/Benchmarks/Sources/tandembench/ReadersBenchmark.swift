@@ -31,8 +31,8 @@ struct ReadersBenchmark {
     let socket: String
     let n: Int
 
-    private static let readers = [1, 2, 4, 8]
-    private static let seconds = 2.0
+    nonisolated static let readers = [1, 2, 4, 8]
+    nonisolated static let seconds = 2.0
 
     func run() throws {
         let container = container(socket, "readers")
@@ -137,7 +137,7 @@ struct ReadersBenchmark {
         try send(times)
     }
 
-    private static func loop(_ seconds: Double, _ body: () throws -> Void) throws -> [SaveTime] {
+    static func loop(_ seconds: Double, _ body: () throws -> Void) throws -> [SaveTime] {
         try send([UInt64(1)])
         var byte: UInt8 = 0
         _ = Glibc.read(STDIN_FILENO, &byte, 1)
