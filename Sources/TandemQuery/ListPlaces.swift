@@ -107,15 +107,15 @@ public struct ListPlaces: Hashable, Sendable {
 
     /// Adds objects whose keys begin alike: the same as one after the other, column by column, so that each takes a few nanoseconds.
     ///
-    /// There is one hop, or none.
+    /// With `givesKeys` false they have no keys. There is one hop, or none.
     package mutating func append(
-        _ placed: UnsafeBufferPointer<Placed>, prefix: UnsafeRawBufferPointer
+        _ placed: UnsafeBufferPointer<Placed>, prefix: UnsafeRawBufferPointer, givesKeys: Bool
     ) {
         let start = numbers.count
         numbers.append(addingCapacity: placed.count) { span in
             for one in placed { span.append(one.object.number) }
         }
-        appendKeys(placed, prefix)
+        if givesKeys { appendKeys(placed, prefix) }
         tagRuns.add(placed, from: start) { UInt32($0.object.tag) }
         sectionRuns.add(placed, from: start) { $0.section }
         if !linkRuns.isEmpty { linkRuns[0].add(placed, from: start) { $0.link } }

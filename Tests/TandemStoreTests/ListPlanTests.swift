@@ -7,6 +7,102 @@ import Testing
 
 /// Where the objects of a list stand is the same by every plan, whether rows are read for that or the keys of an index.
 @Suite(.ownThread) struct ListPlanTests {
+    /// Fetches the rows of a list by each plan; how many of these let an index put them in order.
+    private func checkRows(
+        _ list: ExpectedList, in view: StoreView, _ wanted: [StoredObject], _ what: String
+    ) throws -> Int {
+        var byKeys = 0
+        for plan in FetchPlan.plans(for: list.compiled, .rows) {
+            if case .related = plan.access { continue }
+            let found = try view.fetch(list.compiled, by: plan, for: .rows)
+            #expect(
+                Array(found.objects) == wanted,
+                "\(what) \(list.request) by \(plan.access) by keys \(plan.isOrderedByKeys)")
+            if plan.isOrderedByKeys { byKeys += 1 }
+        }
+        return byKeys
+    }
+
+    @Test func `law 4: rows that an index puts in order, whatever is saved meanwhile`() throws {
+        var byKeys = 0
+        for round in UInt64(0)..<Volume.of(4, deep: 6) {
+            var shelf = try RandomShelf(seed: seed &+ 500 &+ round, objects: 60)
+            for _ in 0..<16 {
+                let list = try shelf.list(isWhole: true)
+                let wanted = try shelf.matches(list.compiled)
+                let what = "seed \(seed) round \(round):"
+                byKeys += try checkRows(list, in: shelf.bench.store, wanted, what)
+                try shelf.bench.store.checkpoint()
+                let snapshot = try shelf.bench.store.snapshot()
+                defer { snapshot.end() }
+                for _ in 0..<3 { try shelf.step() }
+                byKeys += try checkRows(list, in: snapshot, wanted, what + " snapshot")
+            }
+        }
+        #expect(byKeys > 20, "only \(byKeys) plans; seed \(seed)")
+    }
+
+    /// Ways to let an index say something else than the rows: an entry less, one instead of another or one more of an object that is not
+    /// there, one object twice.
+    @Test(arguments: 0..<4) func `law 7: rows that their index contradicts are an error`(
+        way: Int
+    ) throws {
+        var contradicted = 0
+        for round in UInt64(0)..<4 {
+            var shelf = try RandomShelf(seed: seed &+ 600 &+ round, objects: 60)
+            for _ in 0..<8 {
+                let request = try shelf.list(isWhole: true).compiled
+                let store = shelf.bench.store
+                for plan in FetchPlan.plans(for: request, .rows) {
+                    guard case .keys(let index, _) = plan.order,
+                        RowsWalk(request, plan, .rows, store, store.readBudget()) != nil,
+                        try contradict(index, &shelf, way)
+                    else { continue }
+                    contradicted += 1
+                    let error = #expect(throws: StoreError.self, "seed \(seed)") {
+                        _ = try store.fetch(request, by: plan, for: .rows)
+                    }
+                    #expect(error?.code == .damaged)
+                    try store.revert()
+                }
+            }
+        }
+        #expect(contradicted > 3, "only \(contradicted); seed \(seed)")
+    }
+
+    /// Alters an entry of an index; false where it has too few.
+    private func contradict(
+        _ index: CompiledIndex, _ shelf: inout RandomShelf, _ way: Int
+    ) throws -> Bool {
+        let bench = shelf.bench
+        try bench.store.checkpoint()
+        let entries = try bench.entries(.indexes).filter {
+            $0.key.starts(with: StoreKey.tag(index.id))
+        }
+        .shuffled(using: &shelf.random)
+        guard entries.count > 1 else { return false }
+        let table = bench.store.tables[.indexes]
+        if way < 3 { try bench.store.current.delete(table, entries[0].key) }
+        let other = way % 2 == 1 ? StoreKey.number(1 << 40) : Array(entries[1].key.suffix(8))
+        if way > 0 {
+            try bench.store.current.put(
+                table, entries[0].key.dropLast(8) + other, entries[0].value)
+        }
+        return true
+    }
+
+    @Test func `places of numbers are found, near to each other and far apart`() throws {
+        var random = SplitMix64(seed: seed)
+        for step in [1, 5, 9, 1 << 40] as [UInt64] {
+            let numbers = (1...500).map { UInt64($0) * step + 7 }.shuffled(using: &random)
+            let places = try #require(PlacesOfNumbers(numbers))
+            for (at, number) in numbers.enumerated() { #expect(places[number] == at) }
+            #expect(places[6] == nil && places[8 + 500 * step] == nil)
+            #expect(PlacesOfNumbers(numbers + [numbers[3]]) == nil)
+        }
+        #expect(try #require(PlacesOfNumbers([]))[1] == nil)
+    }
+
     @Test func `every plan says where the objects of a list stand`() throws {
         var without = 0
         for round in UInt64(0)..<4 {

@@ -10,7 +10,13 @@ extension FetchPlan {
             depth: depth, needsOnlyKeys: needsNoRows(for: part))
         var parts: [FetchPlanStep] = []
         switch access {
-        case .scan: break
+        case .scan:
+            guard case .keys(let index, _) = order else { break }
+            parts = [
+                FetchPlanStep(
+                    entity: request.entity.name, access: .index, properties: index.properties,
+                    ranges: 1, isOrdered: true, depth: depth + 1)
+            ]
         case .members(_, _, let name): (step.access, step.properties) = (.inverse, [name])
         case .unique(let unique):
             (step.access, step.properties) = (.unique, unique.constraint.properties)

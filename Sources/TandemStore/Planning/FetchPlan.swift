@@ -13,6 +13,8 @@ struct FetchPlan {
         case number
         /// The request's, by walking an index.
         case index(IndexOrder)
+        /// None; but the keys of an index say where each stands.
+        case keys(CompiledIndex, IndexPlaces)
     }
 
     /// Where candidates come from.
@@ -39,10 +41,13 @@ struct FetchPlan {
     /// Whether candidates come in the request's order.
     var isOrdered: Bool {
         switch order {
-        case .none: false
+        case .none, .keys: false
         case .number, .index: true
         }
     }
+
+    /// Whether it is a scan that an index puts in order.
+    var isOrderedByKeys: Bool { if case .keys = order { true } else { false } }
 
     /// Whether it can end before all that leads to candidates was read: what is collected before it is looked at can't.
     var endsEarly: Bool {
@@ -59,6 +64,7 @@ extension FetchPlan {
         for request: CompiledRequest, _ part: FetchPart, isPast: Bool = false
     ) -> [FetchPlan] {
         var plans = [scan(request)]
+        plans += ordered(plans[0], request, part)
         plans += request.constraints.compactMap { members($0, request) }
         plans += request.entity.uniqueness.compactMap {
             UniqueKeys($0, request.constraints).map { unique($0, request) }
@@ -135,6 +141,22 @@ extension FetchPlan {
             access: .scan, decides: request.constraintsDecide && request.constraints.isEmpty,
             order: isOneTable ? byNumber(request) : .none,
             keys: IndexSortKey(ofNothing: request))
+    }
+
+    /// The scan of all rows that an index puts in order, group by group, if there is such an index.
+    private static func ordered(
+        _ scan: FetchPlan, _ request: CompiledRequest, _ part: FetchPart
+    ) -> [FetchPlan] {
+        guard part == .rows, scan.decides, request.isWhole else { return [] }
+        for index in request.entity.indexes {
+            guard request.isOfAll(in: index), let places = IndexPlaces(request, index, part),
+                places.isGrouped
+            else { continue }
+            var plan = scan
+            plan.order = .keys(index, places)
+            return [plan]
+        }
+        return []
     }
 
     private static func byNumber(_ request: CompiledRequest) -> Order {

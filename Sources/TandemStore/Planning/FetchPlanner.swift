@@ -36,7 +36,11 @@ struct FetchPlanner {
         let plans =
             try FetchPlan.plans(for: request, part, isPast: isPast || isTooDeep)
             + FetchPlan.unions(for: request, narrowest)
-        return try best(of: plans)
+        let ordered = plans.first { $0.isOrderedByKeys }
+        let best = try best(of: plans.filter { !$0.isOrderedByKeys })
+        // A scan all the same, without sort keys to be made.
+        if let ordered, case .scan = best.access { return ordered }
+        return best
     }
 
     /// A plan that looks at no more than a few hundred keys and rows; nil if no plan is sure to.
@@ -46,7 +50,7 @@ struct FetchPlanner {
         if let plan = FetchPlan.unique(request) { return plan }
         let plans =
             FetchPlan.plans(for: request, part) + FetchPlan.unions(for: request) { $0[0] }
-        if let plan = try counted(plans, Self.mostOfLittle) {
+        if let plan = try counted(plans.filter { !$0.isOrderedByKeys }, Self.mostOfLittle) {
             return plan
         }
         let scan = plans[0]

@@ -15,19 +15,20 @@ public final class ListInParts {
     private let segments: [ListSegment]
     private let keys: GroupedKeys
     private let keyBytes: Int
+    private let givesKeys: Bool
     private var sorter: ListSorter
     private var next = 0
     private var taken = 0
 
     init(
         _ records: ListRecords, _ segments: [ListSegment], _ keys: GroupedKeys,
-        _ head: ListPlaces, keyBytes: Int, linksUpTo: Int
+        _ head: ListPlaces, givesKeys: Bool, keyBytes: Int, linksUpTo: Int
     ) {
         (self.records, self.segments, self.keys) = (records, segments, keys)
-        self.keyBytes = keyBytes
+        (self.givesKeys, self.keyBytes) = (givesKeys, keyBytes)
         self.head = head.withLinks(upTo: linksUpTo)
         whole = head
-        sorter = ListSorter(records)
+        sorter = ListSorter(records, givesKeys: givesKeys)
     }
 
     /// The names of sections and all that is reached, however much that is.
@@ -61,7 +62,7 @@ public final class ListInParts {
     /// The whole list; before anything was taken.
     func allPlaces() -> ListPlaces {
         var places = whole
-        places.reserveCapacity(count, keyBytes: keyBytes)
+        places.reserveCapacity(count, keyBytes: givesKeys ? keyBytes : 0)
         append(to: &places, upTo: .max)
         return places
     }

@@ -25,6 +25,7 @@ struct ListSorter {
     }
 
     private let records: ListRecords
+    private let givesKeys: Bool
     private var entries: [Entry] = []
     private var appended = 0
 
@@ -33,8 +34,11 @@ struct ListSorter {
     /// So many are handed to the list at once.
     private static var handedAtOnce: Int { 64 }
 
-    /// A sorter of these records, which get no more.
-    init(_ records: ListRecords) { self.records = records }
+    /// A sorter of these records, which get no more; without keys what it gives is the order alone.
+    init(_ records: ListRecords, givesKeys: Bool = true) {
+        self.records = records
+        self.givesKeys = givesKeys
+    }
 
     /// About the bytes that it holds.
     var bytes: Int { entries.count * MemoryLayout<Entry>.stride }
@@ -135,7 +139,8 @@ struct ListSorter {
                     let some = min(placed.count, entries.count - appended)
                     let handed = UnsafeMutableBufferPointer(rebasing: placed[..<some])
                     describe(handed, segments)
-                    places.append(UnsafeBufferPointer(handed), prefix: prefix)
+                    places.append(
+                        UnsafeBufferPointer(handed), prefix: prefix, givesKeys: givesKeys)
                     appended += some
                 }
             }

@@ -10,7 +10,9 @@ final class ListWalk {
     private let view: StoreView
     private let index: IndexPlaces
     private let ranges: [KeyRange]
-    private let hops: ListHops
+    /// What the list asks for; nil where nothing but the order is wanted.
+    private let hops: ListHops?
+    private let hopCount: Int
     private let keys: GroupedKeys
     private let budget: ReadBudget
     private let reader: PastReader
@@ -32,16 +34,25 @@ final class ListWalk {
     private var lastTag: EntityTag
 
     /// A walk by a plan; nil for what it does not lead through group by group.
-    init?(
+    convenience init?(
         _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ view: StoreView,
         _ budget: ReadBudget
     ) {
         guard case .list(let hops) = part, plan.needsNoRows(for: part), let index = plan.places,
             request.isWhole, case .index(_, let ranges) = plan.access
         else { return nil }
-        keys = GroupedKeys(of: request, sections: true)
+        self.init(request, index, ranges, hops, view, budget)
+    }
+
+    /// A walk through ranges of an index; nil unless it leads group by group.
+    init?(
+        _ request: CompiledRequest, _ index: IndexPlaces, _ ranges: [KeyRange],
+        _ hops: ListHops?, _ view: StoreView, _ budget: ReadBudget
+    ) {
+        keys = GroupedKeys(of: request, sections: hops != nil)
         guard index.isGrouped, keys.isGrouped else { return nil }
         (self.request, self.view, self.index, self.hops) = (request, view, index, hops)
+        hopCount = hops?.count ?? 0
         self.budget = budget
         reader = PastReader(store: StoreReader(view, budget: budget), past: nil)
         self.ranges = ranges
@@ -53,17 +64,17 @@ final class ListWalk {
     /// Throws ``StoreError``: `tooMuch` for keys of 4 GiB or more, and what the budget's check throws.
     func read() throws(StoreError) -> ListInParts? {
         for range in ranges { try read(range) }
-        if records.count <= hops.rowsUpTo { return nil }
+        if let hops, records.count <= hops.rowsUpTo { return nil }
         let keyBytes = records.bytes - records.count * ListRecordPile.header + prefixBytes
         guard keyBytes <= Int(UInt32.max) else {
             throw StoreError(
                 .tooMuch, "the sort keys of the list's objects have \(keyBytes) bytes; fetch parts")
         }
         try budget.runCheck(bytes + keyBytes)
-        let head = ListPlaces(sections: keys.sections, reached: reached, hops: hops.count)
+        let head = ListPlaces(sections: keys.sections, reached: reached, hops: hopCount)
         return ListInParts(
             records, segments.sorted { keys.precedes($0.group, $1.group) }, keys, head,
-            keyBytes: keyBytes, linksUpTo: hops.rowsUpTo)
+            givesKeys: hops != nil, keyBytes: keyBytes, linksUpTo: hops?.rowsUpTo ?? 0)
     }
 
     /// About the bytes that it holds.
@@ -124,7 +135,7 @@ final class ListWalk {
 
     /// The place of a related object among those reached; nil if that is not known.
     private func link(_ place: GroupedKeys.Place) -> UInt32? {
-        guard hops.count > 0, place.related >= 0 else { return 0 }
+        guard hopCount > 0, place.related >= 0 else { return 0 }
         guard place.related < reachedPlaces.count, reachedPlaces[place.related] != 0 else {
             return nil
         }

@@ -87,21 +87,27 @@ extension StoreView {
         return result
     }
 
-    /// Fills in a list where the keys of an index say the order, group by group; false where they do not.
+    /// Fills in a list or all rows where the keys of an index say the order; false where they do not.
     private func fill(
         _ result: inout FetchResult, _ request: CompiledRequest, _ plan: FetchPlan,
         _ part: FetchPart, partBytes: Int?, budget: ReadBudget
     ) throws(StoreError) -> Bool {
-        // Of a short list the rows are wanted.
-        guard let walk = ListWalk(request, plan, part, self, budget), let list = try walk.read()
-        else { return false }
-        (result.count, result.rowsRead, result.keysRead) =
-            (list.count, walk.rowsRead, walk.keysRead)
-        if let partBytes, list.bytes > partBytes {
-            (result.places, result.list) = (list.head, list)
-        } else {
-            result.places = list.allPlaces()
+        if let walk = ListWalk(request, plan, part, self, budget) {
+            // Of a short list the rows are wanted.
+            guard let list = try walk.read() else { return false }
+            (result.count, result.rowsRead, result.keysRead) =
+                (list.count, walk.rowsRead, walk.keysRead)
+            if let partBytes, list.bytes > partBytes {
+                (result.places, result.list) = (list.head, list)
+            } else {
+                result.places = list.allPlaces()
+            }
+            return true
         }
+        guard var walk = RowsWalk(request, plan, part, self, budget) else { return false }
+        result.objects = try walk.read()
+        (result.count, result.rowsRead, result.keysRead) =
+            (result.objects.count, walk.rowsRead, walk.keysRead)
         return true
     }
 }

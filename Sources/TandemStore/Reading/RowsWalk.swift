@@ -1,0 +1,93 @@
+import TandemModel
+import TandemQuery
+
+/// All rows of a request's entities, read as they lie and put in order by the keys of an index.
+///
+/// No sort key is made of a row. Bound to one thread at a time.
+struct RowsWalk {
+    private let request: CompiledRequest
+    private let view: StoreView
+    private let order: ListWalk
+    private let budget: ReadBudget
+    private(set) var rowsRead = 0
+
+    /// A walk by a plan; nil for one that has no such order.
+    init?(
+        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ view: StoreView,
+        _ budget: ReadBudget
+    ) {
+        guard part == .rows, plan.decides, request.isWhole,
+            case (.scan, .keys(let index, let places)) = (plan.access, plan.order),
+            let order = ListWalk(
+                request, places, [KeyRange(prefix: StoreKey.tag(index.id))], nil, view, budget)
+        else { return nil }
+        (self.request, self.view, self.order, self.budget) = (request, view, order, budget)
+    }
+
+    var keysRead: Int { order.keysRead }
+
+    /// The rows in order.
+    ///
+    /// Throws ``StoreError``: `damaged` where index and rows contradict each other, and what the budget's check throws.
+    mutating func read() throws(StoreError) -> StoredObjects {
+        let numbers = try order.read()?.allPlaces().numbers ?? []
+        guard let places = PlacesOfNumbers(numbers) else { throw view.unreadable }
+        var (rows, ordinals) = (StoredObjects(), [Int](repeating: -1, count: numbers.count))
+        for tag in request.tags { try read(tag, places, &ordinals, into: &rows) }
+        rowsRead = order.rowsRead + rows.count
+        guard rows.count == ordinals.count else { throw view.unreadable }
+        return rows.arranged(ordinals.count) { ordinals[$0] }
+    }
+
+    /// So many rows are copied at once.
+    private static var copiedAtOnce: Int { 64 }
+
+    private func read(
+        _ tag: EntityTag, _ places: PlacesOfNumbers, _ ordinals: inout [Int],
+        into rows: inout StoredObjects
+    ) throws(StoreError) {
+        let shape = view.model?.entity(tagged: tag).map { RowShape(of: $0) }
+        let (transaction, table) = (try view.current, view.tables.rows)
+        try withUnsafeTemporaryAllocation(
+            of: StoredObjects.Lent.self, capacity: Self.copiedAtOnce
+        ) { room throws(StoreError) in
+            var filled = 0
+            try transaction.scan(table, in: KeyRange(prefix: StoreKey.tag(tag))) {
+                (key, value) throws(StoreError) in
+                let number = UnsafeRawBufferPointer(rebasing: key[min(2, key.count)...])
+                let object = try view.object(tag, number, in: .rows)
+                let row = try view.rowView(object, at: value, shape)
+                let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
+                room.initializeElement(
+                    at: filled, to: StoredObjects.Lent(object, version: version, row: row.bytes))
+                filled += 1
+                guard filled == room.count else { return }
+                try copy(UnsafeBufferPointer(room), places, &ordinals, into: &rows)
+                filled = 0
+            }
+            try copy(
+                UnsafeBufferPointer(rebasing: room[..<filled]), places, &ordinals, into: &rows)
+        }
+    }
+
+    /// Copies rows, and notes which of them comes at each place; throws for one that the index lacks.
+    private func copy(
+        _ lent: UnsafeBufferPointer<StoredObjects.Lent>, _ places: PlacesOfNumbers,
+        _ ordinals: inout [Int], into rows: inout StoredObjects
+    ) throws(StoreError) {
+        let first = rows.count
+        rows.append(lent)
+        if first == 0 { rows.reserveCapacity(ordinals.count) }
+        let areKnown = ordinals.withUnsafeMutableBufferPointer { ordinals in
+            for at in lent.indices {
+                guard let place = places[lent[at].object.number], ordinals[place] == -1 else {
+                    return false
+                }
+                ordinals[place] = first + at
+            }
+            return true
+        }
+        guard areKnown else { throw view.unreadable }
+        try budget.take(lent.count, heldBytes: rows.byteCount + ordinals.count * 32)
+    }
+}
