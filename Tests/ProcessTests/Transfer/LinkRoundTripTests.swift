@@ -225,7 +225,9 @@ import Testing
             return #"{"entity": "\#(entity)", "values": {"label": "other \#(number)"}}"#
         }
         let otherRows = try file("others.ndjson", others.joined(separator: "\n"))
-        var number = 1
+        // Some messages, other ones for each seed; all of them in a deep run.
+        let step = Volume.of(10, deep: 1)
+        var number = 1 + Int(seed % UInt64(step))
         while true {
             let other = try Place.serving(Self.model)
             expect(try CommandRun("tandem", ["import", otherRows, "--socket", other.socket]), 0)
@@ -239,7 +241,7 @@ import Testing
             expect(try CommandRun("tandem", options), 0)
             #expect(try world(other) == before, "killed at message \(number)")
             #expect(!FileManager.default.fileExists(atPath: path + ".rejects.ids"))
-            number += Volume.of(2, deep: 1)
+            number += step
         }
     }
 
