@@ -14,7 +14,7 @@ struct PathResolver {
     /// The object itself, then the variables from the outermost in.
     var scopes: [Scope]
     private(set) var observed: [ObservedPath] = []
-    /// Where each of them is among these, without its usage.
+    /// The index in `observed` of each path without its usage.
     private var places: [ObservedPath: Int] = [:]
 
     init(_ model: CompiledModel, _ entity: CompiledEntity) {

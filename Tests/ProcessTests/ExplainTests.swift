@@ -20,7 +20,7 @@ import Testing
         let container = PersistentContainer(
             model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
         let context = container.makeContext(name: "seeds")
-        // So many players that to look at them all is left to a reader.
+        // More than 256 players are read by a reader.
         for number in 0..<100 {
             let team = try context.insert("Team")
             team["zone"] = .string(number < 3 ? "Africa" : "Europe")

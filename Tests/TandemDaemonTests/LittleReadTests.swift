@@ -6,9 +6,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What the daemon's own thread reads is bounded by what it costs, whatever a request asks for beside rows.
+/// The cost of a read on the daemon's thread is bounded, also for members and related rows.
 @Suite(.ownThread) struct LittleReadTests {
-    /// A daemon with a hundred nodes in one group, whose own thread looks at so much.
+    /// A daemon with a hundred nodes in one group, and a bound on little reads.
     private func bench(work: Int) throws -> EngineBench {
         let bench = try EngineBench.ofReaders()
         try bench.insertNodes(100, isGrouped: true)

@@ -28,7 +28,6 @@ import Testing
         #expect(second !== first && copy.of(other) === second)
     }
 
-    /// Readers of a pool read by their copies; what they find is the same.
     @Test func `a read by a copy of the model gives what one by the model gives`() throws {
         let bench = try EngineBench.ofReaders()
         try bench.insertNodes(50, isGrouped: true)

@@ -112,6 +112,23 @@ import Testing
         #expect(bench.engine.running.isEmpty)
     }
 
+    @Test func `law 7: while the store is short of room one read is carried out in a turn`() throws
+    {
+        bench.engine.littleWork = 0
+        bench.holdReaders(true)
+        try save(100)
+        let askers = try (0..<4).map { _ in try bench.client() }
+        let ids = try askers.map { try $0.send(count) }
+        while bench.engine.readQueue.count + bench.engine.running.count < 4 { try bench.turn() }
+        #expect(bench.engine.running.isEmpty)
+        bench.engine.committer.meets(.store, "no room")
+        for left in (0..<4).reversed() {
+            try bench.turn()
+            #expect(bench.engine.readQueue.count == left)
+        }
+        for (asker, id) in zip(askers, ids) { #expect(try asker.answer(id).fetched.count == 11) }
+    }
+
     @Test func `while the store is short of room large answers are sent to their end, too`() throws
     {
         var limits = DaemonLimits()

@@ -35,7 +35,7 @@ import Testing
         let turns = ReaderTurns(1, clock)
         let turn = turns.take(user: 1)
         clock.advance(byNanoseconds: 2 * ReaderTurns.sliceNanoseconds)
-        // Nobody waits, so it goes on.
+        // No other read waits.
         #expect(!turn.isOver)
         let events = Locked<[String]>([])
         let thread = try KernelThread.start(name: "second") {

@@ -60,6 +60,23 @@ import Testing
         #expect(try client.ask(nodes).fetched.objects.count == 11)
     }
 
+    @Test func `law 7: the time in which a read waits for its turn is not counted`() throws {
+        let bench = try bench()
+        let client = try bench.client()
+        let id = try held(bench, client)
+        let job = try #require(client.session.read?.job)
+        let time = UInt64(bench.engine.limits.snapshotMilliseconds) * 1_000_000
+        clock.advance(byNanoseconds: time / 2)
+        job.waits(since: clock.monotonicNanoseconds)
+        try save(bench, 100)
+        clock.advance(byNanoseconds: 10 * time)
+        #expect(job.waited(until: clock.monotonicNanoseconds) == 10 * time)
+        try bench.turn()
+        #expect(bench.engine.limitCounts[.snapshotMilliseconds] == 0)
+        bench.holdReaders(false)
+        #expect(try client.answer(id).fetched.objects.count == 10)
+    }
+
     @Test func `a read may take as long as it likes where nobody commits, and wakes nobody`() throws
     {
         let bench = try bench()
@@ -226,7 +243,7 @@ import Testing
         #expect(try client.ask(nodes).fetched.objects.count == (hasReader ? 10 : 11))
     }
 
-    /// It took in transactions of the model before under the new one, and trapped.
+    /// The read decoded transactions of the earlier model by the new one, and trapped.
     @Test
     func `law 6: a read at an earlier position is refused if the model changes before it begins`()
         throws
@@ -243,7 +260,7 @@ import Testing
             .fetch(Fetch(request: FetchRequest(entity: "Node"), at: position)))
         for _ in 0..<5 { try bench.turn() }
         #expect(client.session.read?.window?.position == position)
-        // Slots are counted anew, so those of earlier transactions mean other properties or none.
+        // The slots of earlier transactions are other properties of this model, or none.
         let model = Model { Entity("Node") { Attribute("name", .string) } }
         let migration = SchemaRequest(model: model.json.text, purpose: .migrate)
         guard case .schema = try bench.client().ask(.schema(migration)) else {

@@ -77,7 +77,7 @@ extension Engine {
 
     /// Notes what became of the transaction that was planned, if any, and answers a batch that is at its end.
     func settleBatch(because failure: TandemError?) {
-        // Nothing of a batch whose objects are looked for was in the flush.
+        // While the objects of a batch are searched for, the flush has no part of it.
         guard let run = batches.current, !run.isSearching else { return }
         if let failure {
             run.fail(failure)

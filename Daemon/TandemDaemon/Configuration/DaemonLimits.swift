@@ -177,7 +177,7 @@ extension DaemonLimits {
     static let readCheckpointNanoseconds: UInt64 = 20_000_000
     /// A checkpoint that is due because of its pages should take no longer than this.
     static let checkpointNanoseconds: UInt64 = 25_000_000
-    /// So many reads at least may have been begun at a time, however few are carried out.
+    /// The least number of reads that may have been started at the same time, although fewer run.
     static let readsBegun = 16
     /// Reads that found no read transaction free are tried again after so long.
     static let noReaderNanoseconds: UInt64 = 10_000_000

@@ -43,7 +43,7 @@ struct CandidateSearch {
         budget.endObject()
         var found = Set(changes.lazy.map(\.object).filter { request.includes(tag: $0.tag) })
         for way in ways {
-            // Each way looks at all changes, which takes less than to look at as many objects.
+            // Eight changes take about as long as one object.
             try budget.take(1 + changes.count / 8, heldBytes: 0)
             found.formUnion(try objects(at: way).filter { request.includes(tag: $0.tag) })
         }

@@ -56,7 +56,7 @@ struct ObjectsRead {
                 "\(run.model.id(of: request.owner)) has no to-many relationship \(request.slot)")
         }
         if let most = run.littleWork {
-            // Members are many or few before any of them is read.
+            // Count first, as reading all members may take long.
             let count = try run.view.memberCount(
                 of: request.owner.number, relationship, atMost: Self.membersForOne * (most + 1))
             try budget.take(count / Self.membersForOne, heldBytes: size.bytes)
@@ -68,7 +68,7 @@ struct ObjectsRead {
         return list
     }
 
-    /// So many members take about as long as one object.
+    /// The number of members that take about as long as one object.
     private static let membersForOne = 8
 }
 

@@ -48,11 +48,11 @@ final class ReadJob: @unchecked Sendable {
         var encodedBytes = 0
         /// About the bytes that it holds, without the encoded ones.
         var readBytes = 0
-        /// What of that is counted in the memory of all reads, while it is read.
+        /// The part of `readBytes` that is counted in ``ReadMemory``; 0 once the snapshot was read.
         var countedBytes = 0
         /// Why it has to end before its end.
         var ending: TandemError?
-        /// How long it waited for turns, in nanoseconds, and since when it waits.
+        /// The time that it waited for turns, in nanoseconds, and the start of the present wait.
         var waited: UInt64 = 0
         var waitsSince: UInt64?
         /// Whether there is something that the daemon's thread has not looked at.
@@ -90,7 +90,7 @@ final class ReadJob: @unchecked Sendable {
         }
     }
 
-    /// Notes what is held while it is read, and throws what ends the read.
+    /// Records the memory of the read, and throws if the read has to end.
     private static func check(
         _ held: Int, _ state: Locked<State>, _ memory: ReadMemory, _ limits: DaemonLimits,
         _ counts: LimitCounts
@@ -113,14 +113,14 @@ final class ReadJob: @unchecked Sendable {
         if isEnding { throw StoreError(.interrupted, "the read was ended") }
     }
 
-    /// When reads hold too much together, those end that hold more than this part of it: the small ones are not to blame.
+    /// If all reads together exceed the limit, only those end that hold more than this fraction of it.
     private static let readsAtLimit = 32
 
     // MARK: On a reader's thread
 
     /// Reads, and encodes what there is room for; calls `announce` when there is something for the daemon's thread.
     ///
-    /// Lets other reads go first when its turn has lasted long enough; without a turn it goes on to its end. With `copy` rows are
+    /// Passes its turn on when that is over; without a turn it runs to its end. With `copy`, rows are
     /// read by the reader's copy of the model.
     func advance(
         during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, _ announce: (ReadJob) -> Void
@@ -190,7 +190,7 @@ final class ReadJob: @unchecked Sendable {
         }
     }
 
-    /// Lets another read go first, which is not counted as this one's time.
+    /// Passes the turn on, and records the time until the next turn as waited.
     private static func passOn(_ turn: ReaderTurn, _ state: Locked<State>) {
         let since = turn.now
         state.withLock { $0.waitsSince = since }
@@ -294,15 +294,15 @@ final class ReadJob: @unchecked Sendable {
     /// About the bytes of what was read, without the messages that are encoded.
     var readBytes: Int { state.withLock(\.readBytes) }
 
-    /// Whether it has a reader, or waits for one, rather than for its client.
+    /// Whether it has a thread of the pool; false while it waits for its client, and when it is done.
     var isCarriedOut: Bool {
         state.withLock { $0.progress.phase == .reading || $0.progress.phase == .encoding }
     }
 
-    /// Notes that it waits for its first turn.
+    /// Records the time at which it begins to wait for a turn.
     func waits(since time: UInt64) { note { $0.waitsSince = time } }
 
-    /// How long it waited for turns until a time, in nanoseconds.
+    /// The time that it waited for turns until `now`, in nanoseconds.
     func waited(until now: UInt64) -> UInt64 {
         state.withLock { state in
             state.waited + (state.waitsSince.map { now - min(now, $0) } ?? 0)

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// About the bytes that all reads hold together while they are carried out.
+/// The approximate memory in bytes of all reads that run, together.
 final class ReadMemory: Sendable {
     private let total = Atomic<Int>(0)
 
-    /// Notes what a read holds by now; returns what all hold.
+    /// Records that the memory of one read changed; returns the memory of all.
     func change(from before: Int, to now: Int) -> Int {
         total.add(now - before, ordering: .relaxed).newValue
     }

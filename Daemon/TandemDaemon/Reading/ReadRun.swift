@@ -160,7 +160,7 @@ struct ReadRun {
 
     // MARK: Verdicts
 
-    /// To compile lists with more key paths takes longer than the daemon's thread has.
+    /// Lists with more key paths take too long to compile on the daemon's thread.
     private static let littlePaths = 256
 
     /// The verdicts on some lists, and the answer to the read that was sent along.

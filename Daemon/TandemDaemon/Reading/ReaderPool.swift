@@ -23,8 +23,9 @@ protocol ReadExecutor: AnyObject {
 
 /// Threads that read snapshots, at normal priority: lowered ones would starve on a busy machine.
 ///
-/// Only so many of them go on at a time, in turns (``ReaderTurns``): a read that takes long neither keeps short ones waiting nor
-/// takes the processor from the daemon's thread. Bound to the daemon's thread, which submits jobs and looks at what came of them.
+/// They run in turns (``ReaderTurns``), fewer at a time than there are threads. So a long read delays
+/// short ones for a turn only, and the daemon's thread keeps its share of the processor. Only the
+/// daemon's thread uses the pool: it submits jobs and takes their results.
 final class ReaderPool: ReadExecutor {
     private let queue = WorkQueue<ReadJob>()
     private let news = Locked<[ReadJob]>([])
@@ -32,14 +33,14 @@ final class ReaderPool: ReadExecutor {
     private let turns: ReaderTurns
     private let wakeUp: WakeUp
     private var threads: [KernelThread] = []
-    /// So many jobs at most have been begun, each with a thread and a snapshot.
+    /// The largest number of jobs that have a thread and a snapshot.
     private let capacity: Int
 
     private static let stackBytes = 4 << 20
 
-    /// A pool that carries out so many jobs at a time, and signals when a job comes on.
+    /// A pool in which `count` jobs run at the same time, and that signals the progress of a job.
     ///
-    /// Throws ``IOError`` if there can't be so many threads.
+    /// Throws ``IOError`` if the threads can't be started.
     init(turns count: Int, _ wakeUp: WakeUp) throws(IOError) {
         turns = ReaderTurns(count)
         capacity = max(DaemonLimits.readsBegun, 4 * count)
@@ -74,7 +75,7 @@ final class ReaderPool: ReadExecutor {
             return busy
         }
         job.waits(since: turns.now)
-        // Without another thread it waits for one of those there are.
+        // If no thread can be started, the job waits for one of the others.
         if count > threads.count { try? startThread() }
         queue.add(job)
     }

@@ -1,38 +1,39 @@
 import Synchronization
 import TandemIO
 
-/// Which reads have a turn, and whose is the next.
+/// Decides which reads have a turn, and which read has the next one.
 ///
-/// A read that has not had one yet and one that goes on have it alternately, so that a new read soon begins and an old one still
-/// ends. Among reads of one kind it is the user's whose last turn is longest ago, and among those of one user the oldest: so
-/// they end one after the other instead of all at last.
+/// New reads and continued reads have turns alternately, so that a new read starts soon and an old
+/// one still ends. Within each kind, the next turn is for the user whose last turn is longest ago.
+/// Among the reads of one user, the oldest one has it: so they end one after the other, and not all
+/// at last.
 struct TurnOrder {
     /// A read that waits for its turn.
     private struct Waiter {
         let ticket: UInt64
         let user: UInt32
-        /// Its place among all reads, by their first ticket.
+        /// The first ticket of the read: older reads have lower ones.
         let age: UInt64
     }
 
     private var free: Int
-    private var (new, begun): ([Waiter], [Waiter]) = ([], [])
+    private var (new, continued): ([Waiter], [Waiter]) = ([], [])
     private var wasNew = false
     private var lastTicket: UInt64 = 0
-    /// When users had their last turn, counted in turns.
+    /// The last turn of each user, counted in turns.
     private var served: [UInt32: UInt64] = [:]
     private var turns: UInt64 = 0
 
-    /// So many reads at a time.
+    /// An order in which at most `count` reads have a turn at the same time.
     init(turns count: Int) { free = count }
 
-    var isEmpty: Bool { new.isEmpty && begun.isEmpty }
+    var isEmpty: Bool { new.isEmpty && continued.isEmpty }
 
-    /// Takes a turn for a read, which is new or has an age from when it was.
+    /// Takes a turn for a read; `age` is nil for a new read, and its first ticket for a continued one.
     ///
-    /// Returns the read's ticket, and whether it has to wait until ``giveBack()`` returns it.
+    /// Returns a ticket, and whether the read has to wait until ``giveBack()`` returns that ticket.
     mutating func take(user: UInt32, age: UInt64? = nil) -> (ticket: UInt64, waits: Bool) {
-        precondition(free == 0 || isEmpty, "Reads wait only for turns that are taken.")
+        precondition(free == 0 || isEmpty, "Reads wait only while all turns are taken.")
         lastTicket += 1
         guard free == 0 else {
             free -= 1
@@ -40,14 +41,14 @@ struct TurnOrder {
             return (lastTicket, false)
         }
         let waiter = Waiter(ticket: lastTicket, user: user, age: age ?? lastTicket)
-        if age == nil { new.append(waiter) } else { begun.append(waiter) }
+        if age == nil { new.append(waiter) } else { continued.append(waiter) }
         return (lastTicket, true)
     }
 
-    /// Gives a turn back; returns the ticket of the read that has it now, if any waits.
+    /// Gives a turn back; returns the ticket of the read that has it now, or nil if no read waits.
     mutating func giveBack() -> UInt64? {
-        wasNew = begun.isEmpty || (!new.isEmpty && !wasNew)
-        guard let waiter = wasNew ? next(&new) : next(&begun) else {
+        wasNew = continued.isEmpty || (!new.isEmpty && !wasNew)
+        guard let waiter = wasNew ? next(&new) : next(&continued) else {
             free += 1
             return nil
         }
@@ -70,10 +71,10 @@ struct TurnOrder {
     }
 }
 
-/// Lets as many reads go on at a time as there are turns; the threads of the others wait.
+/// Limits the number of reads that run at the same time; the threads of the others are blocked.
 ///
-/// So a read that takes long holds up the next one for ``sliceNanoseconds`` at most, and no more threads compete for the processor
-/// than are wanted.
+/// A read that waits starts after ``sliceNanoseconds``, however long the running reads take. The
+/// limit leaves the processor to the daemon's thread.
 final class ReaderTurns: Sendable {
     private struct State {
         var order: TurnOrder
@@ -84,7 +85,7 @@ final class ReaderTurns: Sendable {
     private let waiters = Atomic<Int>(0)
     private let clock: any Clock
 
-    /// A read has its turn for so long before others that wait.
+    /// The length of a turn while other reads wait.
     static let sliceNanoseconds: UInt64 = 10_000_000
 
     init(_ count: Int, _ clock: any Clock = SystemClock()) {
@@ -92,7 +93,7 @@ final class ReaderTurns: Sendable {
         self.clock = clock
     }
 
-    /// Waits for a turn for a new read.
+    /// Blocks until a new read has a turn.
     func take(user: UInt32) -> ReaderTurn {
         let ticket = wait(user: user, age: nil)
         return ReaderTurn(self, user: user, age: ticket)
@@ -103,16 +104,17 @@ final class ReaderTurns: Sendable {
 
     var now: UInt64 { clock.monotonicNanoseconds }
 
-    /// Waits for a turn; returns the ticket.
+    /// Blocks until a read has a turn; returns its ticket.
     @discardableResult
     fileprivate func wait(user: UInt32, age: UInt64?) -> UInt64 {
-        let granted = WorkQueue<Void>()
-        let (ticket, waits) = state.withLock { state in
+        let (ticket, granted) = state.withLock { state -> (UInt64, WorkQueue<Void>?) in
             let (ticket, waits) = state.order.take(user: user, age: age)
-            if waits { state.waiting[ticket] = granted }
-            return (ticket, waits)
+            guard waits else { return (ticket, nil) }
+            let granted = WorkQueue<Void>()
+            state.waiting[ticket] = granted
+            return (ticket, granted)
         }
-        guard waits else { return ticket }
+        guard let granted else { return ticket }
         waiters.add(1, ordering: .relaxed)
         _ = granted.take()
         waiters.subtract(1, ordering: .relaxed)
@@ -127,7 +129,7 @@ final class ReaderTurns: Sendable {
     }
 }
 
-/// A read's turn; bound to the thread that took it, which ends it.
+/// The turn of a read; only the thread that took it uses it, and ends it.
 final class ReaderTurn {
     private let turns: ReaderTurns
     private let user: UInt32
@@ -142,10 +144,10 @@ final class ReaderTurn {
     /// The time by the clock of the turns, in nanoseconds.
     var now: UInt64 { turns.now }
 
-    /// Whether another read waits, and this one had its time.
+    /// Whether another read waits, and this turn has had its length.
     var isOver: Bool { turns.isAwaited && turns.now - began >= ReaderTurns.sliceNanoseconds }
 
-    /// Lets a read that waits go first; returns when it is this one's turn again.
+    /// Gives the turn to another read; blocks until this read has a turn again.
     func passOn() {
         turns.giveBack()
         turns.wait(user: user, age: age)

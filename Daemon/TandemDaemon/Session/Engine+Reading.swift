@@ -27,7 +27,7 @@ extension Engine {
         // Everything up to here was told it under the old interests, and the answer is of no earlier position.
         read.interestsBefore = session.interests
         follow(question.interests, session)
-        if !hasRoom(for: read) { limitCounts.note(.readerThreads) }
+        if !admission()(read) { limitCounts.note(.readerThreads) }
         readQueue.add(read)
         recount(read)
     }
@@ -39,15 +39,21 @@ extension Engine {
         readers.work()
         readsDue = nil
         guard hasReadToStart else { return }
-        if readQueue.needed(hasRoom) > committer.store.checkpointPosition {
+        if readQueue.needed(admission()) > committer.store.checkpointPosition {
             readsDue = try committer.checkpointForReads()
         }
         var budget = limits.sliceReads
         var failed: [(PendingRead, TandemError)] = []
-        while let read = try readQueue.next({ try isReady($0, &budget, &failed) }) {
+        while true {
+            let isAdmitted = admission()
+            let next = try readQueue.next { read in
+                guard isAdmitted(read) else { return false }
+                return try isReady(read, &budget, &failed)
+            }
+            guard let read = next else { break }
             do {
                 try start(read)
-                // The next one of those that the daemon's thread carries out has its turn when others had theirs.
+                // Between two reads on the daemon's thread other requests are served.
                 if !committer.canCommit { break }
             } catch let error as StoreError where error.code == .noReader {
                 limitCounts.note(.storeReaders)
@@ -68,11 +74,11 @@ extension Engine {
         _ read: PendingRead, _ budget: inout Int, _ failed: inout [(PendingRead, TandemError)]
     ) throws -> Bool {
         let position = committer.canCommit ? committer.store.checkpointPosition : committer.position
-        guard hasRoom(for: read), read.needed <= position, let model = committer.store.model else {
+        guard read.needed <= position, let model = committer.store.model else {
             return false
         }
         do {
-            // What came before the change of the model is decoded by another one than what came after.
+            // Transactions before and after the change of the model are decoded by different models.
             guard read.modelPosition == committer.store.modelPosition else {
                 throw Self.otherModel(read)
             }
@@ -86,18 +92,19 @@ extension Engine {
         }
     }
 
-    /// Whether readers may have another read of its user: only while he has fewer than there is room for, so that room is left for
-    /// others.
-    private func hasRoom(for read: PendingRead) -> Bool {
-        // A batch has one search at a time, and others wait behind it.
-        guard !read.isSearch else { return readers.room > 0 }
-        let user = read.session.peer.uid
-        return running.count { $0.session.peer.uid == user && $0.job?.isCarriedOut == true }
-            < readers.room
+    /// The test of waiting reads that tells which ones the readers may start now.
+    ///
+    /// A user's read may start while fewer reads of that user run than there is room for, so that
+    /// room is left for other users. A batch has one search at a time, and others wait for it.
+    private func admission() -> (PendingRead) -> Bool {
+        let room = readers.room
+        let running = running.lazy.filter { $0.job?.isCarriedOut == true }
+        let counts = Dictionary(running.map { ($0.session.peer.uid, 1) }, uniquingKeysWith: +)
+        return { $0.isSearch ? room > 0 : counts[$0.session.peer.uid, default: 0] < room }
     }
 
-    /// Whether readers may have one of the reads that wait.
-    var hasReadToStart: Bool { readQueue.contains(hasRoom) }
+    /// Whether readers may start one of the reads that wait.
+    var hasReadToStart: Bool { !readQueue.isEmpty && readQueue.contains(admission()) }
 
     private func start(_ read: PendingRead) throws {
         read.session.readSource.rest()

@@ -48,7 +48,7 @@ final class Engine {
     var verdictReads: Int?
     /// The bytes that reads hold which wait, are carried out, or are being answered.
     var heldBytes = 0
-    /// What reads hold that are carried out.
+    /// The memory of the reads that run.
     let readMemory = ReadMemory()
     /// What such reads freed.
     var freed = FreedMemory()

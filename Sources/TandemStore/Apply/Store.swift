@@ -39,7 +39,7 @@ public final class Store: StoreView {
     public let quotaBytes: Int
     /// The bytes in use at the last checkpoint; above three quarters of the quota, free pages are subtracted.
     private var committedBytes = 0
-    /// What of the file was free when that was last measured.
+    /// The bytes of free pages at the last measurement.
     private var freeBytes = 0
 
     let environment: LMDBEnvironment
@@ -181,7 +181,7 @@ public final class Store: StoreView {
             defer { reading.abort() }
             freeBytes = try reading.freePages() * StoreLimits.pageBytes
         } catch {
-            // Snapshots and other processes have all slots for readers; the last number has to do.
+            // Without a free slot for a reader, the last number is used.
             guard error.code == .noReader else { throw error }
         }
         committedBytes -= freeBytes
@@ -305,8 +305,9 @@ public final class Store: StoreView {
         }
     }
 
-    /// Begins a transaction that sees the last checkpoint while none is open, also when snapshots and other processes have all slots
-    /// for readers.
+    /// Begins a transaction that sees the last checkpoint, also if no slot for a reader is free.
+    ///
+    /// Needs a store without an open transaction.
     private func beginReading() throws(StoreError) -> LMDBTransaction {
         do throws(StoreError) {
             return try environment.begin(readOnly: true)

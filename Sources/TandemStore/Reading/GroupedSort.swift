@@ -8,10 +8,11 @@ import TandemQuery
 enum GroupedSort {
     typealias Entry = SortKeyArena.Entry
 
-    /// So many entries of small groups are put in order between two checks.
+    /// The number of entries in small groups that are sorted between two checks.
     private static let entriesBetweenChecks = 16_384
 
-    /// Entries of the first so many groups, in order; calls `check` now and then, and throws what it throws.
+    /// The entries of the first `count` groups in order; calls `check` from time to time, and throws
+    /// its errors.
     static func sorted(
         _ entries: [Entry], groups count: Int, _ keys: GroupedKeys, _ arena: SortKeyArena,
         _ check: () throws(StoreError) -> Void

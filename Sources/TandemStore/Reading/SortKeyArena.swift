@@ -87,7 +87,7 @@ final class SortKeyArena {
         return precedesBehindHead(a, b)
     }
 
-    /// Puts entries of one group in order; calls `check` now and then, and throws what it throws.
+    /// Sorts entries of one group; calls `check` from time to time, and throws its errors.
     func sort(
         _ entries: UnsafeMutableBufferPointer<Entry>, _ check: () throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -105,7 +105,7 @@ final class SortKeyArena {
         }
     }
 
-    /// So many take about a millisecond.
+    /// These take about a millisecond.
     private static var comparisonsBetweenChecks: Int { 1 << 16 }
 
     @inline(never)

@@ -19,7 +19,7 @@ struct CountBenchmark {
         }
         try context.execute(BatchInsertRequest(entity: "Measured", rows: rows))
         // What was inserted is in the file once a checkpoint has come.
-        while try status(socket)["checkpoint"]?.int ?? 0 < container.end().number { usleep(10_000) }
+        try waitForCheckpoint(socket, container)
         try measure("one_of_100", "rank = 7", (7, 7), container, context)
         try measure("half", "rank >= 50", (50, 99), container, context)
     }

@@ -4,7 +4,7 @@ import Glibc
 
 /// The questions of P8 to LMDB and to SQLite, by processes that read the same file without a server.
 struct PeerReaders {
-    /// What is read.
+    /// The library that reads.
     enum Peer: String, CaseIterable {
         case lmdb
         case sqlite
@@ -34,15 +34,7 @@ struct PeerReaders {
         }
         for process in processes { _ = try process.read(1, UInt64(0)) }
         for process in processes { process.closeInput() }
-        var (times, rows): ([Double], Double) = ([], 0)
-        for process in processes {
-            let found = try process.read(2, UInt64(0))
-            rows += Double(found[1])
-            times += try process.read(Int(found[0]), SaveTime(start: 0, end: 0)).map {
-                microseconds(from: $0.start, to: $0.end)
-            }
-            try process.finish()
-        }
+        let (times, rows) = try ReadersBenchmark.results(of: processes)
         ResultLine(
             scenario: "p8", peer: peer.rawValue, n: n, metric: question.rawValue, values: times,
             notes: [

@@ -45,7 +45,7 @@ struct ReadersBenchmark {
             ]
         }
         try context.execute(BatchInsertRequest(entity: "Measured", rows: rows))
-        while try status(socket)["checkpoint"]?.int ?? 0 < container.end().number { usleep(10_000) }
+        try waitForCheckpoint(socket, container)
         try measure(nil, readers: 0, saves: true)
         for question in Question.allCases {
             for readers in Self.readers {
@@ -71,15 +71,7 @@ struct ReadersBenchmark {
         let probe = try DaemonProbe(socket)
         let before = try probe.allProcessorMicroseconds()
         for process in processes + [saver].compactMap(\.self) { process.closeInput() }
-        var (times, rows): ([Double], Double) = ([], 0)
-        for process in processes {
-            let found = try process.read(2, UInt64(0))
-            rows += Double(found[1])
-            times += try process.read(Int(found[0]), SaveTime(start: 0, end: 0)).map {
-                microseconds(from: $0.start, to: $0.end)
-            }
-            try process.finish()
-        }
+        var (times, rows) = try Self.results(of: processes)
         var notes: [(String, String)] = [
             ("readers", "\(readers)"), ("saver", saves ? "true" : "false"),
             ("rows_per_second", "\(Int(rows / Self.seconds))"),
@@ -106,6 +98,20 @@ struct ReadersBenchmark {
             scenario: "p8", peer: "tandem", n: n, metric: question?.rawValue ?? "saves_alone",
             values: times, notes: notes, durability: nil
         ).emit()
+    }
+
+    /// The microseconds of each question that the processes asked, and the rows of all.
+    nonisolated static func results(of processes: [BenchProcess]) throws -> ([Double], Double) {
+        var (times, rows): ([Double], Double) = ([], 0)
+        for process in processes {
+            let found = try process.read(2, UInt64(0))
+            rows += Double(found[1])
+            times += try process.read(Int(found[0]), SaveTime(start: 0, end: 0)).map {
+                microseconds(from: $0.start, to: $0.end)
+            }
+            try process.finish()
+        }
+        return (times, rows)
     }
 
     // MARK: The processes

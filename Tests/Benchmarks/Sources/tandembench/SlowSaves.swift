@@ -1,3 +1,4 @@
+import Glibc
 import Tandem
 
 /// What the daemon noted of one thing that kept its thread for long.
@@ -25,6 +26,11 @@ func status(_ socket: String) throws -> JSON {
     let container = container(socket, "status")
     defer { container.close() }
     return try JSON(parsing: try container.status())
+}
+
+/// Waits until the store has a checkpoint at the last position that a container knows.
+func waitForCheckpoint(_ socket: String, _ container: PersistentContainer) throws {
+    while try status(socket)["checkpoint"]?.int ?? 0 < container.end().number { usleep(10_000) }
 }
 
 /// The slowest thousandth of the saves, and what each waited for.
